@@ -77,6 +77,9 @@ impl Ingester {
         };
         let names = [settings.source.name.clone(), settings.destination.to_string()];
         let durability = match settings.durability {
+            Durability::Full if matches!(settings.destination, Destination::Kafka(_)) => {
+                "full: all replicas in sync had each record when it was counted"
+            }
             Durability::Full => "full: each commit was on the disk when it was counted",
             Durability::Off if matches!(settings.destination, Destination::Sqlite(_)) => {
                 "off: a crash of the machine could have damaged the file"

@@ -38,3 +38,17 @@ pub enum DatabaseError {
         reason: String,
     },
 }
+
+/// A text that names no cluster of Kafka. Does not show it: there may be a password in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// No URL of a cluster.
+    #[error("this is no cluster of Kafka; write kafka://host:9092/topic, or kafka://one:9092,two:9092/topic")]
+    Unknown,
+    /// A topic that there cannot be.
+    #[error("this is no topic; its name has letters, digits, '.', '_' and '-', 244 at most")]
+    Topic,
+    /// A user, a password, or settings.
+    #[error("weir logs in to no cluster of Kafka; write kafka://host:9092/topic, without user and '?'")]
+    Login,
+}

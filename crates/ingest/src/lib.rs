@@ -27,8 +27,10 @@ mod writer;
 
 pub use counts::{Counts, Totals};
 pub use decode::Decode;
-pub use error::{DatabaseError, StoreError};
+pub use error::{ClusterError, DatabaseError, StoreError};
 pub use loader::{Filled, Loader};
 pub use service::{Ended, IngestError, IngestSettings, Outcome, Source, run};
-pub use store::{Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability};
+pub use store::{
+    Cluster, Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability,
+};
 pub use weir_mqtt::ClientOptions;

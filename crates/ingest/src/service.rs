@@ -121,7 +121,7 @@ pub fn run(
     let table = Table::new(settings.table.clone(), columns);
     let mut store = settings.destination.store(table, settings.durability);
     if let Err(words) = open(&mut *store, settings.waits, stop, say)? {
-        let is_unanswered = matches!(settings.destination, Destination::Postgres(_));
+        let is_unanswered = settings.destination.is_server();
         return Ok(Outcome { ended: Err(words), is_unanswered, totals: counts.totals() });
     }
     let inbox = Arc::new(Inbox::new(settings.queue, counts.clone()));

@@ -3,6 +3,8 @@
 mod checkpoint;
 mod database;
 mod encryption;
+mod json_row;
+mod kafka;
 mod known;
 mod literal;
 mod parquet;
@@ -14,15 +16,17 @@ mod sqlite;
 mod tests;
 
 pub use database::Database;
+pub use kafka::Cluster;
 pub use row_counter::RowCounter;
 
+use kafka::Kafka;
 use parquet::Parquet;
 use postgres::Postgres;
 use sqlite::Sqlite;
 
 use crate::batch::Batch;
 use crate::column::{Table, quoted};
-use crate::error::{DatabaseError, StoreError};
+use crate::error::{ClusterError, DatabaseError, StoreError};
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -216,14 +220,17 @@ pub enum Destination {
     Postgres(Box<Database>),
     /// `parquet:DIR`
     Parquet(PathBuf),
+    /// `kafka://host:port/topic`
+    Kafka(Cluster),
 }
 
 /// A text that names no store. Does not show it: there may be a password in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
-    /// None of the three.
+    /// None of those that there are.
     #[error(
-        "this is no place to save to; write sqlite:FILE, postgres://user@host:port/database or parquet:DIR"
+        "this is no place to save to; write sqlite:FILE, postgres://user@host:port/database, parquet:DIR or \
+         kafka://host:9092/topic"
     )]
     Unknown,
     /// What is kept in memory is not saved.
@@ -232,6 +239,9 @@ pub enum DestinationError {
     /// A database, but not how to reach it.
     #[error(transparent)]
     Database(DatabaseError),
+    /// A cluster of Kafka, but not how to reach it.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
 }
 
 impl From<DatabaseError> for DestinationError {
@@ -252,6 +262,7 @@ impl FromStr for Destination {
             Some(("sqlite", file)) if !file.is_empty() => Ok(Self::Sqlite(file.into())),
             Some(("parquet", directory)) if !directory.is_empty() => Ok(Self::Parquet(directory.into())),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Box::new(text.parse()?))),
+            Some(("kafka", _)) => Ok(Self::Kafka(text.parse()?)),
             _ => Err(DestinationError::Unknown),
         }
     }
@@ -265,7 +276,14 @@ impl Destination {
             // A file there has its name when it is on the disk, whatever is asked for.
             Self::Parquet(directory) => Box::new(Parquet::new(directory.clone(), table)),
             Self::Postgres(database) => Box::new(Postgres::new((**database).clone(), table, durability)),
+            // A batch there counts when all replicas in sync have it, whatever is asked for.
+            Self::Kafka(cluster) => Box::new(Kafka::new(cluster.clone(), table)),
         }
+    }
+
+    /// Whether a server has it, which may not be there.
+    pub fn is_server(&self) -> bool {
+        matches!(self, Self::Postgres(_) | Self::Kafka(_))
     }
 }
 
@@ -276,6 +294,7 @@ impl fmt::Display for Destination {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             Self::Postgres(database) => database.fmt(f),
             Self::Parquet(directory) => write!(f, "parquet:{}", directory.display()),
+            Self::Kafka(cluster) => cluster.fmt(f),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What the tests and benches of several crates stand on.
 
 #[cfg(feature = "servers")]
+mod kafka;
+#[cfg(feature = "servers")]
 mod mosquitto;
 #[cfg(feature = "servers")]
 mod nats;
@@ -9,6 +11,8 @@ mod postgresql;
 #[cfg(feature = "servers")]
 mod process;
 
+#[cfg(feature = "servers")]
+pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord};
 #[cfg(feature = "servers")]
 pub use mosquitto::{Mosquitto, Subscriber};
 #[cfg(feature = "servers")]

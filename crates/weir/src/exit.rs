@@ -63,7 +63,7 @@ impl Exit {
     /// is as `wrong` as any other mistake of a command line (2) or of a scenario (104).
     pub(crate) fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
         match (error, destination) {
-            (StoreError::Unavailable(_), Destination::Postgres(_)) => Self::TargetDied,
+            (StoreError::Unavailable(_), place) if place.is_server() => Self::TargetDied,
             (StoreError::Locked(_), _) => wrong,
             _ => Self::Internal,
         }

@@ -202,12 +202,24 @@ pub(crate) fn settings(
     let save = into.save.as_deref().ok_or_else(nowhere)?;
     let destination = destination(save, into.save_password_file.as_deref()).map_err(of("save"))?;
     let is_parquet = matches!(destination, Destination::Parquet(_));
+    let topic = match &destination {
+        Destination::Kafka(cluster) => cluster.topic(),
+        _ => None,
+    };
     let durability = into.durability.as_deref().map_or(Ok(Durability::Full), str::parse);
     let durability = durability.map_err(|error: UnknownDurability| of("durability")(error.to_string()))?;
     if is_parquet && durability != Durability::Full {
         let words = "a file of Parquet is on the disk when it has its name; leave it out";
         return Err(of("durability")(words.to_owned()));
     }
+    if matches!(destination, Destination::Kafka(_)) && durability != Durability::Full {
+        return Err("durability: a record counts when all replicas in sync have it (acks=all); leave it out"
+            .to_owned());
+    }
+    if let (Some(topic), Some(_)) = (topic, &into.table) {
+        return Err(format!("table: the URL names the topic already, {topic}; leave one of the two out"));
+    }
+    let topic = topic.map(str::to_owned);
     // A batch of Parquet is a file.
     let (batch, linger) = if is_parquet { (50_000, 1_000) } else { (1_000, 50) };
     let batch = into.batch.map_or(batch, |batch| batch as usize).max(1);
@@ -233,7 +245,7 @@ pub(crate) fn settings(
         source: Source { endpoint: source.endpoint, filter: source.filter, name, options, qos },
         destination,
         durability,
-        table: into.table.clone().or(named).unwrap_or_else(|| RAW_TABLE.to_owned()),
+        table: into.table.clone().or(topic).or(named).unwrap_or_else(|| RAW_TABLE.to_owned()),
         batch,
         linger: span_or(into.linger.as_ref(), Duration::from_millis(linger)),
         count: None,

@@ -46,6 +46,7 @@ impl SavingTarget {
             let destination = match &destination {
                 // Files of each encoding are in a directory of their own.
                 Destination::Parquet(directory) => Destination::Parquet(directory.join(&table)),
+                Destination::Kafka(cluster) => Destination::Kafka(cluster.clone().with_topic(&table)),
                 other => other.clone(),
             };
             let place = &destination;

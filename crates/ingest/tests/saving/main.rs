@@ -1,8 +1,9 @@
-//! From a real mosquitto into SQLite, PostgreSQL and Parquet; each store's own reader judges.
+//! From a real mosquitto into SQLite, PostgreSQL, Parquet and Kafka; each store's own reader judges.
 
 mod bench;
 mod dead_letters;
 mod frames;
+mod kafka;
 mod logical;
 mod misfits;
 mod values;

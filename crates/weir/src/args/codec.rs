@@ -40,7 +40,7 @@ pub(crate) struct Codec {
     /// What is around a record in Avro: schemaless, single-object, confluent, apicurio or container
     #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "confluent", "apicurio", "container"])]
     pub(crate) avro_encoding: String,
-    /// Save the records as well: sqlite:FILE, postgres://user@host/database or parquet:DIR; may be repeated. The tables weir_codec_avro
+    /// Save the records as well: sqlite:FILE, postgres://user@host/database, parquet:DIR or kafka://host:9092; may be repeated. The tables weir_codec_avro
     /// and weir_codec_json are emptied first
     #[arg(long, value_name = "PLACE")]
     pub(crate) save: Vec<String>,

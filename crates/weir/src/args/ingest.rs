@@ -16,8 +16,8 @@ pub(crate) struct Ingest {
     /// What to subscribe to: mqtt://host/topic/#, mqtts://user@host/$share/NAME/topic/#
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// Where rows go: sqlite:FILE, postgres://user@host:port/database, or parquet:DIR, to which each batch adds a file:
-    /// give it large ones
+    /// Where rows go: sqlite:FILE, postgres://user@host:port/database, kafka://host:9092/topic, or parquet:DIR, to which each batch
+    /// adds a file: give it large ones
     #[arg(long, value_name = "WHERE", help_heading = "The table")]
     pub(crate) save: String,
     /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD]

@@ -1,6 +1,6 @@
 //! Runs whose messages are saved: each accounted for from publisher to table, and whatever is lost named with its place.
 
-use crate::support::{Kept, Mosquitto, Postgresql, Said, free_port, says, shared, soon, weir};
+use crate::support::{Kafka, Kept, Mosquitto, Postgresql, Said, free_port, says, shared, soon, weir};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -266,6 +266,29 @@ fn rows_go_into_postgresql_and_no_password_into_anything() {
                 assert!(!String::from_utf8_lossy(&text).contains("pass'word"));
             }
         }
+    }
+}
+
+#[test]
+fn rows_go_into_kafka_as_json_and_are_counted_there() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let server = Kafka::start();
+    let into = format!("empty: true, save: 'kafka://{}'", server.address());
+    let rest = format!("{BOTH}2");
+    let asked = Asked { into: &into, rest: &rest, count: 200, ..ASKED };
+    let experiment = Experiment::of(&broker.address(), &asked);
+    let ran = experiment.run();
+    assert_eq!((ran.said.code, ran.total("counted")), (Some(0), 800), "{}", ran.said.err);
+    let records = server.records("rows_json");
+    assert_eq!(records.len(), 200, "what the first run left is given up");
+    let names = ["topic", "publisher", "seq", "record", "received", "payload_hash"];
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(SCHEMA).unwrap()).unwrap();
+    for record in records {
+        assert!(record.headers.iter().map(|(name, _)| name.as_str()).eq(names), "{record:?}");
+        let row: Value = serde_json::from_str(&record.value).unwrap();
+        let fields = schema["fields"].as_array().unwrap();
+        assert!(fields.iter().all(|field| row.get(field["name"].as_str().unwrap()).is_some()), "{row}");
     }
 }
 

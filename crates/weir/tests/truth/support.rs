@@ -43,4 +43,6 @@ pub(crate) use process::{Said, origin_process, says, weir};
 pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
-pub(crate) use weir_testing::{Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon};
+pub(crate) use weir_testing::{
+    Kafka, Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon,
+};

@@ -1,0 +1,352 @@
+//! Kafka: a row is a record of a topic, a dead letter one of `TOPIC_dead`.
+//!
+//! A log has no index. What lies in it is known by reading: the newest records when it is opened, then what others have
+//! written before each batch of one's own. A batch is produced with `acks=all` by a producer with a number, and if the
+//! answer is lost, the same bytes are sent again, which a broker appends once. There are no transactions: a reader with the
+//! settings of Kafka's own clients would see what was aborted, and count it.
+
+mod attempt;
+mod cluster;
+mod connection;
+mod seen;
+mod session;
+mod topic;
+
+pub use cluster::Cluster;
+
+use self::attempt::{Burial, Packing, Rounds, TooLarge};
+use self::seen::{Generation, Novelty};
+use self::session::{Failed, Session};
+use self::topic::Topic;
+use super::json_row;
+use super::{Fate, Part, Saved, Stock, Store};
+use crate::batch::Batch;
+use crate::column::Table;
+use crate::decode::Decode;
+use crate::error::StoreError;
+use crate::rows::Cell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use weir_kafka::{ErrorCode, ProducerId, TopicBatches};
+
+/// How long a cluster that has just started, or a topic that was just created, may take to be ready.
+const SETTLING: Duration = Duration::from_secs(10);
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
+
+/// The two topics.
+const ROWS: usize = 0;
+const DEAD: usize = 1;
+
+/// A topic of rows with that of its dead letters.
+pub(crate) struct Kafka {
+    cluster: Cluster,
+    table: Table,
+    /// Whether a value is a payload as it came. A schema of one field of bytes that is called `payload` looks the same, and means the
+    /// same.
+    is_raw: bool,
+    topics: [Topic; 2],
+    producer: Option<ProducerId>,
+    session: Option<Session>,
+    /// What was wrong when there was no session.
+    away: Option<StoreError>,
+    /// What was sent, and is not known to be there.
+    attempt: Option<Attempt>,
+}
+
+/// A part of a batch on its way.
+struct Attempt {
+    part: Part,
+    rounds: Rounds,
+    /// Rounds that are known to be there. Of each partition only one batch is ever sent again: a broker knows the last five of a
+    /// producer, and refuses those from before.
+    done: usize,
+    generations: [Generation; 2],
+    /// The numbers of the next records, by partition.
+    sequences: [Vec<i32>; 2],
+    saved: Saved,
+}
+
+impl Kafka {
+    pub(crate) fn new(cluster: Cluster, table: Table) -> Self {
+        let cluster = if cluster.topic().is_some() { cluster } else { cluster.with_topic(&table.name) };
+        let name = cluster.topic().unwrap_or_default().to_owned();
+        let dead = format!("{name}_dead");
+        let is_raw = table.columns == Decode::raw().columns();
+        let topics = [name, dead].map(Topic::new);
+        Self { cluster, table, is_raw, topics, producer: None, session: None, away: None, attempt: None }
+    }
+
+    /// What an error is to who saves.
+    fn sort(&self, failed: Failed) -> StoreError {
+        let cluster = &self.cluster;
+        match failed {
+            Failed::Away(words) => StoreError::Unavailable(format!("{cluster}: {words}")),
+            Failed::Unfit(words) => StoreError::Unfit(format!("{cluster}: {words}")),
+            Failed::Refused(what, code) => {
+                let words = format!("{cluster}: {what}: {code}");
+                match code {
+                    ErrorCode::TOPIC_AUTHORIZATION_FAILED
+                    | ErrorCode::CLUSTER_AUTHORIZATION_FAILED
+                    | ErrorCode::INVALID_TOPIC_EXCEPTION
+                    | ErrorCode::INVALID_TIMESTAMP
+                    | ErrorCode::INVALID_RECORD
+                    | ErrorCode::POLICY_VIOLATION => StoreError::Unfit(words),
+                    _ => StoreError::Unavailable(words),
+                }
+            }
+        }
+    }
+
+    /// Connects, and does so again while the cluster is only not ready yet: it has just started, or its topics are new.
+    fn begin(&mut self) -> Result<(), Failed> {
+        let began = Instant::now();
+        loop {
+            match self.connect() {
+                Err(Failed::Refused(_, code)) if code.is_transient() && began.elapsed() < SETTLING => {
+                    std::thread::sleep(BETWEEN_ATTEMPTS);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Finds the topics or creates them, and reads what lies there.
+    fn connect(&mut self) -> Result<(), Failed> {
+        self.session = None;
+        let mut session = Session::open(&self.cluster)?;
+        let [rows, dead] = &self.topics;
+        let leaders = session.leaders([&rows.name, &dead.name], true)?;
+        for (topic, leaders) in self.topics.iter_mut().zip(leaders) {
+            topic.settle(&leaders);
+            topic.limit = session.limit(&topic.name)?.unwrap_or(topic.limit);
+        }
+        self.producer(&mut session)?;
+        for topic in &mut self.topics {
+            topic.catch_up(&mut session)?;
+        }
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// The producer, a new one if there is none.
+    fn producer(&mut self, session: &mut Session) -> Result<ProducerId, Failed> {
+        if let Some(producer) = self.producer {
+            return Ok(producer);
+        }
+        let producer = session.producer()?;
+        self.topics.iter_mut().for_each(Topic::forget_sequences);
+        Ok(*self.producer.insert(producer))
+    }
+
+    /// Puts into batches what of a part is not there yet.
+    fn pack(&self, batch: &Batch, part: &Part, producer: ProducerId) -> Result<Attempt, StoreError> {
+        let (mut saved, mut rounds) = (Saved::default(), Rounds::default());
+        let [rows, dead] = &self.topics;
+        let mut packing = Packing::new(ROWS, rows, producer, &mut rounds);
+        let mut json = String::new();
+        for row in part.rows.clone() {
+            let mut cells = batch.rows.cells(row);
+            let value = match (self.is_raw, cells.next()) {
+                (true, Some(Cell::Bytes(payload))) => payload,
+                _ => {
+                    json.clear();
+                    json_row::write(&self.table.columns, batch.rows.cells(row), &mut json);
+                    json.as_bytes()
+                }
+            };
+            let added = packing.add(&batch.source(row), value, None);
+            let novelty = added.map_err(|TooLarge { size, limit }| {
+                StoreError::Refused(format!(
+                    "a record of {size} bytes; topic {} takes {limit} (max.message.bytes)",
+                    rows.name
+                ))
+            })?;
+            saved.count(fate(novelty), true);
+        }
+        let (new_rows, row_sequences) = packing.finish();
+        let mut packing = Packing::new(DEAD, dead, producer, &mut rounds);
+        for letter in &batch.dead[part.dead.clone()] {
+            let (source, payload, size) = batch.dead_source(letter);
+            let burial = Burial { reason: &letter.reason, size };
+            // What is too large is cut.
+            if let Ok(novelty) = packing.add(&source, payload, Some(burial)) {
+                saved.count(fate(novelty), false);
+            }
+        }
+        let (new_dead, dead_sequences) = packing.finish();
+        Ok(Attempt {
+            part: part.clone(),
+            rounds,
+            done: 0,
+            generations: [new_rows, new_dead],
+            sequences: [row_sequences, dead_sequences],
+            saved,
+        })
+    }
+
+    /// Appends what was packed. What was appended before, by the same bytes, is not appended again.
+    fn append(&mut self, session: &mut Session, attempt: &mut Attempt) -> Result<(), Failed> {
+        while let Some(round) = attempt.rounds.0.get(attempt.done) {
+            let mut by_leader = BTreeMap::<i32, Vec<TopicBatches<'_>>>::new();
+            let names = self.topics.each_ref().map(|topic| topic.name.clone());
+            for sealed in round {
+                let Some(partition) = self.topics[sealed.topic].partitions.get(sealed.partition) else {
+                    return Err(Failed::Away("a topic has fewer partitions than before".to_owned()));
+                };
+                let topics = by_leader.entry(partition.leader).or_default();
+                let batch = (sealed.partition as i32, &*sealed.bytes);
+                let name = names[sealed.topic].as_str();
+                match topics.iter_mut().find(|topic| topic.topic == name) {
+                    Some(topic) => topic.batches.push(batch),
+                    None => topics.push(TopicBatches { topic: name, batches: vec![batch] }),
+                }
+            }
+            let appended = session.produce(&by_leader)?;
+            let mut failed = None;
+            for sealed in round {
+                let topic = &mut self.topics[sealed.topic];
+                let answer = appended
+                    .iter()
+                    .find(|it| it.topic == topic.name && it.partition as usize == sealed.partition);
+                let Some(answer) = answer else {
+                    return Err(Failed::Away(format!("no answer on topic {}", topic.name)));
+                };
+                let partition = &mut topic.partitions[sealed.partition];
+                match answer.error {
+                    // Nobody else wrote in between: what lies there is known.
+                    ErrorCode::NONE if partition.position == Some(answer.offset) => {
+                        partition.position = Some(answer.offset + i64::from(sealed.records));
+                    }
+                    ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER => {}
+                    ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE => {
+                        topic.limit = (sealed.bytes.len() - 1).min(topic.limit);
+                        failed = Some((sealed, answer.error));
+                    }
+                    error => failed = Some((sealed, error)),
+                }
+            }
+            if let Some((sealed, error)) = failed {
+                session::check(&self.topics[sealed.topic].name, sealed.partition as i32, error)?;
+            }
+            attempt.done += 1;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, session: &mut Session, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
+        let mut attempt = match self.attempt.take() {
+            Some(attempt)
+                if part.again && attempt.part.rows == part.rows && attempt.part.dead == part.dead =>
+            {
+                attempt
+            }
+            other => {
+                if other.is_some() {
+                    // Its numbers may be used.
+                    self.producer = None;
+                }
+                let producer = self.producer(session).map_err(|failed| self.sort(failed))?;
+                for (topic, is_wanted) in
+                    self.topics.iter_mut().zip([!part.rows.is_empty(), !part.dead.is_empty()])
+                {
+                    if is_wanted && let Err(failed) = topic.catch_up(session) {
+                        return Err(self.sort(failed));
+                    }
+                }
+                self.pack(batch, part, producer)?
+            }
+        };
+        if let Err(failed) = self.append(session, &mut attempt) {
+            if is_end_of_producer(&failed) {
+                self.producer = None;
+            } else {
+                self.attempt = Some(attempt);
+            }
+            return Err(self.sort(failed));
+        }
+        for ((topic, generation), sequences) in
+            self.topics.iter_mut().zip(attempt.generations).zip(attempt.sequences)
+        {
+            topic.seen.absorb(generation);
+            for (partition, sequence) in topic.partitions.iter_mut().zip(sequences) {
+                partition.sequence = sequence;
+            }
+        }
+        Ok(attempt.saved)
+    }
+
+    fn not_connected(&self) -> StoreError {
+        let unknown = || StoreError::Unavailable(format!("{}: not connected", self.cluster));
+        self.away.clone().unwrap_or_else(unknown)
+    }
+
+    /// Gives up all records.
+    fn empty(&mut self) -> Result<(), Failed> {
+        let mut session = Session::open(&self.cluster)?;
+        let [rows, dead] = &self.topics;
+        let leaders = session.leaders([&rows.name, &dead.name], false)?;
+        for (topic, leaders) in self.topics.iter_mut().zip(leaders) {
+            topic.settle(&leaders);
+            session.delete_records(&topic.name, &topic.leaders())?;
+            topic.forget_records();
+        }
+        Ok(())
+    }
+}
+
+/// Whether the same bytes can never be appended any more: another attempt is packed anew, after what is there was read.
+fn is_end_of_producer(failed: &Failed) -> bool {
+    matches!(
+        failed,
+        Failed::Refused(
+            _,
+            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+                | ErrorCode::INVALID_PRODUCER_EPOCH
+                | ErrorCode::UNKNOWN_PRODUCER_ID
+                | ErrorCode::MESSAGE_TOO_LARGE
+                | ErrorCode::RECORD_LIST_TOO_LARGE
+        )
+    )
+}
+
+fn fate(novelty: Novelty) -> Fate {
+    match novelty {
+        Novelty::New => Fate::Kept,
+        Novelty::Conflict => Fate::KeptBeside,
+        Novelty::Known => Fate::Duplicate,
+    }
+}
+
+impl Store for Kafka {
+    fn open(&mut self) -> Result<(), StoreError> {
+        let opened = self.begin().map_err(|failed| self.sort(failed));
+        self.away = opened.clone().err();
+        opened
+    }
+
+    fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
+        let Some(mut session) = self.session.take() else { return Err(self.not_connected()) };
+        let outcome = self.write(&mut session, batch, part);
+        // After any other failure an answer may still come that nobody waits for.
+        if matches!(outcome, Ok(_) | Err(StoreError::Refused(_))) {
+            self.session = Some(session);
+        }
+        outcome
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.empty().map_err(|failed| self.sort(failed))
+    }
+
+    fn stock(&mut self) -> Result<Stock, StoreError> {
+        let Some(session) = &mut self.session else { return Err(self.not_connected()) };
+        let [rows, dead] = &self.topics;
+        let counted = rows.count(session).and_then(|rows| Ok((rows, dead.count(session)?)));
+        let (rows, dead) = counted.map_err(|failed| self.sort(failed))?;
+        Ok(Stock { rows, dead, bytes: 0 })
+    }
+
+    fn name(&self) -> String {
+        self.cluster.to_string()
+    }
+}

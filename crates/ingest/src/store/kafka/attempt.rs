@@ -1,0 +1,287 @@
+//! What a batch of rows is in Kafka: records for partitions, in the very bytes that are sent again if the answer is lost.
+
+use super::seen::{Generation, Identity, Novelty};
+use super::topic::Topic;
+use crate::batch::Source;
+use crate::payload_hash::{LENGTH, PayloadHash};
+use std::fmt::Write;
+use weir_kafka::{ProducerId, Record, RecordBatch, RecordRef, partition_of};
+
+/// A batch of records that is to be appended to a partition.
+pub(super) struct Sealed {
+    /// Of the two topics, which one.
+    pub(super) topic: usize,
+    pub(super) partition: usize,
+    pub(super) records: i32,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Batches on their way, in rounds: each round has one batch a partition at most, as a request may.
+#[derive(Default)]
+pub(super) struct Rounds(pub(super) Vec<Vec<Sealed>>);
+
+/// Records of one topic that are being put into batches.
+pub(super) struct Packing<'a> {
+    index: usize,
+    topic: &'a Topic,
+    producer: ProducerId,
+    partitions: Vec<Packed>,
+    rounds: &'a mut Rounds,
+    texts: Texts,
+    /// Those of this batch.
+    pub(super) generation: Generation,
+}
+
+/// What of a partition is packed.
+struct Packed {
+    batch: RecordBatch,
+    /// The number of its first record.
+    sequence: i32,
+    sealed: usize,
+}
+
+/// Headers as texts, in memory that is used again.
+#[derive(Default)]
+struct Texts {
+    publisher: String,
+    sequence_number: String,
+    record: String,
+    received: String,
+    hash: String,
+    size: String,
+}
+
+/// A record that is larger than its topic takes: bytes that it has, and that there may be.
+pub(super) struct TooLarge {
+    pub(super) size: usize,
+    pub(super) limit: usize,
+}
+
+/// What a dead letter has beside.
+#[derive(Clone, Copy)]
+pub(super) struct Burial<'a> {
+    pub(super) reason: &'a str,
+    pub(super) size: u64,
+}
+
+impl<'a> Packing<'a> {
+    pub(super) fn new(index: usize, topic: &'a Topic, producer: ProducerId, rounds: &'a mut Rounds) -> Self {
+        let packed = |sequence| Packed { batch: RecordBatch::default(), sequence, sealed: 0 };
+        let partitions = topic.partitions.iter().map(|it| packed(it.sequence)).collect();
+        let (texts, generation) = (Texts::default(), Generation::default());
+        Self { index, topic, producer, partitions, rounds, texts, generation }
+    }
+
+    /// Adds a record, unless it is there.
+    ///
+    /// # Errors
+    /// It is too large. The value of a dead letter is cut instead.
+    pub(super) fn add(
+        &mut self,
+        source: &Source<'_>,
+        value: &[u8],
+        burial: Option<Burial<'_>>,
+    ) -> Result<Novelty, TooLarge> {
+        let identity = identity_of(source);
+        let novelty = match identity {
+            Some((identity, hash)) => self.topic.seen.find(&self.generation, identity, hash),
+            // What has no mark is never taken for a repetition.
+            None => Novelty::New,
+        };
+        if novelty == Novelty::Known {
+            return Ok(novelty);
+        }
+        self.texts.fill(source, burial);
+        let headers = self.texts.headers(source, novelty, burial);
+        let key = if source.origin.is_some() { &self.texts.publisher } else { source.topic };
+        let mut record =
+            Record { time: source.received / 1_000, key: key.as_bytes(), value, headers: &headers };
+        let partition = partition_of(record.key, self.partitions.len());
+        let packed = &mut self.partitions[partition];
+        let limit = self.topic.limit;
+        if packed.batch.size_with(&record) > limit {
+            packed.seal(self.index, partition, self.producer, self.rounds);
+            let size = packed.batch.size_with(&record);
+            if size > limit {
+                if burial.is_none() {
+                    return Err(TooLarge { size, limit });
+                }
+                record.value = &value[..value.len().saturating_sub(size - limit)];
+            }
+        }
+        packed.batch.push(&record);
+        if let Some((identity, hash)) = identity {
+            self.generation.insert(identity, hash);
+        }
+        Ok(novelty)
+    }
+
+    /// Ends it; returns what is new, and the numbers that the next records of the partitions have.
+    pub(super) fn finish(mut self) -> (Generation, Vec<i32>) {
+        for (partition, packed) in self.partitions.iter_mut().enumerate() {
+            packed.seal(self.index, partition, self.producer, self.rounds);
+        }
+        (self.generation, self.partitions.iter().map(|packed| packed.sequence).collect())
+    }
+}
+
+impl Packed {
+    /// Ends the batch, if there is something in it.
+    fn seal(&mut self, topic: usize, partition: usize, producer: ProducerId, rounds: &mut Rounds) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let records = batch.len();
+        let bytes = batch.finish(producer, self.sequence);
+        // Behind the highest number comes 0 (`DefaultRecordBatch.incrementSequence`).
+        self.sequence = (i64::from(self.sequence) + i64::from(records)) as i32 & i32::MAX;
+        if rounds.0.len() <= self.sealed {
+            rounds.0.push(Vec::new());
+        }
+        rounds.0[self.sealed].push(Sealed { topic, partition, records, bytes });
+        self.sealed += 1;
+    }
+}
+
+impl Texts {
+    fn fill(&mut self, source: &Source<'_>, burial: Option<Burial<'_>>) {
+        let Self { publisher, sequence_number, record, received, hash, size } = self;
+        for text in [&mut *publisher, sequence_number, record, received, hash, size] {
+            text.clear();
+        }
+        // Writing to memory does not fail.
+        let _ = write!(record, "{}", source.record);
+        let _ = write!(received, "{}", source.received);
+        if let Some(origin) = source.origin {
+            let _ = write!(publisher, "{}", origin.publisher);
+            let _ = write!(sequence_number, "{}", origin.sequence_number);
+        }
+        if let Some(known) = &source.hash {
+            for digit in known.0.iter().flat_map(|byte| [byte >> 4, byte & 0xF]) {
+                hash.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+        }
+        if let Some(burial) = burial {
+            let _ = write!(size, "{}", burial.size);
+        }
+    }
+
+    /// The headers of a record: what other stores have as columns, by the same names.
+    fn headers<'a>(
+        &'a self,
+        source: &Source<'a>,
+        novelty: Novelty,
+        burial: Option<Burial<'a>>,
+    ) -> Vec<(&'static str, &'a [u8])> {
+        let mut headers: Vec<(&str, &[u8])> = Vec::with_capacity(9);
+        headers.push(("topic", source.topic.as_bytes()));
+        if source.origin.is_some() {
+            headers.push((PUBLISHER, self.publisher.as_bytes()));
+            headers.push((SEQUENCE_NUMBER, self.sequence_number.as_bytes()));
+        }
+        headers.push((RECORD, self.record.as_bytes()));
+        headers.push(("received", self.received.as_bytes()));
+        if source.hash.is_some() {
+            headers.push((PAYLOAD_HASH, self.hash.as_bytes()));
+        }
+        if novelty == Novelty::Conflict {
+            headers.push(("conflict", b"true"));
+        }
+        if let Some(burial) = burial {
+            headers.push(("reason", burial.reason.as_bytes()));
+            headers.push(("size", self.size.as_bytes()));
+        }
+        headers
+    }
+}
+
+const PUBLISHER: &str = "publisher";
+const SEQUENCE_NUMBER: &str = "seq";
+const RECORD: &str = "record";
+const PAYLOAD_HASH: &str = "payload_hash";
+
+fn identity_of(source: &Source<'_>) -> Option<(Identity, PayloadHash)> {
+    let (origin, hash) = source.origin.zip(source.hash)?;
+    Some(((origin.publisher, origin.sequence_number, source.record), hash))
+}
+
+/// The same of a record that is read back; `None` for one without a mark, and for one of other programs.
+pub(super) fn identity_in(record: &RecordRef<'_>) -> Option<(Identity, PayloadHash)> {
+    let header = |name: &str| {
+        let found = record.headers.iter().find(|(key, _)| *key == name.as_bytes())?;
+        std::str::from_utf8(found.1).ok()
+    };
+    let identity = (
+        header(PUBLISHER)?.parse().ok()?,
+        header(SEQUENCE_NUMBER)?.parse().ok()?,
+        header(RECORD)?.parse().ok()?,
+    );
+    let digits = header(PAYLOAD_HASH)?;
+    let mut hash = [0; LENGTH];
+    if digits.len() != 2 * LENGTH || !digits.is_ascii() {
+        return None;
+    }
+    for (place, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * place..2 * place + 2)?, 16).ok()?;
+    }
+    Some((identity, PayloadHash(hash)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inbound::Origin;
+    use weir_kafka::{ErrorCode, read_batches};
+
+    const PRODUCER: ProducerId = ProducerId { error: ErrorCode::NONE, id: 1, epoch: 0 };
+
+    fn topic(limit: usize) -> Topic {
+        let mut topic = Topic::new("t".to_owned());
+        topic.limit = limit;
+        topic.settle(&[1, 1]);
+        topic
+    }
+
+    fn source(sequence_number: u64) -> Source<'static> {
+        let origin = Some(Origin { publisher: 9, sequence_number });
+        let hash = Some(PayloadHash::of(b"p", 0));
+        Source { topic: "a/b", origin, record: 3, received: 5_000_001, hash }
+    }
+
+    #[test]
+    fn what_is_packed_is_recognised_when_it_is_read_back() {
+        let (topic, mut rounds) = (topic(1_000), Rounds::default());
+        let mut packing = Packing::new(0, &topic, PRODUCER, &mut rounds);
+        let novelty = |packing: &mut Packing<'_>, number| packing.add(&source(number), b"value", None).ok();
+        assert_eq!(novelty(&mut packing, 7), Some(Novelty::New));
+        assert_eq!(novelty(&mut packing, 7), Some(Novelty::Known));
+        assert_eq!(novelty(&mut packing, 8), Some(Novelty::New));
+        let (_, sequences) = packing.finish();
+        // A publisher has one partition.
+        assert_eq!(sequences.iter().sum::<i32>(), 2);
+        let sealed = &rounds.0[0][0];
+        let mut found = Vec::new();
+        read_batches(&sealed.bytes, |record| found.extend(identity_in(record))).unwrap();
+        let hash = PayloadHash::of(b"p", 0);
+        assert_eq!((found, sealed.records), (vec![((9, 7, 3), hash), ((9, 8, 3), hash)], 2));
+    }
+
+    #[test]
+    fn batches_are_no_larger_than_the_topic_takes_and_a_dead_letter_is_cut() {
+        let (topic, mut rounds) = (topic(500), Rounds::default());
+        let mut packing = Packing::new(0, &topic, PRODUCER, &mut rounds);
+        for number in 0..5 {
+            assert!(packing.add(&source(number), &[7; 200], None).is_ok());
+        }
+        let Err(TooLarge { size, limit }) = packing.add(&source(9), &[7; 600], None) else { panic!() };
+        assert!(size > limit && limit == 500);
+        let burial = Some(Burial { reason: "why", size: 600 });
+        assert!(packing.add(&source(9), &[7; 600], burial).is_ok());
+        packing.finish();
+        let sealed: Vec<_> = rounds.0.iter().flatten().collect();
+        assert!(sealed.iter().all(|it| it.bytes.len() <= 500) && sealed.len() > 5, "{}", sealed.len());
+        // A request has one batch of a partition.
+        assert!(rounds.0.iter().all(|round| round.len() == 1));
+    }
+}
