@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
-use weir_record::{Decoder, Encoder, Format, Framing, Schema};
+use weir_record::{Codec, Decoder, Encoder, Format, Framing, Schema};
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     Schema::parse(include_str!("../../crates/record/tests/schemas/every.avsc")).expect("a schema")
@@ -31,7 +31,26 @@ fuzz_target!(|input: &[u8]| {
     let framing = Framing::ALL[usize::from(*first) % Framing::ALL.len()];
     again(Format::Avro(framing), payload);
     resolved(Format::Avro(framing), payload);
+    if framing == Framing::Container {
+        let codec = Codec::ALL[usize::from(*first) / Framing::ALL.len() % Codec::ALL.len()];
+        again(Format::Avro(framing), &container(codec, payload));
+    }
 });
+
+/// A file with one block that these bytes are, so that its decompression is reached without guessing header and marker.
+fn container(codec: Codec, block: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    Encoder::new(&SCHEMA, Format::Avro(Framing::Container)).compressed(codec).finish(&mut file);
+    let marker = file[file.len() - 16..].to_vec();
+    // One record, and the length of the block in four bytes.
+    let length = block.len() << 1;
+    file.push(2);
+    file.extend([0, 7, 14].map(|bits| (length >> bits) as u8 | 0x80));
+    file.push((length >> 21) as u8 & 0x7F);
+    file.extend_from_slice(block);
+    file.extend_from_slice(&marker);
+    file
+}
 
 fn resolved(format: Format, payload: &[u8]) {
     // A container says itself who wrote it.

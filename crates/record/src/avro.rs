@@ -1,5 +1,6 @@
 //! Avro's binary encoding, and what may be around it (Apache Avro 1.12).
 
+pub(crate) mod codec;
 pub(crate) mod container;
 pub(crate) mod read;
 pub(crate) mod resolved;

@@ -1,7 +1,8 @@
 //! Payloads in, records out.
 
 use crate::MAX_EMPTY_ITEMS;
-use crate::avro::container::{self, Block, Codec, Header};
+use crate::avro::codec::{Codec, Decompressor};
+use crate::avro::container::{Block, Header};
 use crate::avro::read::{self, Bytes};
 use crate::avro::{REGISTERED, SINGLE_OBJECT, resolved};
 use crate::error::{DecodeError, Fault, Problem};
@@ -11,7 +12,6 @@ use crate::schema::Schema;
 use crate::tape::Tape;
 use crate::value::{Record, View};
 use crate::writers::{WriterId, WriterSchemas, Writers};
-use flate2::Decompress;
 
 /// Reads records of one schema, in one format. Keeps the memory of the record before for the next one; a thread has
 /// its own.
@@ -19,9 +19,9 @@ pub struct Decoder {
     schema: Schema,
     format: Format,
     tape: Tape,
-    /// The last block that had to be inflated.
-    inflated: Vec<u8>,
-    inflater: Option<Decompress>,
+    /// The last block that had to be decompressed.
+    decompressed: Vec<u8>,
+    decompressor: Decompressor,
     /// The text of the schema that was found in the last header.
     known: Vec<u8>,
     writers: Writers,
@@ -56,17 +56,17 @@ enum DecoderPhase {
 struct Open {
     /// Records left in it.
     left: usize,
-    /// How far it is read: in the payload, or in the inflated block.
+    /// How far it is read: in the payload, or in the decompressed block.
     at: usize,
     /// Where it ends, likewise.
     end: usize,
-    inflated: bool,
+    decompressed: bool,
 }
 
 /// Where a record is, after it was read.
 enum Found {
     InPayload,
-    Inflated,
+    Decompressed,
 }
 
 impl Decoder {
@@ -76,8 +76,8 @@ impl Decoder {
             schema: schema.clone(),
             format,
             tape: Tape::default(),
-            inflated: Vec::new(),
-            inflater: None,
+            decompressed: Vec::new(),
+            decompressor: Decompressor::default(),
             known: Vec::new(),
             writers: Writers::default(),
         }
@@ -139,7 +139,7 @@ impl Decoder {
         }
         records.nothing_more().map_err(|fault| fault.at_record(0))?;
         Ok(match first {
-            Some(Found::Inflated) => self.record(&self.inflated),
+            Some(Found::Decompressed) => self.record(&self.decompressed),
             _ => self.record(payload),
         })
     }
@@ -194,7 +194,7 @@ impl Records<'_, '_> {
     pub fn next(&mut self) -> Option<Result<Record<'_>, DecodeError>> {
         match self.advance()? {
             Ok(Found::InPayload) => Some(Ok(self.decoder.record(self.payload))),
-            Ok(Found::Inflated) => Some(Ok(self.decoder.record(&self.decoder.inflated))),
+            Ok(Found::Decompressed) => Some(Ok(self.decoder.record(&self.decoder.decompressed))),
             Err(error) => Some(Err(error)),
         }
     }
@@ -320,7 +320,7 @@ impl Records<'_, '_> {
                 let header = Header::read(&mut bytes)?;
                 self.decoder.recognise(header.schema, 0)?;
                 self.at = bytes.at();
-                (header.marker, header.codec, Open { left: 0, at: 0, end: 0, inflated: false })
+                (header.marker, header.codec, Open { left: 0, at: 0, end: 0, decompressed: false })
             }
             _ => return Ok(None),
         };
@@ -334,32 +334,30 @@ impl Records<'_, '_> {
             }
             block = self.open(marker, codec)?;
         }
-        block.at = if block.inflated {
+        block.at = if block.decompressed {
             // Taken out, so that it can be read from while the rest of the decoder is written to.
-            let inflated = std::mem::take(&mut self.decoder.inflated);
-            let end = self.decoder.read(&inflated, block.at);
-            self.decoder.inflated = inflated;
+            let decompressed = std::mem::take(&mut self.decoder.decompressed);
+            let end = self.decoder.read(&decompressed, block.at);
+            self.decoder.decompressed = decompressed;
             end?
         } else {
             self.decoder.read(&self.payload[..block.end], block.at)?
         };
         block.left -= 1;
         self.phase = DecoderPhase::Container { marker, codec, block };
-        Ok(Some(if block.inflated { Found::Inflated } else { Found::InPayload }))
+        Ok(Some(if block.decompressed { Found::Decompressed } else { Found::InPayload }))
     }
 
     /// Opens the next block.
     fn open(&mut self, marker: [u8; 16], codec: Codec) -> Result<Open, Fault> {
         let mut bytes = Bytes::new(self.payload, self.at);
         let Block { count, at, end } = Block::read(&mut bytes, &marker)?;
-        let mut open = Open { left: count, at, end, inflated: false };
-        if codec == Codec::Deflate {
-            let Decoder { inflated, inflater, .. } = &mut *self.decoder;
-            let inflater = inflater.get_or_insert_with(|| Decompress::new(false));
-            inflated.clear();
-            container::inflate(inflater, &self.payload[at..end], inflated)
-                .map_err(|problem| Fault::new(problem, at))?;
-            open = Open { left: count, at: 0, end: inflated.len(), inflated: true };
+        let mut open = Open { left: count, at, end, decompressed: false };
+        if codec != Codec::Null {
+            let Decoder { decompressed, decompressor, .. } = &mut *self.decoder;
+            let result = decompressor.decompress(codec, &self.payload[at..end], decompressed);
+            result.map_err(|problem| Fault::new(problem, at))?;
+            open = Open { left: count, at: 0, end: decompressed.len(), decompressed: true };
         }
         // Records that take no byte are as many as the block says.
         let least = self.decoder.least();

@@ -1,6 +1,7 @@
 //! Records in, payloads out.
 
-use crate::avro::container::{Codec, Header, deflate};
+use crate::avro::codec::Codec;
+use crate::avro::container::Header;
 use crate::avro::{REGISTERED, SINGLE_OBJECT, write};
 use crate::format::{Format, Framing};
 use crate::json;
@@ -120,10 +121,7 @@ impl Encoder {
                 Header::write(self.schema.canonical(), self.codec, &self.marker, out);
                 if self.count > 0 {
                     write::long(self.count as i64, out);
-                    match self.codec {
-                        Codec::Null => write::sized(&self.body, out),
-                        Codec::Deflate => write::sized(&deflate(&self.body), out),
-                    }
+                    write::sized(&self.codec.compress(&self.body), out);
                     out.extend_from_slice(&self.marker);
                 }
             }

@@ -11,7 +11,7 @@ pub struct DecodeError {
     /// The value, as `field.inner[3]`; empty if it is about the record or the payload as a whole.
     pub path: String,
     /// Where, in bytes from the beginning of the payload; in a compressed block of an object container file, from
-    /// the beginning of the inflated block.
+    /// the beginning of the decompressed block.
     pub offset: usize,
     /// What is wrong there.
     pub problem: Problem,
@@ -131,11 +131,14 @@ pub enum Problem {
     #[error("the header has no {0}")]
     Header(&'static str),
     /// A compression that is not read.
-    #[error("the codec '{0}' is not read; null and deflate are")]
+    #[error("the codec '{0}' is not read; null, deflate, snappy, zstandard, bzip2 and xz are")]
     Codec(Box<str>),
-    /// Compressed data is damaged, or larger than a block may be.
-    #[error("a block cannot be inflated: it is damaged, or has more than {} bytes", crate::MAX_BLOCK)]
-    Inflate,
+    /// Compressed data is damaged, or was compressed with a larger window than is read.
+    #[error("a block of {0} cannot be decompressed: it is damaged, or wants more memory than it may have")]
+    DamagedBlock(&'static str),
+    /// Compressed data becomes larger than a block may be.
+    #[error("a block has more than {} bytes once it is decompressed", crate::MAX_BLOCK)]
+    BlockTooLarge,
     /// The marker after a block is not that of the header.
     #[error("a block does not end with the marker of the header")]
     SyncMarker,

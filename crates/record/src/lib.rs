@@ -70,7 +70,7 @@ mod tape;
 mod value;
 mod writers;
 
-pub use avro::container::Codec;
+pub use avro::codec::Codec;
 pub use decoder::{Decoder, Records};
 pub use encoder::{EncodeError, Encoder};
 pub use error::{DecodeError, Problem};
@@ -91,7 +91,7 @@ pub const MAX_VALUES: usize = 1 << 22;
 /// How many items that take no byte (nulls, say) a record may have. Nothing else bounds their number.
 pub const MAX_EMPTY_ITEMS: usize = 1 << 16;
 
-/// The largest block of an object container file, in bytes once it is inflated.
+/// The largest block of an object container file, in bytes once it is decompressed.
 pub const MAX_BLOCK: usize = 256 << 20;
 
 /// The longest text of a schema, in bytes.

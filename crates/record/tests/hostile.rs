@@ -1,6 +1,7 @@
 //! Payloads that nobody should have sent: each is one clear line, and soon.
 
-use weir_record::{Decoder, Format, Framing, Problem, Schema};
+use std::io::Write;
+use weir_record::{Codec, Decoder, Encoder, Format, Framing, MAX_BLOCK, Problem, Schema};
 
 const SCHEMALESS: Format = Format::Avro(Framing::Schemaless);
 
@@ -133,7 +134,7 @@ fn framings_are_recognised() {
     assert!(
         header(b"\"int\"", "null").contains("the schema in the header: schema: a record must be at the top")
     );
-    assert!(header(b"{}", "snappy").contains("the codec 'snappy' is not read; null and deflate are"));
+    assert!(header(b"{}", "lzo").contains("the codec 'lzo' is not read; null, deflate, snappy, zstandard,"));
 }
 
 #[test]
@@ -148,6 +149,105 @@ fn a_block_cannot_have_more_records_than_bytes() {
     payload.extend_from_slice(&[0; 17]);
     let error = error(&schema, Format::Avro(Framing::Container), &payload);
     assert!(error.contains("a block has 1152921504606846976 items"), "{error}");
+}
+
+/// An object container file with one block of one record, compressed elsewhere.
+fn container(schema: &Schema, codec: Codec, block: &[u8]) -> Vec<u8> {
+    let mut payload = Vec::new();
+    Encoder::new(schema, Format::Avro(Framing::Container)).compressed(codec).finish(&mut payload);
+    let marker = payload[payload.len() - 16..].to_vec();
+    let length = block.len() << 1;
+    payload.push(2);
+    payload.extend([0, 7, 14].map(|bits| (length >> bits) as u8 | 0x80));
+    payload.push((length >> 21) as u8);
+    payload.extend_from_slice(block);
+    payload.extend_from_slice(&marker);
+    payload
+}
+
+/// More than a block may have, all of it zeros, in a fraction of that.
+fn bomb(codec: Codec) -> Vec<u8> {
+    let zeros = vec![0; 1 << 20];
+    let write = |out: &mut dyn Write| (0..=MAX_BLOCK >> 20).for_each(|_| out.write_all(&zeros).unwrap());
+    match codec {
+        Codec::Null => unreachable!(),
+        Codec::Deflate => {
+            let mut out = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+            write(&mut out);
+            out.finish().unwrap()
+        }
+        // It says what it becomes in front.
+        Codec::Snappy => vec![0x80, 0x80, 0x80, 0x80, 2, 0, 0, 0, 0, 0],
+        Codec::Zstandard => {
+            // A window of 1 KiB, and blocks of 1 KiB of one byte (RFC 8878, sections 3.1.1.1 and 3.1.1.2).
+            let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 0];
+            let header = (1_024_u32 << 3 | 1 << 1).to_le_bytes();
+            for _ in 0..=MAX_BLOCK >> 10 {
+                out.extend_from_slice(&[header[0], header[1], header[2], 0]);
+            }
+            out
+        }
+        Codec::Bzip2 => {
+            let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            write(&mut out);
+            out.finish().unwrap()
+        }
+        Codec::Xz => {
+            let options = lzma_rust2::XzOptions::with_preset(0);
+            let mut out = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+            write(&mut out);
+            out.finish().unwrap()
+        }
+    }
+}
+
+#[test]
+fn what_is_packed_well_does_not_take_all_memory() {
+    let schema = field("\"boolean\"");
+    for codec in &Codec::ALL[1..] {
+        let payload = container(&schema, *codec, &bomb(*codec));
+        assert!(payload.len() < 4 << 20, "{codec:?}: {}", payload.len());
+        let error = error(&schema, Format::Avro(Framing::Container), &payload);
+        assert!(
+            error.ends_with(": a block has more than 268435456 bytes once it is decompressed"),
+            "{codec:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_block_that_is_not_what_its_codec_makes_is_refused() {
+    let schema = field("\"boolean\"");
+    let container_format = Format::Avro(Framing::Container);
+    for codec in &Codec::ALL[1..] {
+        let mut encoder = Encoder::new(&schema, container_format).compressed(*codec);
+        let (mut head, mut whole) = (Vec::new(), Vec::new());
+        encoder.finish(&mut head);
+        encoder.push(Decoder::new(&schema, SCHEMALESS).one(&[1]).unwrap()).unwrap();
+        encoder.finish(&mut whole);
+        // Behind the count of one and a length below 64.
+        let block = &whole[head.len() + 2..whole.len() - 16];
+        let mut decoder = Decoder::new(&schema, container_format);
+        assert!(decoder.one(&container(&schema, *codec, block)).is_ok(), "{codec:?}");
+        let cut = &block[..block.len() - 1];
+        let more = [block, b"more than four bytes"].concat();
+        for wrong in [b"".as_slice(), b"neither", cut, &more] {
+            let error = error(&schema, container_format, &container(&schema, *codec, wrong));
+            let words = format!("a block of {} cannot be decompressed: it is damaged", codec.name());
+            assert!(error.contains(&words), "{codec:?} {wrong:?}: {error}");
+        }
+        // A sum says what no length does; deflate has none.
+        if *codec != Codec::Deflate {
+            let mut wrong = block.to_vec();
+            let at = wrong.len() - if *codec == Codec::Xz { 24 } else { 3 };
+            wrong[at] ^= 1;
+            assert!(decoder.one(&container(&schema, *codec, &wrong)).is_err(), "{codec:?}");
+        }
+    }
+    // As much as a gigabyte in a window, for a payload of a few bytes.
+    let wide = [0x28, 0xB5, 0x2F, 0xFD, 0, 20 << 3, 1, 0, 0];
+    let error = error(&schema, container_format, &container(&schema, Codec::Zstandard, &wide));
+    assert!(error.contains("or wants more memory than it may have"), "{error}");
 }
 
 #[test]

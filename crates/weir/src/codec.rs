@@ -29,6 +29,10 @@ const MOST_BYTES: usize = 1 << 30;
 pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let schema = schema(&args.schema)?;
     let framing: Framing = args.avro_encoding.parse().map_err(|error| usage(&error))?;
+    if args.avro_codec != weir_record::Codec::Null && framing != Framing::Container {
+        let line = "--avro-codec: only a container is compressed; write --avro-encoding container";
+        return Err(Failure::new(Exit::Usage, line));
+    }
     // A place that cannot be had is better known before.
     let places = args.save.iter().map(|text| SavingTarget::open(text, args, &schema, framing));
     let mut places = places.collect::<Result<Vec<_>, _>>()?;
@@ -82,6 +86,7 @@ fn decoder(schema: &Schema, format: Format) -> Decoder {
 /// One encoding: payloads with the same number of records each.
 pub(crate) struct Payloads {
     format: Format,
+    codec: weir_record::Codec,
     pub(crate) payloads: Vec<Vec<u8>>,
     /// Records of a payload.
     per_message: u64,
@@ -90,7 +95,7 @@ pub(crate) struct Payloads {
 impl Payloads {
     fn new(schema: &Schema, format: Format, args: &Codec, fixed: Option<&Fixed>) -> Result<Self, Failure> {
         let mut generator = Generator::new(schema, args.seed);
-        let mut encoder = Encoder::new(schema, format);
+        let mut encoder = Encoder::new(schema, format).compressed(args.avro_codec);
         let per_message = fixed.map_or_else(|| args.per_message.into(), |fixed| fixed.records);
         let fixed = fixed.map(|fixed| fixed.payload(schema, format)).transpose()?;
         let (mut payloads, mut bytes) = (Vec::new(), 0);
@@ -112,7 +117,17 @@ impl Payloads {
             }
             payloads.push(payload);
         }
-        Ok(Self { format, payloads, per_message })
+        Ok(Self { format, codec: args.avro_codec, payloads, per_message })
+    }
+
+    /// The format, and how its blocks are compressed.
+    fn encoding(&self) -> String {
+        match (self.format, self.codec) {
+            (Format::Avro(framing), codec) if codec != weir_record::Codec::Null => {
+                format!("avro ({framing}, {})", codec.name())
+            }
+            (format, _) => format.to_string(),
+        }
     }
 
     /// How many records a payload has.
@@ -289,7 +304,7 @@ impl<'p> MeasuredDecoder<'p> {
         let payloads = &self.payloads.payloads;
         let bytes: usize = payloads.iter().map(Vec::len).sum();
         EncodingTimes {
-            encoding: self.payloads.format.to_string(),
+            encoding: self.payloads.encoding(),
             decoder: self.library.name().to_owned(),
             record_bytes: bytes as f64 / self.payloads.records() as f64,
             seconds: self.seconds.clone(),

@@ -1,20 +1,9 @@
 //! Object container files ("Object Container Files"): header, blocks, markers.
 
+use super::codec::Codec;
 use super::read::Bytes;
 use super::{CONTAINER, write};
-use crate::MAX_BLOCK;
 use crate::error::{Fault, Problem};
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-
-/// How the blocks of an object container file are compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Codec {
-    /// They are not compressed.
-    #[default]
-    Null,
-    /// They are compressed by deflate (RFC 1951).
-    Deflate,
-}
 
 /// What stands in front.
 #[derive(Clone, Copy, Debug)]
@@ -32,19 +21,6 @@ pub(crate) struct Block {
     pub(crate) at: usize,
     /// Where they end.
     pub(crate) end: usize,
-}
-
-impl Codec {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Null, Self::Deflate];
-
-    /// The name, as headers say it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Deflate => "deflate",
-        }
-    }
 }
 
 impl<'p> Header<'p> {
@@ -111,48 +87,4 @@ impl Block {
         }
         Ok(Self { count: items, at: end - data.len(), end })
     }
-}
-
-/// Deflates a block (RFC 1951, without any header).
-pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut deflater = Compress::new(Compression::default(), false);
-    let mut out = Vec::with_capacity(bytes.len() / 2 + 64);
-    loop {
-        let read = deflater.total_in() as usize;
-        // There is no way to fail: there always is room.
-        match deflater.compress_vec(&bytes[read..], &mut out, FlushCompress::Finish) {
-            Ok(Status::StreamEnd) | Err(_) => return out,
-            Ok(_) => out.reserve(out.capacity().max(64)),
-        }
-    }
-}
-
-/// Inflates a block (RFC 1951, without any header) to the end of `out`, which is empty.
-pub(crate) fn inflate(inflater: &mut Decompress, block: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
-    inflater.reset(false);
-    loop {
-        if out.len() == out.capacity() {
-            if out.len() >= MAX_BLOCK {
-                return Err(Problem::Inflate);
-            }
-            out.reserve(out.len().max(4 * block.len()).clamp(1 << 10, MAX_BLOCK - out.len()));
-        }
-        let read = inflater.total_in() as usize;
-        let before = (read, out.len());
-        match inflater.decompress_vec(&block[read..], out, FlushDecompress::None) {
-            Ok(Status::StreamEnd) if out.len() <= MAX_BLOCK && ends(inflater, block) => return Ok(()),
-            Ok(Status::StreamEnd) | Err(_) => return Err(Problem::Inflate),
-            Ok(Status::Ok | Status::BufError) => {
-                let stuck = before == (inflater.total_in() as usize, out.len());
-                if stuck && out.len() < out.capacity() {
-                    return Err(Problem::Inflate);
-                }
-            }
-        }
-    }
-}
-
-/// Whether the compressed data goes to the end of the block. fastavro leaves what it does not cut of zlib's checksum.
-fn ends(inflater: &Decompress, block: &[u8]) -> bool {
-    block.len() - inflater.total_in() as usize <= 4
 }

@@ -1,6 +1,6 @@
 """Reads what weir wrote with fastavro and with Python's json, writes it again, and says what differs.
 
-judge.py avro DIRECTORY COUNT: schema.avsc, weir.schemaless, weir.single, weir.null, weir.deflate; writes peer.*.
+judge.py avro DIRECTORY COUNT: schema.avsc, weir.schemaless, weir.single, weir.CODEC; writes peer.CODEC.
 judge.py avro-json DIRECTORY COUNT: schema.avsc, weir.schemaless, weir.avro-json; writes peer.avro-json.
 judge.py json DIRECTORY COUNT: schema.avsc, weir.schemaless, weir.json; writes peer.json.
 """
@@ -55,7 +55,7 @@ if kind == "avro":
         singles.append(fastavro.schemaless_reader(stream, schema, **names))
     assert not stream.read() and bits(singles) == expected, "single objects: other values"
 
-    for codec in ["null", "deflate"]:
+    for codec in ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]:
         reader = fastavro.reader(io.BytesIO(read(f"weir.{codec}")), **names)
         assert reader.codec == codec
         assert bits(reader) == expected, f"container, {codec}: other values"

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-const FASTAVRO: &str = "fastavro==1.13.1";
+const FASTAVRO: &str = "fastavro[snappy,zstandard]==1.13.1";
 
 pub(crate) static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(FASTAVRO);

@@ -1,6 +1,7 @@
 //! `weir codec`.
 
 use crate::codec::libraries::Library;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -40,6 +41,9 @@ pub(crate) struct Codec {
     /// What is around a record in Avro: schemaless, single-object, confluent, apicurio or container
     #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "confluent", "apicurio", "container"])]
     pub(crate) avro_encoding: String,
+    /// How the blocks of a container are compressed: null, deflate, snappy, zstandard, bzip2 or xz
+    #[arg(long, value_name = "NAME", default_value = "null", value_parser = compression(), hide_possible_values = true, conflicts_with = "payload")]
+    pub(crate) avro_codec: weir_record::Codec,
     /// Save the records as well: sqlite:FILE, postgres://user@host/database, parquet:DIR or kafka://host:9092; may be repeated. The tables weir_codec_avro
     /// and weir_codec_json are emptied first
     #[arg(long, value_name = "PLACE")]
@@ -59,4 +63,10 @@ pub(crate) struct Codec {
     /// Print errors only
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+fn compression() -> impl TypedValueParser<Value = weir_record::Codec> {
+    let all = weir_record::Codec::ALL;
+    PossibleValuesParser::new(all.map(weir_record::Codec::name))
+        .map(move |name| all.into_iter().find(|codec| codec.name() == name).unwrap_or_default())
 }
