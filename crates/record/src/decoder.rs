@@ -8,6 +8,7 @@ use crate::avro::{REGISTERED, SINGLE_OBJECT, resolved};
 use crate::error::{DecodeError, Fault, Problem};
 use crate::format::{Format, Framing};
 use crate::json;
+use crate::rows;
 use crate::schema::Schema;
 use crate::tape::Tape;
 use crate::value::{Record, View};
@@ -25,6 +26,8 @@ pub struct Decoder {
     /// The text of the schema that was found in the last header.
     known: Vec<u8>,
     writers: Writers,
+    /// Where the rows begin of a value that is no record: see [`rows`].
+    rows: Vec<u32>,
 }
 
 /// The records of a payload, one after the other. Not an [`Iterator`]: a record is gone when the next one is read.
@@ -32,9 +35,13 @@ pub struct Records<'d, 'p> {
     decoder: &'d mut Decoder,
     payload: &'p [u8],
     at: usize,
-    /// How many came before.
+    /// How many values came before.
     number: usize,
     phase: DecoderPhase,
+    /// Where the last value was read from.
+    found: Found,
+    /// How many rows of it came.
+    rows: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +70,8 @@ struct Open {
     decompressed: bool,
 }
 
-/// Where a record is, after it was read.
+/// Where a value is, after it was read.
+#[derive(Clone, Copy)]
 enum Found {
     InPayload,
     Decompressed,
@@ -80,6 +88,7 @@ impl Decoder {
             decompressor: Decompressor::default(),
             known: Vec::new(),
             writers: Writers::default(),
+            rows: Vec::new(),
         }
     }
 
@@ -116,16 +125,17 @@ impl Decoder {
         // The usual case without the account of several.
         if self.format == Format::Avro(Framing::Schemaless)
             && self.writers.current.is_none()
+            && self.schema.plan.is_flat()
             && u32::try_from(payload.len()).is_ok()
         {
             self.tape.clear();
-            let end = read::record(&self.schema.plan, &mut self.tape, payload, 0)
+            let end = read::top(&self.schema.plan, &mut self.tape, payload, 0)
                 .map_err(|fault| fault.at_record(0))?;
             if end < payload.len() {
                 let problem = Problem::TrailingBytes(payload.len() - end);
                 return Err(Fault::new(problem, end).at_record(0));
             }
-            return Ok(self.record(payload));
+            return Ok(self.record(payload, 0));
         }
         self.one_of(payload)
     }
@@ -138,35 +148,38 @@ impl Decoder {
             return Err(Fault::new(Problem::NoRecord, payload.len()).at_record(0));
         }
         records.nothing_more().map_err(|fault| fault.at_record(0))?;
+        let at = records.row();
         Ok(match first {
-            Some(Found::Decompressed) => self.record(&self.decompressed),
-            _ => self.record(payload),
+            Some(Found::Decompressed) => self.record(&self.decompressed, at),
+            _ => self.record(payload, at),
         })
     }
 
     /// Reads a payload that may have several records. Only an object container file may have none.
     #[inline]
     pub fn records<'d, 'p>(&'d mut self, payload: &'p [u8]) -> Records<'d, 'p> {
-        Records { decoder: self, payload, at: 0, number: 0, phase: DecoderPhase::Begin }
+        self.rows.clear();
+        let (phase, found) = (DecoderPhase::Begin, Found::InPayload);
+        Records { decoder: self, payload, at: 0, number: 0, phase, found, rows: 0 }
     }
 
-    fn record<'r>(&'r self, input: &'r [u8]) -> Record<'r> {
+    fn record<'r>(&'r self, input: &'r [u8], at: u32) -> Record<'r> {
         let plan = &*self.schema.plan;
-        Record { view: View { plan, tape: &self.tape, input }, id: plan.top, at: 0 }
+        Record { view: View { plan, tape: &self.tape, input }, id: plan.row, at }
     }
 
-    /// Reads a record of the current writer.
+    /// Reads a value of the current writer.
     #[inline]
     fn read(&mut self, input: &[u8], at: usize) -> Result<usize, Fault> {
         let Self { schema, tape, writers, .. } = self;
         tape.clear();
         match &writers.current {
-            None => read::record(&schema.plan, tape, input, at),
-            Some(resolution) => resolved::record(&schema.plan, resolution, tape, input, at),
+            None => read::top(&schema.plan, tape, input, at),
+            Some(resolution) => resolved::top(&schema.plan, resolution, tape, input, at),
         }
     }
 
-    /// The fewest bytes that a record of the current writer takes.
+    /// The fewest bytes that a value of the current writer takes.
     fn least(&self) -> u64 {
         let own = &self.schema.plan;
         let plan = self.writers.current.as_ref().map_or(&**own, |resolution| resolution.writer());
@@ -192,14 +205,40 @@ impl Records<'_, '_> {
     /// Reads the next record. After an error there are no more.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<Result<Record<'_>, DecodeError>> {
-        match self.advance()? {
-            Ok(Found::InPayload) => Some(Ok(self.decoder.record(self.payload))),
-            Ok(Found::Decompressed) => Some(Ok(self.decoder.record(&self.decoder.decompressed))),
+        let found = self.advance()?;
+        let at = self.row();
+        match found {
+            Ok(Found::InPayload) => Some(Ok(self.decoder.record(self.payload, at))),
+            Ok(Found::Decompressed) => Some(Ok(self.decoder.record(&self.decoder.decompressed, at))),
             Err(error) => Some(Err(error)),
         }
     }
 
+    /// The cell of the row that came last.
+    fn row(&self) -> u32 {
+        self.rows.checked_sub(1).map_or(0, |last| self.decoder.rows[last])
+    }
+
+    /// Goes on to the next row.
     fn advance(&mut self) -> Option<Result<Found, DecodeError>> {
+        if self.decoder.schema.plan.is_flat() {
+            return self.advance_value();
+        }
+        while self.rows == self.decoder.rows.len() {
+            self.rows = 0;
+            self.decoder.rows.clear();
+            match self.advance_value()? {
+                Ok(found) => self.found = found,
+                Err(error) => return Some(Err(error)),
+            }
+            let Decoder { schema, tape, rows, .. } = &mut *self.decoder;
+            rows::find(&schema.plan, tape, rows);
+        }
+        self.rows += 1;
+        Some(Ok(self.found))
+    }
+
+    fn advance_value(&mut self) -> Option<Result<Found, DecodeError>> {
         if u32::try_from(self.payload.len()).is_err() {
             self.phase = DecoderPhase::Over;
             let problem = Problem::PayloadTooLarge(self.payload.len());
@@ -232,6 +271,9 @@ impl Records<'_, '_> {
     /// Looks whether the record that was read is the only one.
     fn nothing_more(&self) -> Result<(), Fault> {
         let (payload, at) = (self.payload, self.at);
+        if self.rows < self.decoder.rows.len() {
+            return Err(Fault::new(Problem::SecondRecord, at));
+        }
         let (more, at) = match self.phase {
             DecoderPhase::Between if self.decoder.format.is_json() => {
                 let at = json::after_space(payload, at);
@@ -387,7 +429,7 @@ impl Records<'_, '_> {
             DecoderPhase::Begin | DecoderPhase::Container { .. } => {
                 let at = json::after_space(self.payload, 0);
                 self.phase = DecoderPhase::Between;
-                if self.payload.get(at) == Some(&b'[') {
+                if self.payload.get(at) == Some(&b'[') && self.decoder.schema.plan.is_flat() {
                     self.phase = DecoderPhase::Listed;
                     match json::next_item(self.payload, at + 1, true)? {
                         Some(at) => at,

@@ -71,13 +71,13 @@ impl Encoder {
         Self { schema_id, ..self }
     }
 
-    /// Adds a record to the payload.
+    /// Adds a record to the payload. Where the schema's top is an array or a map, it is the only one in it.
     ///
     /// # Errors
     /// [`EncodeError::Schema`]: the record is of another schema.
     pub fn push(&mut self, record: Record<'_>) -> Result<(), EncodeError> {
         let (found, expected) = (record.view.plan.fingerprint, self.schema.fingerprint());
-        if found != expected || record.id != record.view.plan.top {
+        if found != expected || record.id != record.view.plan.row {
             return Err(EncodeError::Schema { found, expected });
         }
         match self.format {
@@ -97,17 +97,17 @@ impl Encoder {
                     }
                     Framing::Schemaless | Framing::Container => {}
                 }
-                write::record(record, &mut self.body);
+                write::row(record, &mut self.body);
             }
-            Format::Json => {
+            Format::Json if self.schema.plan.is_flat() => {
                 self.body.push(if self.count == 0 { b'[' } else { b',' });
                 json::write(record, &mut self.body, false);
             }
-            Format::AvroJson => {
+            Format::Json | Format::AvroJson => {
                 if self.count > 0 {
                     self.body.push(b'\n');
                 }
-                json::write(record, &mut self.body, true);
+                json::write(record, &mut self.body, self.format == Format::AvroJson);
             }
         }
         self.count += 1;
@@ -126,6 +126,7 @@ impl Encoder {
                 }
             }
             Format::Avro(_) | Format::AvroJson => out.extend_from_slice(&self.body),
+            Format::Json if !self.schema.plan.is_flat() => out.extend_from_slice(&self.body),
             Format::Json if self.count == 1 => out.extend_from_slice(&self.body[1..]),
             Format::Json if self.count == 0 => out.extend_from_slice(b"[]"),
             Format::Json => {

@@ -6,7 +6,7 @@ use std::fmt;
 /// Why a payload cannot be read. One line; never a value of the payload in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Which record of the payload, from 0.
+    /// Which record of the payload, from 0; of a schema whose top is no record, which of its values.
     pub record: usize,
     /// The value, as `field.inner[3]`; empty if it is about the record or the payload as a whole.
     pub path: String,

@@ -10,7 +10,8 @@ pub enum Format {
     Avro(Framing),
     /// JSON, as a program writes it that has a dictionary and no Avro.
     ///
-    /// A record is an object. Several are an array of objects, or follow each other with white space between them.
+    /// A record is an object. Several are an array of objects, or follow each other with white space between them; of a schema whose
+    /// top is no record, values follow each other.
     /// Members may come in any order; those that the schema does not name are skipped; one that is missing is the
     /// field's default, or `null` if it may be that; otherwise it is an error, and so is one that comes twice.
     ///

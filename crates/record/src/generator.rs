@@ -5,6 +5,7 @@
 
 use crate::logical::{Logical, TimeUnit};
 use crate::plan::{Plan, Shape, Type, TypeId};
+use crate::rows;
 use crate::schema::Schema;
 use crate::tape::{Cell, Tape};
 use crate::value::{Record, View};
@@ -71,8 +72,9 @@ impl Generator {
         let seed = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number;
         let rng = Rng::with_seed(seed);
         let mut maker = Maker { plan, tape: &mut self.tape, rng, spread: self.spread };
-        maker.value(plan.top, 0);
-        Record { view: View { plan, tape: &self.tape, input: &[] }, id: plan.top, at: 0 }
+        maker.value(plan.item, 0);
+        let at = rows::begin(plan, &mut self.tape, 0);
+        Record { view: View { plan, tape: &self.tape, input: &[] }, id: plan.row, at }
     }
 }
 

@@ -51,6 +51,8 @@
 //! | [`WriterSchemas`] | records that were written by another schema than they are read by | "Schema Resolution" |
 //! | [`Generator`] | records out of a seed | |
 //!
+//! A schema is that of a record, or of an array, a map or a union with records in it, in any depth: then each of those is a row.
+//!
 //! Every length is held against what is left of the payload before anything is done with it, nesting ends at
 //! [`MAX_DEPTH`], and a record at [`MAX_VALUES`] values.
 
@@ -65,6 +67,7 @@ mod json;
 mod logical;
 mod plan;
 mod resolve;
+mod rows;
 mod schema;
 mod tape;
 mod value;

@@ -9,12 +9,19 @@ use std::sync::OnceLock;
 /// The number of a type.
 pub(crate) type TypeId = u32;
 
+/// The least size of a type without end, and of one of which it is not known yet.
+pub(crate) const ENDLESS: u64 = u64::MAX;
+
 /// All types of a schema.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) types: Vec<Type>,
-    /// The record that a payload holds.
+    /// What the schema itself is: the type of what a payload holds.
     pub(crate) top: TypeId,
+    /// What rows are made of: a record, or a union of several. It is the top, or in the arrays, maps and unions of the top.
+    pub(crate) item: TypeId,
+    /// The record that a row is: the item, or the name and the value of its branch.
+    pub(crate) row: TypeId,
     pub(crate) fingerprint: u64,
     pub(crate) canonical: String,
 }
@@ -80,6 +87,21 @@ pub(crate) struct DefaultValue {
     made: OnceLock<Option<Box<Tape>>>,
 }
 
+impl Type {
+    /// A type of which nothing else is said.
+    pub(crate) fn of(name: &str, shape: Shape) -> Self {
+        Self {
+            shape,
+            name: name.into(),
+            least: ENDLESS,
+            length: None,
+            aliases: Box::default(),
+            fallback: None,
+            logical: None,
+        }
+    }
+}
+
 impl Field {
     /// Its default value as the schema has it.
     pub(crate) fn default_json(&self) -> Option<&Value> {
@@ -118,6 +140,18 @@ impl Plan {
         let default = field.default.as_ref()?;
         let made = default.made.get_or_init(|| default::make(self, field.id, &default.json).map(Box::new));
         made.as_deref()
+    }
+
+    /// Whether a payload holds a record, and nothing around it.
+    #[inline]
+    pub(crate) fn is_flat(&self) -> bool {
+        self.top == self.row
+    }
+
+    /// The branch through which a union leads to rows, if it is not itself what they are made of: the one that is not `null`.
+    pub(crate) fn passage(&self, branches: &[TypeId]) -> Option<(usize, TypeId)> {
+        let mut all = branches.iter().copied().enumerate();
+        all.find(|(_, id)| !matches!(self.shape(*id), Shape::Null))
     }
 
     /// The type that a union of `null` and one type stands for.

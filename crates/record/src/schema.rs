@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 impl Schema {
-    /// Reads a schema (`.avsc`): the JSON of a record.
+    /// Reads a schema (`.avsc`): the JSON of a record, or of an array, a map or a union with records in it.
     ///
     /// Named types may refer to each other and to themselves, by full name or within their namespace. Defaults and
     /// aliases count where records were [written](crate::WriterSchemas) by another schema than they are read by; a
@@ -74,16 +74,17 @@ impl Schema {
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         let plan = compile::compile(text)?;
         let columns =
-            plan.fields(plan.top).iter().map(|field| Column::of(&plan, &field.name, field.id)).collect();
+            plan.fields(plan.row).iter().map(|field| Column::of(&plan, &field.name, field.id)).collect();
         Ok(Self { plan: Arc::new(plan), columns })
     }
 
-    /// The full name of the record.
+    /// The full name of the record; `union` of several.
     pub fn name(&self) -> &str {
-        &self.plan.of(self.plan.top).name
+        &self.plan.of(self.plan.row).name
     }
 
-    /// The columns of the record, in the schema's order.
+    /// The columns of the record, in the schema's order. Of several records in a union: `type`, the name of the one that a row
+    /// is of, and `value`.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }

@@ -146,6 +146,12 @@ impl<'r> Record<'r> {
         }
     }
 
+    /// The cell of what the row is made of: itself, or the value of one that is one of several records.
+    pub(crate) fn item(&self) -> u32 {
+        let plan = self.view.plan;
+        if plan.item == plan.row { self.at } else { self.field_starts(2)[1] }
+    }
+
     /// The columns with their names.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = (&'r str, Value<'r>)> + use<'r> {
         let record = *self;

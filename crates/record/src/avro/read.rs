@@ -22,11 +22,11 @@ pub(crate) struct Bytes<'r> {
     at: usize,
 }
 
-/// Reads one record that begins at `at`, and gives the place after it.
+/// Reads one value of the schema that begins at `at`, and gives the place after it.
 #[inline]
-pub(crate) fn record(plan: &Plan, tape: &mut Tape, input: &[u8], at: usize) -> Result<usize, Fault> {
+pub(crate) fn top(plan: &Plan, tape: &mut Tape, input: &[u8], at: usize) -> Result<usize, Fault> {
     let mut reader = Reader::new(plan, tape, Bytes { input, at });
-    reader.record(plan.top)?;
+    reader.top()?;
     Ok(reader.bytes.at)
 }
 
@@ -178,7 +178,13 @@ impl<'r> Reader<'r> {
     }
 
     #[inline]
-    pub(super) fn record(&mut self, id: TypeId) -> Result<(), Fault> {
+    pub(super) fn top(&mut self) -> Result<(), Fault> {
+        let plan = self.plan;
+        if plan.is_flat() { self.record(plan.top) } else { self.value(plan.top) }
+    }
+
+    #[inline]
+    fn record(&mut self, id: TypeId) -> Result<(), Fault> {
         let plan = self.plan;
         let fields = plan.fields(id);
         let (at, field_starts) = self.tape.begin_record(fields.len());

@@ -8,8 +8,8 @@ use crate::plan::{Plan, Shape, TypeId};
 use crate::resolve::{FieldStep, Promotion, RecordSteps, Resolution, Step, StepId};
 use crate::tape::{Cell, Tape};
 
-/// Reads one record that begins at `at`, and gives the place after it.
-pub(crate) fn record(
+/// Reads one value of the reader's schema that begins at `at`, and gives the place after it.
+pub(crate) fn top(
     plan: &Plan,
     resolution: &Resolution,
     tape: &mut Tape,
@@ -19,7 +19,7 @@ pub(crate) fn record(
     let reader = Reader::new(plan, tape, Bytes::new(input, at));
     let mut reader = Resolved { resolution, reader, defaults: 0 };
     match resolution.step(resolution.top()) {
-        Step::Alike(_) => reader.reader.record(plan.top)?,
+        Step::Alike(_) => reader.reader.top()?,
         Step::Record(record) => reader.record(record)?,
         _ => reader.value(resolution.top())?,
     }

@@ -4,9 +4,36 @@ use crate::plan::{Shape, TypeId};
 use crate::tape::Cell;
 use crate::value::{Record, View};
 
-/// Appends a record.
-pub(crate) fn record(record: Record<'_>, out: &mut Vec<u8>) {
-    value(record.view, record.id, record.at, out);
+/// Appends a row as a value of the schema: the only one in the arrays and maps that rows are in.
+pub(crate) fn row(record: Record<'_>, out: &mut Vec<u8>) {
+    within(record, record.view.plan.top, out);
+}
+
+fn within(record: Record<'_>, id: TypeId, out: &mut Vec<u8>) {
+    let plan = record.view.plan;
+    match plan.shape(id) {
+        _ if id == plan.item => {
+            value(record.view, id, record.item(), out);
+        }
+        Shape::Array(item) => {
+            block(1, out);
+            within(record, *item, out);
+            out.push(0);
+        }
+        Shape::Map(value) => {
+            block(1, out);
+            sized(b"", out);
+            within(record, *value, out);
+            out.push(0);
+        }
+        Shape::Union(branches) => {
+            if let Some((branch, inner)) = plan.passage(branches) {
+                long(branch as i64, out);
+                within(record, inner, out);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Appends a `long`: seven bits a byte, the lowest first, zig-zag.

@@ -1,17 +1,17 @@
 //! Writes a record as JSON.
 
 use super::{INFINITY, MINUS_INFINITY, NAN, NAN_BITS};
-use crate::plan::{Shape, TypeId};
+use crate::plan::{Plan, Shape, TypeId};
 use crate::tape::Cell;
 use crate::value::{Record, Value, View};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write;
 
-/// Appends a record; `avro`: by [`Format::AvroJson`](crate::Format::AvroJson).
+/// Appends a row as a value of the schema, the only one in the arrays and maps that rows are in; `avro`: by
+/// [`Format::AvroJson`](crate::Format::AvroJson).
 pub(crate) fn write(record: Record<'_>, out: &mut Vec<u8>, avro: bool) {
-    let mut text = Text { out, avro };
-    text.value(record.view, record.id, record.at);
+    Text { out, avro }.within(record, record.view.plan.top);
 }
 
 /// Appends a value.
@@ -157,16 +157,7 @@ impl<S: Sink> Text<'_, S> {
             Cell::Branch(branch) => {
                 let Shape::Union(branches) = shape else { return at + 1 };
                 let inner = branches[branch as usize];
-                let is_plain = !self.avro && view.plan.optional(branches).is_some();
-                if is_plain || matches!(view.plan.shape(inner), Shape::Null) {
-                    return self.value(view, inner, at + 1);
-                }
-                self.push("{");
-                self.string(&view.plan.of(inner).name);
-                self.push(":");
-                let next = self.value(view, inner, at + 1);
-                self.push("}");
-                return next;
+                return self.branch(view.plan, branches, inner, |text| text.value(view, inner, at + 1));
             }
             Cell::Floats { start, len } => {
                 let items = &view.tape.floats[start as usize..][..len as usize];
@@ -214,6 +205,51 @@ impl<S: Sink> Text<'_, S> {
             }
         }
         at + 1
+    }
+
+    /// Appends a value of a union, which `write` writes.
+    fn branch<T>(
+        &mut self,
+        plan: &Plan,
+        branches: &[TypeId],
+        inner: TypeId,
+        write: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let is_plain = !self.avro && plan.optional(branches).is_some();
+        if is_plain || matches!(plan.shape(inner), Shape::Null) {
+            return write(self);
+        }
+        self.push("{");
+        self.string(&plan.of(inner).name);
+        self.push(":");
+        let written = write(self);
+        self.push("}");
+        written
+    }
+
+    fn within(&mut self, record: Record<'_>, id: TypeId) {
+        let plan = record.view.plan;
+        match plan.shape(id) {
+            _ if id == plan.item => {
+                self.value(record.view, id, record.item());
+            }
+            Shape::Array(item) => {
+                self.push("[");
+                self.within(record, *item);
+                self.push("]");
+            }
+            Shape::Map(value) => {
+                self.push("{\"\":");
+                self.within(record, *value);
+                self.push("}");
+            }
+            Shape::Union(branches) => {
+                if let Some((_, inner)) = plan.passage(branches) {
+                    self.branch(plan, branches, inner, |text| text.within(record, inner));
+                }
+            }
+            _ => {}
+        }
     }
 
     fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {

@@ -3,13 +3,10 @@
 use super::canonical;
 use super::fault::{SchemaError, SchemaFault};
 use crate::logical::Logical;
-use crate::plan::{DefaultValue, Field, Plan, RecordShape, Shape, Type, TypeId};
-use crate::{MAX_DEPTH, MAX_SCHEMA, MAX_TYPES};
+use crate::plan::{DefaultValue, ENDLESS, Field, Plan, RecordShape, Shape, Type, TypeId};
+use crate::{MAX_DEPTH, MAX_SCHEMA, MAX_TYPES, rows};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
-
-/// A type without end, as long as it is not known better.
-const ENDLESS: u64 = u64::MAX;
 
 /// The attribute that says how long generated values are.
 const LENGTH: &str = "weir.length";
@@ -35,16 +32,29 @@ pub(super) fn compile(text: &str) -> Result<Plan, SchemaError> {
     let mut compiler = Compiler { types: Vec::new(), named: HashMap::new() };
     let top = compiler.any(&json, "", 0)?;
     let mut types = compiler.types;
-    if !matches!(types[top as usize].shape, Shape::Record(_)) {
+    let Some(item) = rows::item(&types, top) else {
         return Err(SchemaError::new(SchemaFault::NoRecord(types[top as usize].name.to_string())));
-    }
+    };
+    let row = row(&mut types, item);
     measure(&mut types)?;
-    let mut plan = Plan { types, top, fingerprint: 0, canonical: String::new() };
+    let mut plan = Plan { types, top, item, row, fingerprint: 0, canonical: String::new() };
     let mut canonical = String::new();
     canonical::write(&plan, top, &mut HashSet::new(), &mut canonical);
     plan.fingerprint = canonical::fingerprint(&canonical);
     plan.canonical = canonical;
     Ok(plan)
+}
+
+/// The record that a row is. For one of several records a type is made, which has their names as an enum.
+fn row(types: &mut Vec<Type>, item: TypeId) -> TypeId {
+    let Shape::Union(branches) = &types[item as usize].shape else { return item };
+    let names = branches.iter().map(|id| types[*id as usize].name.clone()).collect();
+    let next = types.len() as TypeId;
+    let field = |name: &str, id| Field { name: name.into(), id, aliases: Box::default(), default: None };
+    let fields = vec![field(rows::BRANCH, next), field(rows::VALUE, item)];
+    types.push(Type::of("enum", Shape::Enum(names)));
+    types.push(Type::of("union", Shape::Record(RecordShape::new(fields))));
+    next + 1
 }
 
 struct Compiler {
@@ -92,15 +102,7 @@ impl Compiler {
             texts(attributes.get("aliases")).map(|alias| full_name(alias, namespace).into()).collect()
         });
         let aliases = aliases.unwrap_or_default();
-        self.types.push(Type {
-            shape,
-            name: name.into(),
-            least: ENDLESS,
-            length,
-            aliases,
-            fallback,
-            logical,
-        });
+        self.types.push(Type { length, aliases, fallback, logical, ..Type::of(name, shape) });
         Ok(self.types.len() as TypeId - 1)
     }
 
@@ -329,7 +331,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_one_line_with_its_place() {
         assert_eq!(error("{"), "schema: no JSON: EOF while parsing an object at line 1 column 1");
-        assert_eq!(error(r#""int""#), "schema: a record must be at the top; this is int");
+        assert_eq!(error(r#""int""#), "schema: a record must be at the top, or an array, a map or a union with one; this is int");
         assert_eq!(
             error(&record(r#"{"name": "a", "type": {"type": "array", "items": "byts"}}"#)),
             "schema: a.items: 'byts' is no type, and no record, enum or fixed before this has that name"

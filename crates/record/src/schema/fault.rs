@@ -28,8 +28,8 @@ pub enum SchemaFault {
     /// Types are nested too deep.
     #[error("types are nested deeper than {}", crate::MAX_DEPTH)]
     TooDeep,
-    /// The top is no record.
-    #[error("a record must be at the top; this is {0}")]
+    /// The top is no record, and has none in it.
+    #[error("a record must be at the top, or an array, a map or a union with one; this is {0}")]
     NoRecord(String),
     /// Something else where a type must be.
     #[error("a type is a name, an object or an array; this is {0}")]

@@ -7,7 +7,7 @@ pub(crate) fn every_type() -> &'static str {
     include_str!("every.avsc")
 }
 
-/// The JSON of a record of any types. Names are made unique by number.
+/// The JSON of a record of any types, or of what may be around it. Names are made unique by number.
 pub(crate) fn any_schema() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum",
@@ -20,10 +20,15 @@ pub(crate) fn any_schema() -> impl Strategy<Value = String> {
             prop::collection::vec(inner, 0..5).prop_map(Tree::Record),
         ]
     });
-    prop::collection::vec(tree, 1..6).prop_map(|fields| {
-        let mut number = 0;
-        Tree::Record(fields).json(&mut number)
-    })
+    let record = prop::collection::vec(tree, 1..6).prop_map(Tree::Record);
+    let top = prop_oneof![
+        4 => record.clone(),
+        1 => record.clone().prop_map(|item| Tree::Array(item.into())),
+        1 => record.clone().prop_map(|value| Tree::Map(Tree::Array(value.into()).into())),
+        1 => record.clone().prop_map(|branch| Tree::Union(vec![branch, Tree::Leaf("null")])),
+        1 => prop::collection::vec(record, 1..4).prop_map(Tree::Union),
+    ];
+    top.prop_map(|top| top.json(&mut 0))
 }
 
 #[derive(Clone, Debug)]
