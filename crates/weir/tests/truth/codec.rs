@@ -159,6 +159,57 @@ fn a_password_that_is_missing_or_wrong_is_a_mistake_that_says_what_gives_it() {
     }
 }
 
+/// The lines of `--original` by their heads: what was decoded into which place, and [decode, save, total] of each repetition.
+fn original(text: &str) -> Vec<(&str, Vec<[f64; 3]>)> {
+    let mut found: Vec<(&str, Vec<[f64; 3]>)> = Vec::new();
+    for line in text.lines() {
+        if let Some(head) = line.strip_suffix(": [decode, save, total] in ms") {
+            found.push((head, Vec::new()));
+        } else if let (Ok(times), Some((_, all))) = (serde_json::from_str(line), found.last_mut()) {
+            all.push(times);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_original_measurement_has_a_line_for_each_repetition() {
+    let directory = tempfile::tempdir().unwrap();
+    let [file, schema, payload] = ["rows.db", "r.avsc", "r.json"].map(|name| directory.path().join(name));
+    std::fs::write(
+        &schema,
+        r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "double"}]}"#,
+    )
+    .unwrap();
+    std::fs::write(&payload, r#"[{"a": 1.5}, {"a": 2}, {"a": -3}]"#).unwrap();
+    let place = format!("sqlite:{}", file.display());
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    for (messages, rows) in
+        [(["--per-message".to_owned(), "8".to_owned()], 24), (["--payload".to_owned(), path(&payload)], 21)]
+    {
+        let mut arguments = ["codec", &path(&schema), "--save", &place, "--original"].map(str::to_owned).to_vec();
+        arguments.extend(["--records", "20", "--repetitions", "3"].map(str::to_owned));
+        arguments.extend(messages);
+        let said = says(&arguments);
+        assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.err);
+        let found = original(&said.out);
+        let heads: Vec<_> = found.iter().map(|(head, _)| *head).collect();
+        assert_eq!(heads, [format!("avro into {place}"), format!("json into {place}")]);
+        for (head, times) in found {
+            assert_eq!(times.len(), 3, "{head}: {}", said.out);
+            for [decode, save, total] in times {
+                // Each is rounded to a microsecond.
+                assert!(decode > 0.0 && save > 0.0 && (decode + save - total).abs() < 0.002, "{}", said.out);
+            }
+        }
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        let count = "SELECT count(*) FROM weir_codec_avro NATURAL JOIN weir_codec_json";
+        assert_eq!(connection.query_row(count, (), |row| row.get::<_, i64>(0)).unwrap(), rows);
+    }
+    let said = says(["codec", SCHEMA, "--original"]);
+    assert!(said.code == Some(2) && said.err.contains("--save"), "{}", said.err);
+}
+
 #[test]
 fn what_is_no_schema_is_one_clear_line() {
     let directory = tempfile::tempdir().unwrap();

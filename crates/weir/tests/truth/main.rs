@@ -42,6 +42,7 @@ mod places;
 mod postgresql_tls;
 mod probe;
 mod push;
+mod registry;
 mod relay;
 mod rtc;
 mod scenarios;
