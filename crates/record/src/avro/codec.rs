@@ -60,7 +60,7 @@ impl Codec {
     /// # Panics
     /// If the block has more than 4 GiB.
     pub(crate) fn compress(self, block: &[u8]) -> Cow<'_, [u8]> {
-        match self {
+        let compressed = match self {
             Self::Null => return block.into(),
             Self::Deflate => Ok(deflate(block)),
             Self::Snappy => snappy(block),
@@ -74,9 +74,8 @@ impl Codec {
                 writer.write_all(block)?;
                 writer.finish()
             }),
-        }
-        .expect("a block in memory has less than 4 GiB, and memory takes what is written")
-        .into()
+        };
+        compressed.expect("a block has less than 4 GiB, and memory takes what is written").into()
     }
 }
 

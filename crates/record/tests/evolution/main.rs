@@ -2,6 +2,7 @@
 
 mod fastavro;
 mod pairs;
+mod plain;
 
 use weir_record::{
     Codec, DecodeError, Decoder, Encoder, Format, Framing, Generator, Problem, Record, Schema, Spread,
