@@ -182,7 +182,7 @@ fn bomb(codec: Codec) -> Vec<u8> {
             // A window of 1 KiB, and blocks of 1 KiB of one byte (RFC 8878, sections 3.1.1.1 and 3.1.1.2).
             let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 0];
             let header = (1_024_u32 << 3 | 1 << 1).to_le_bytes();
-            for _ in 0..=MAX_BLOCK >> 10 {
+            for _ in 0..MAX_BLOCK / 1_024 + 4 {
                 out.extend_from_slice(&[header[0], header[1], header[2], 0]);
             }
             out

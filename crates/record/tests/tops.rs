@@ -3,8 +3,10 @@
 use weir_record::{Codec, Decoder, Encoder, Format, Framing, Kind, Schema};
 
 const SCHEMALESS: Format = Format::Avro(Framing::Schemaless);
-const READING: &str = r#"{"type": "record", "name": "Reading", "fields": [{"name": "celsius", "type": "int"}]}"#;
-const DOOR: &str = r#"{"type": "record", "name": "site.Door", "fields": [{"name": "open", "type": "boolean"}]}"#;
+const READING: &str =
+    r#"{"type": "record", "name": "Reading", "fields": [{"name": "celsius", "type": "int"}]}"#;
+const DOOR: &str =
+    r#"{"type": "record", "name": "site.Door", "fields": [{"name": "open", "type": "boolean"}]}"#;
 
 fn schema(text: &str) -> Schema {
     Schema::parse(text).unwrap()
@@ -35,12 +37,7 @@ fn records_in_arrays_maps_and_beside_null_are_rows() {
         (&array, &[4, 2, 1, 0], r#"[{"celsius": 1}, {"celsius": -1}]"#, &two),
         (&array, &[0], "[]", &[]),
         (&array, &[2, 2, 0, 2, 1, 0], r#"[{"celsius": 1}] [{"celsius": -1}]"#, &two),
-        (
-            &map,
-            &[4, 2, b'a', 2, 2, b'b', 1, 0],
-            r#"{"a": {"celsius": 1}, "b": {"celsius": -1}}"#,
-            &two,
-        ),
+        (&map, &[4, 2, b'a', 2, 2, b'b', 1, 0], r#"{"a": {"celsius": 1}, "b": {"celsius": -1}}"#, &two),
         (&optional, &[2, 2], r#"{"celsius": 1}"#, &two[..1]),
         (&optional, &[0, 2, 2], r#"null {"celsius": 1}"#, &two[..1]),
         (
@@ -117,7 +114,9 @@ fn what_is_wrong_is_said_with_its_place_in_the_top() {
     for (top, name) in [(r#"{"type": "array", "items": "int"}"#, "array"), (r#"["null", "int"]"#, "union")] {
         assert_eq!(
             Schema::parse(top).unwrap_err().to_string(),
-            format!("schema: a record must be at the top, or an array, a map or a union with one; this is {name}")
+            format!(
+                "schema: a record must be at the top, or an array, a map or a union with one; this is {name}"
+            )
         );
     }
 }

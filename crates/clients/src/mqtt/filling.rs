@@ -308,7 +308,12 @@ mod tests {
         let filling =
             |schema: &Path| Filling::Records { schema: schema.into(), format, records: 1, schema_id: 0 };
         let error = filling(file.path()).payloads(0, None).unwrap_err().to_string();
-        assert!(error.ends_with("schema: a record must be at the top, or an array, a map or a union with one; this is int"), "{error}");
+        assert!(
+            error.ends_with(
+                "schema: a record must be at the top, or an array, a map or a union with one; this is int"
+            ),
+            "{error}"
+        );
         assert!(error.starts_with(file.path().to_str().unwrap()), "{error}");
         assert!(
             filling(Path::new("/nowhere")).payloads(0, None).unwrap_err().to_string().contains("/nowhere")

@@ -87,7 +87,12 @@ pub(crate) struct Decompressor {
 
 impl Decompressor {
     /// Decompresses a block into `out`, in place of what is there.
-    pub(crate) fn decompress(&mut self, codec: Codec, block: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
+    pub(crate) fn decompress(
+        &mut self,
+        codec: Codec,
+        block: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
         out.clear();
         out.shrink_to(KEPT);
         let damaged = || Problem::DamagedBlock(codec.name());

@@ -331,7 +331,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_one_line_with_its_place() {
         assert_eq!(error("{"), "schema: no JSON: EOF while parsing an object at line 1 column 1");
-        assert_eq!(error(r#""int""#), "schema: a record must be at the top, or an array, a map or a union with one; this is int");
+        assert_eq!(
+            error(r#""int""#),
+            "schema: a record must be at the top, or an array, a map or a union with one; this is int"
+        );
         assert_eq!(
             error(&record(r#"{"name": "a", "type": {"type": "array", "items": "byts"}}"#)),
             "schema: a.items: 'byts' is no type, and no record, enum or fixed before this has that name"

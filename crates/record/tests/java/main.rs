@@ -92,10 +92,9 @@ fn a_thousand_schemas_are_written_and_read_as_java_writes_and_reads_them() {
     let every = (schemas::every_type().to_owned(), Schema::parse(schemas::every_type()).unwrap());
     let all = std::iter::once(every).chain(std::iter::repeat_with(&mut counted).take(SCHEMAS));
     let cases: Vec<_> = all.zip(Codec::ALL.into_iter().cycle()).collect();
-    let questions: Vec<_> = cases.iter().map(|((text, schema), codec)| {
-        let framed = |framing, records| {
-            hex(&payload(schema, Format::Avro(framing), *codec, Spread::Extreme, records))
-        };
+    let questions = cases.iter().map(|((text, schema), codec)| {
+        let framed =
+            |framing, records| hex(&payload(schema, Format::Avro(framing), *codec, Spread::Extreme, records));
         let usual = |format| payload(schema, format, Codec::Null, Spread::Usual, RECORDS);
         json!({
             "schema": text, "count": RECORDS, "codec": codec.name(),
@@ -125,16 +124,14 @@ fn a_thousand_schemas_are_written_and_read_as_java_writes_and_reads_them() {
 #[test]
 #[ignore = "needs a JDK and Maven"]
 fn a_thousand_pairs_of_schemas_are_resolved_as_java_resolves_them() {
-    let cases: Vec<_> = (0..SCHEMAS as u64).map(|seed| {
+    let cases = (0..SCHEMAS as u64).map(|seed| {
         let (writer, reader) = pairs::pair(seed);
         let schema = Schema::parse(&writer.to_string()).unwrap();
         let payload = payload(&schema, SCHEMALESS, Codec::Null, Spread::Usual, 1);
         (writer.to_string(), reader.to_string(), payload)
     });
     let cases: Vec<_> = cases.collect();
-    let question = |(writer, reader, payload): &(String, String, Vec<u8>)| {
-        json!({"writer": writer, "reader": reader, "payload": hex(payload)})
-    };
+    let question = |(writer, reader, payload): &(String, String, Vec<u8>)| json!({"writer": writer, "reader": reader, "payload": hex(payload)});
     let questions: Vec<_> = cases.iter().map(question).collect();
     let mut resolved = 0;
     for (answer, (writer, reader, payload)) in judge(&questions).iter().zip(&cases) {

@@ -187,7 +187,8 @@ fn the_original_measurement_has_a_line_for_each_repetition() {
     for (messages, rows) in
         [(["--per-message".to_owned(), "8".to_owned()], 24), (["--payload".to_owned(), path(&payload)], 21)]
     {
-        let mut arguments = ["codec", &path(&schema), "--save", &place, "--original"].map(str::to_owned).to_vec();
+        let mut arguments =
+            ["codec", &path(&schema), "--save", &place, "--original"].map(str::to_owned).to_vec();
         arguments.extend(["--records", "20", "--repetitions", "3"].map(str::to_owned));
         arguments.extend(messages);
         let said = says(&arguments);

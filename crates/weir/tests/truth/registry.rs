@@ -44,7 +44,8 @@ fn records_are_read_by_the_schema_that_the_registry_has_for_their_id() {
         let file = directory.path().join(format!("{encoding}.db"));
         let (save, port) = (format!("sqlite:{}", file.display()), free_port());
         let (all, live) = (broker.url(&format!("{encoding}/#")), format!(":{port}"));
-        let arguments = [&all, "--schema", new.to_str().unwrap(), "--save", &save, "--avro-encoding", encoding];
+        let arguments =
+            [&all, "--schema", new.to_str().unwrap(), "--save", &save, "--avro-encoding", encoding];
         let ingester =
             Ingester::start(arguments.iter().chain(&["--schema-registry", place, "--live", &live]));
         let has = |line: &str| Ingester::page(port).is_some_and(|page| page.lines().any(|it| it == line));
@@ -54,7 +55,10 @@ fn records_are_read_by_the_schema_that_the_registry_has_for_their_id() {
         for (id, count) in [("7", "20"), ("8", "5")] {
             let message = ["publish", &topic, "-q", "1", "--rate", "200/s", "--payload", &payload];
             let framed = ["--count", count, "--avro-encoding", encoding, "--schema-id", id];
-            assert_eq!(measure(message.iter().chain(&framed)).total("mqtt.acknowledged"), count.parse().unwrap());
+            assert_eq!(
+                measure(message.iter().chain(&framed)).total("mqtt.acknowledged"),
+                count.parse::<f64>().unwrap()
+            );
         }
         soon("they came", || has("weir_ingest_messages_total 25"));
         let settled = ingester.stop();
