@@ -67,7 +67,9 @@ pub fn ingester(
 
 impl Ingester {
     fn start(settings: IngestSettings, mut decode: Decode, empty: bool) -> Result<Self, ConsumerError> {
-        let loader = |decode: &Decode| Loader::new(&settings.destination, &settings.table, decode);
+        let loader = |decode: &Decode| {
+            Loader::new(&settings.destination, &settings.table, decode, settings.durability)
+        };
         let tables = loader(&decode);
         let before = {
             // Parquet's directory has one user at a time: what empties it is gone before the ingester comes.

@@ -23,6 +23,12 @@ pub enum DatabaseError {
     /// No URL of a database.
     #[error("this is no database; write postgres://user@host:port/database")]
     Unknown,
+    /// A URL of ClickHouse that has more than user, password, host, port and database.
+    #[error(
+        "a place in ClickHouse has no options; write clickhouse://user@host:port/database, or clickhouses:// for TLS, with \
+         --cacert FILE unless the system trusts the certificate"
+    )]
+    Options,
     /// An `sslmode` that there is not.
     #[error("there is no such sslmode; write disable, prefer, require, verify-ca or verify-full")]
     Mode,

@@ -29,10 +29,10 @@ pub struct Filled {
 
 impl Loader {
     /// Nothing is opened yet. `decode` says which columns there are.
-    pub fn new(destination: &Destination, table: &str, decode: &Decode) -> Self {
+    pub fn new(destination: &Destination, table: &str, decode: &Decode, durability: Durability) -> Self {
         let columns = decode.columns();
         let width = columns.len();
-        Self { store: destination.store(Table::new(table.to_owned(), columns), Durability::Full), width }
+        Self { store: destination.store(Table::new(table.to_owned(), columns), durability), width }
     }
 
     /// Opens the tables as they are, or makes them.
@@ -120,7 +120,7 @@ mod tests {
         let parquet = Destination::Parquet(directory.path().join("files"));
         for destination in [sqlite, parquet] {
             let mut decode = Decode::raw();
-            let mut loader = Loader::new(&destination, "t", &decode);
+            let mut loader = Loader::new(&destination, "t", &decode, Durability::Full);
             let payloads = vec![vec![7; 1_000]; 50];
             loader.empty().unwrap();
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
@@ -140,7 +140,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [path, moved] = ["rows.db", "moved.db"].map(|name| directory.path().join(name));
         let mut decode = Decode::raw();
-        let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode);
+        let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode, Durability::Full);
         loader.open().unwrap();
         std::fs::rename(&path, &moved).unwrap();
         // Several checkpoints.
@@ -163,7 +163,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rows.db");
         let mut decode = Decode::raw();
-        let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode);
+        let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode, Durability::Full);
         loader.open().unwrap();
         let payloads = vec![vec![7; 4_000]; 1_000];
         for batch in 0..25 {

@@ -1,6 +1,7 @@
 //! Where rows go. All that a store promises stands here; what it is stands in its own file.
 
 mod checkpoint;
+mod clickhouse;
 mod database;
 mod encryption;
 mod json_row;
@@ -15,10 +16,12 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 
+pub use clickhouse::ClickHouse;
 pub use database::Database;
 pub use kafka::Cluster;
 pub use row_counter::RowCounter;
 
+use clickhouse::ClickHouseTable;
 use kafka::Kafka;
 use parquet::Parquet;
 use postgres::Postgres;
@@ -220,6 +223,8 @@ pub enum Destination {
     Postgres(Box<Database>),
     /// `parquet:DIR`
     Parquet(PathBuf),
+    /// `clickhouse://user@host:port/database`
+    ClickHouse(Box<ClickHouse>),
     /// `kafka://host:port/topic`
     Kafka(Cluster),
 }
@@ -229,8 +234,8 @@ pub enum Destination {
 pub enum DestinationError {
     /// None of those that there are.
     #[error(
-        "this is no place to save to; write sqlite:FILE, postgres://user@host:port/database, parquet:DIR or \
-         kafka://host:9092/topic"
+        "this is no place to save to; write sqlite:FILE, postgres://user@host:port/database, \
+         clickhouse://user@host:port/database, parquet:DIR or kafka://host:9092/topic"
     )]
     Unknown,
     /// What is kept in memory is not saved.
@@ -262,6 +267,7 @@ impl FromStr for Destination {
             Some(("sqlite", file)) if !file.is_empty() => Ok(Self::Sqlite(file.into())),
             Some(("parquet", directory)) if !directory.is_empty() => Ok(Self::Parquet(directory.into())),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Box::new(text.parse()?))),
+            Some(("clickhouse" | "clickhouses", _)) => Ok(Self::ClickHouse(Box::new(text.parse()?))),
             Some(("kafka", _)) => Ok(Self::Kafka(text.parse()?)),
             _ => Err(DestinationError::Unknown),
         }
@@ -276,14 +282,17 @@ impl Destination {
             // A file there has its name when it is on the disk, whatever is asked for.
             Self::Parquet(directory) => Box::new(Parquet::new(directory.clone(), table)),
             Self::Postgres(database) => Box::new(Postgres::new((**database).clone(), table, durability)),
+            Self::ClickHouse(server) => {
+                Box::new(ClickHouseTable::new((**server).clone(), table, durability))
+            }
             // A batch there counts when all replicas in sync have it, whatever is asked for.
             Self::Kafka(cluster) => Box::new(Kafka::new(cluster.clone(), table)),
         }
     }
 
-    /// Whether a server has it, which may not be there.
+    /// Whether it is a server, which may be away, and no place on this machine.
     pub fn is_server(&self) -> bool {
-        matches!(self, Self::Postgres(_) | Self::Kafka(_))
+        matches!(self, Self::Postgres(_) | Self::ClickHouse(_) | Self::Kafka(_))
     }
 }
 
@@ -293,6 +302,7 @@ impl fmt::Display for Destination {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             Self::Postgres(database) => database.fmt(f),
+            Self::ClickHouse(server) => server.fmt(f),
             Self::Parquet(directory) => write!(f, "parquet:{}", directory.display()),
             Self::Kafka(cluster) => cluster.fmt(f),
         }

@@ -125,7 +125,8 @@ impl Address {
     }
 
     /// The same with these parameters after its own.
-    pub(crate) fn with(&self, parameters: &[(&str, &str)]) -> Self {
+    #[must_use]
+    pub fn with(&self, parameters: &[(&str, &str)]) -> Self {
         let mut with = self.clone();
         with.url.query_pairs_mut().extend_pairs(parameters);
         with
@@ -217,6 +218,21 @@ impl Http {
     /// # Errors
     /// See [`HttpError`].
     pub fn send(&self, address: &Address, fields: &[(&str, &str)], body: &[u8]) -> Result<(), HttpError> {
+        let (status, body) = self.exchange(address, fields, body, TIMEOUT)?;
+        if (200..300).contains(&status) { Ok(()) } else { Err(refusal(status, &body)) }
+    }
+
+    /// A POST of this body with these fields, whose whole answer may take as long as this: status and body.
+    ///
+    /// # Errors
+    /// See [`HttpError`]; a status is none.
+    pub fn exchange(
+        &self,
+        address: &Address,
+        fields: &[(&str, &str)],
+        body: &[u8],
+        timeout: Duration,
+    ) -> Result<(u16, Vec<u8>), HttpError> {
         let mut request = self.agent.post(address.url.as_str());
         for (name, value) in fields {
             request = request.header(*name, *value);
@@ -224,8 +240,7 @@ impl Http {
         if let Some(authorization) = &address.authorization {
             request = request.header("Authorization", authorization);
         }
-        let (status, body) = read(request.send(body), TIMEOUT)?;
-        if (200..300).contains(&status) { Ok(()) } else { Err(refusal(status, &body)) }
+        read(request.config().timeout_global(Some(timeout)).build().send(body), timeout)
     }
 
     /// Status and body.

@@ -1,6 +1,8 @@
 //! What the tests and benches of several crates stand on.
 
 #[cfg(feature = "servers")]
+mod clickhouse;
+#[cfg(feature = "servers")]
 mod kafka;
 #[cfg(feature = "servers")]
 mod mosquitto;
@@ -11,6 +13,8 @@ mod postgresql;
 #[cfg(feature = "servers")]
 mod process;
 
+#[cfg(feature = "servers")]
+pub use clickhouse::ClickHouseServer;
 #[cfg(feature = "servers")]
 pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord};
 #[cfg(feature = "servers")]

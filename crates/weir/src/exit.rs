@@ -62,9 +62,9 @@ impl Exit {
     /// What an error of a store comes to: a database that is not there is 97, as any server; one that asks for a password
     /// is as `wrong` as any other mistake of a command line (2) or of a scenario (104).
     pub(crate) fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
-        match (error, destination) {
-            (StoreError::Unavailable(_), place) if place.is_server() => Self::TargetDied,
-            (StoreError::Locked(_), _) => wrong,
+        match error {
+            StoreError::Unavailable(_) if destination.is_server() => Self::TargetDied,
+            StoreError::Locked(_) => wrong,
             _ => Self::Internal,
         }
     }
@@ -161,6 +161,7 @@ mod tests {
             Exit::of_store(&place.parse().unwrap(), &error(String::new()), Exit::Scenario)
         };
         assert_eq!(of("postgres://h/d", StoreError::Unavailable), Exit::TargetDied);
+        assert_eq!(of("clickhouse://h/d", StoreError::Unavailable), Exit::TargetDied);
         assert_eq!(of("postgres://h/d", StoreError::Locked), Exit::Scenario);
         assert_eq!(of("postgres://h/d", StoreError::Unfit), Exit::Internal);
         assert_eq!(

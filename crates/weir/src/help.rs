@@ -272,6 +272,7 @@ WEIR_MQTT_PASSWORD  its password
 WEIR_RTC_TOKEN      bearer token of WHEP and WHIP
 WEIR_TURN           TURN server that `weir origin` names, with its password
 PGPASSWORD          password of PostgreSQL
+CLICKHOUSE_PASSWORD password of ClickHouse
 NO_COLOR            no colours, whatever it is set to
 COLUMNS             width of tables in a pipe
 ";

@@ -119,6 +119,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
         avro_encoding: Some(args.avro_encoding.clone()),
         schema_registry: args.schema_registry.clone(),
         table: args.table.clone(),
+        durability: Some(args.durability.clone()),
         batch: args.batch,
         linger: args.linger.clone(),
         ..IntoSpec::default()
@@ -200,7 +201,7 @@ pub(crate) fn settings(
     };
     let nowhere = || SettingsError::Option("into", "say where rows go: `save: sqlite:FILE`".to_owned());
     let save = into.save.as_deref().ok_or_else(nowhere)?;
-    let destination = destination(save, into.save_password_file.as_deref()).map_err(of("save"))?;
+    let destination = destination(save, into.save_password_file.as_deref(), trust).map_err(of("save"))?;
     let is_parquet = matches!(destination, Destination::Parquet(_));
     let topic = match &destination {
         Destination::Kafka(cluster) => cluster.topic(),
@@ -213,11 +214,11 @@ pub(crate) fn settings(
         return Err(of("durability")(words.to_owned()));
     }
     if matches!(destination, Destination::Kafka(_)) && durability != Durability::Full {
-        return Err("durability: a record counts when all replicas in sync have it (acks=all); leave it out"
-            .to_owned());
+        let words = "a record counts when all replicas in sync have it (acks=all); leave it out";
+        return Err(of("durability")(words.to_owned()));
     }
     if let (Some(topic), Some(_)) = (topic, &into.table) {
-        return Err(format!("table: the URL names the topic already, {topic}; leave one of the two out"));
+        return Err(of("table")(format!("the URL names the topic already, {topic}; leave one of the two out")));
     }
     let topic = topic.map(str::to_owned);
     // A batch of Parquet is a file.

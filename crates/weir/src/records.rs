@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use std::path::Path;
 use weir_ingest::{Destination, DestinationError};
+use weir_observe::HttpTrust;
 use weir_protocols::first_line;
 use weir_record::Schema;
 
@@ -12,19 +13,31 @@ pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
     Schema::parse(&text).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 
-/// A store, with the password of a file or of the environment.
-pub(crate) fn destination(text: &str, password_file: Option<&Path>) -> Result<Destination, String> {
+/// A store, with the password of a file or of the environment, and the certificates that it may show over HTTP.
+pub(crate) fn destination(
+    text: &str,
+    password_file: Option<&Path>,
+    trust: &HttpTrust,
+) -> Result<Destination, String> {
     // Not parsed as an argument: what is wrong there is shown, and this may hold a password.
     let mut destination: Destination = text.parse().map_err(|error: DestinationError| error.to_string())?;
-    if let Destination::Postgres(database) = &mut destination {
-        let password = match password_file {
-            Some(path) => Some(first_line(path).map_err(|error| error.to_string())?),
-            None if database.has_password() => None,
-            None => std::env::var("PGPASSWORD").ok(),
-        };
-        if let Some(password) = password {
-            database.set_password(&password);
-        }
+    if let Destination::ClickHouse(server) = &mut destination {
+        server.set_trust(trust.clone());
+    }
+    let (variable, has_password) = match &destination {
+        Destination::Postgres(database) => ("PGPASSWORD", database.has_password()),
+        Destination::ClickHouse(server) => ("CLICKHOUSE_PASSWORD", server.has_password()),
+        Destination::Sqlite(_) | Destination::Parquet(_) => return Ok(destination),
+    };
+    let password = match password_file {
+        Some(path) => Some(first_line(path).map_err(|error| error.to_string())?),
+        None if has_password => None,
+        None => std::env::var(variable).ok(),
+    };
+    match (&mut destination, password) {
+        (Destination::Postgres(database), Some(password)) => database.set_password(&password),
+        (Destination::ClickHouse(server), Some(password)) => server.set_password(&password),
+        _ => {}
     }
     Ok(destination)
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
-use weir_ingest::{Decode, Destination, Loader};
+use weir_ingest::{Decode, Destination, Durability, Loader};
+use weir_observe::HttpTrust;
 use weir_record::{Format, Framing, Schema};
 use weir_report::{SavingComparison, SavingTimes};
 
@@ -38,7 +39,7 @@ struct SavedEncoding {
 impl SavingTarget {
     /// Opens a place, and empties its tables.
     pub(crate) fn open(text: &str, args: &Codec, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
-        let destination = destination(text, args.save_password_file.as_deref())
+        let destination = destination(text, args.save_password_file.as_deref(), &HttpTrust::System)
             .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))?;
         let side = |format, name: &str| {
             let decode = Decode::records(schema, format).with_writers(Box::new(schema.clone()));
@@ -50,7 +51,7 @@ impl SavingTarget {
                 other => other.clone(),
             };
             let place = &destination;
-            let mut loader = Loader::new(place, &table, &decode);
+            let mut loader = Loader::new(place, &table, &decode, Durability::Full);
             loader.empty().map_err(|error| {
                 Failure::new(Exit::of_store(place, &error, Exit::Usage), error.to_string())
             })?;

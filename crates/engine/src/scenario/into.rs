@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntoSpec {
-    /// Where rows go: `sqlite:FILE`, `postgres://user@host/database`, `parquet:DIR` or `kafka://host:9092/topic`.
+    /// Where rows go: `sqlite:FILE`, `postgres://user@host/database`, `clickhouse(s)://user@host/database`, `parquet:DIR` or
+    /// `kafka://host:9092/topic`.
     pub save: Option<String>,
     /// File whose first line is the password of the database.
     pub save_password_file: Option<PathBuf>,

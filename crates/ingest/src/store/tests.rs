@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
+use weir_testing::ClickHouseServer;
 
 /// Publisher, sequence number, payload; one that begins with `!` is no record.
 type Sent<'a> = (u64, u64, &'a str);
@@ -51,9 +52,20 @@ fn save(store: &mut dyn Store, messages: &[Sent<'_>], received: i64, again: bool
 }
 
 fn opened(destination: &Destination) -> Box<dyn Store> {
-    let mut store = destination.store(Table::new("t".to_owned(), Decode::raw().columns()), Durability::Full);
+    // Debian's ClickHouse waits for no disk.
+    let is_clickhouse = matches!(destination, Destination::ClickHouse(_));
+    let durability = if is_clickhouse { Durability::Normal } else { Durability::Full };
+    let mut store = destination.store(Table::new("t".to_owned(), Decode::raw().columns()), durability);
     store.open().unwrap();
     store
+}
+
+fn clickhouse(server: &ClickHouseServer) -> Destination {
+    let mut destination = server.place().parse().unwrap();
+    if let Destination::ClickHouse(place) = &mut destination {
+        place.set_password(std::fs::read_to_string(server.password_file()).unwrap().trim_end());
+    }
+    destination
 }
 
 fn places() -> (TempDir, [Destination; 2]) {
@@ -66,7 +78,8 @@ fn places() -> (TempDir, [Destination; 2]) {
 #[test]
 fn a_forged_mark_makes_no_genuine_message_a_duplicate() {
     let (_directory, places) = places();
-    for place in places {
+    let server = ClickHouseServer::start();
+    for place in places.into_iter().chain([clickhouse(&server)]) {
         let mut store = opened(&place);
         assert_eq!(save(&mut *store, &[(1, 0, "forged"), (1, 1, "x"), (1, 3, "!f")], 1, false), [2, 1, 0, 0]);
         drop(store);
@@ -88,7 +101,8 @@ fn a_forged_mark_makes_no_genuine_message_a_duplicate() {
 #[test]
 fn messages_of_one_batch_are_told_apart_by_their_payloads() {
     let (_directory, places) = places();
-    for place in places {
+    let server = ClickHouseServer::start();
+    for place in places.into_iter().chain([clickhouse(&server)]) {
         let mut store = opened(&place);
         let messages = [(2, 0, "a"), (2, 0, "b"), (2, 0, "a"), (2, 0, "b"), (2, 0, "c"), (2, 1, "a")];
         assert_eq!(save(&mut *store, &messages, 1, false), [4, 0, 2, 2], "{place}");
@@ -99,14 +113,98 @@ fn messages_of_one_batch_are_told_apart_by_their_payloads() {
 
 #[test]
 fn what_was_saved_by_an_attempt_whose_answer_was_lost_is_no_duplicate() {
-    let (_directory, [place, _]) = places();
-    let mut store = opened(&place);
-    assert_eq!(save(&mut *store, &[(1, 0, "forged"), (1, 1, "!f")], 1, false), [1, 1, 0, 0]);
-    let messages = [(1, 0, "genuine"), (1, 1, "!g"), (1, 2, "new")];
-    assert_eq!(save(&mut *store, &messages, 2, false), [2, 1, 0, 2]);
-    store.open().unwrap();
-    assert_eq!(save(&mut *store, &messages, 2, true), [2, 1, 0, 2]);
-    assert_eq!(save(&mut *store, &messages, 3, true), [0, 0, 3, 0]);
+    let (_directory, [sqlite, _]) = places();
+    let server = ClickHouseServer::start();
+    for place in [sqlite, clickhouse(&server)] {
+        let mut store = opened(&place);
+        assert_eq!(save(&mut *store, &[(1, 0, "forged"), (1, 1, "!f")], 1, false), [1, 1, 0, 0]);
+        let messages = [(1, 0, "genuine"), (1, 1, "!g"), (1, 2, "new")];
+        assert_eq!(save(&mut *store, &messages, 2, false), [2, 1, 0, 2]);
+        store.open().unwrap();
+        assert_eq!(save(&mut *store, &messages, 2, true), [2, 1, 0, 2], "{place}");
+        assert_eq!(save(&mut *store, &messages, 3, true), [0, 0, 3, 0], "{place}");
+    }
+}
+
+/// Neither of two ingesters that save the same message at the same moment can see the other's row.
+#[test]
+fn what_two_ingesters_insert_into_clickhouse_at_once_is_one_row() {
+    let server = ClickHouseServer::start();
+    let place = clickhouse(&server);
+    let numbers: Vec<Sent<'_>> = (0..100).map(|number| (9, number, "x")).collect();
+    std::thread::scope(|scope| {
+        for received in 0..4 {
+            let (place, numbers) = (&place, &numbers);
+            scope.spawn(move || {
+                let mut store = opened(place);
+                for part in numbers.chunks(10) {
+                    save(&mut *store, part, received, false);
+                }
+            });
+        }
+    });
+    assert_eq!(opened(&place).stock().unwrap().rows, 100);
+    server.ask("OPTIMIZE TABLE t FINAL").unwrap();
+    assert_eq!(server.number("SELECT count() FROM t"), Ok(100));
+}
+
+/// They have one key, if no care is taken.
+#[test]
+fn messages_without_a_mark_are_rows_of_their_own_in_clickhouse() {
+    let server = ClickHouseServer::start();
+    let mut store = opened(&clickhouse(&server));
+    let mut buffer = ReadBuffer::default();
+    for _ in 0..10 {
+        let (topic, payload) = (buffer.put(b"t"), buffer.put(b"same"));
+        buffer.messages.push(InboundMessage {
+            topic,
+            payload,
+            too_large: 0,
+            origin: None,
+            packet: None,
+            received: 1,
+        });
+    }
+    let mut batch = Batch::new(1);
+    batch.open(&Arc::new(buffer));
+    for position in 0..10 {
+        batch.add(position, |_, _, rows| {
+            rows.push(Cell::Bytes(b"same"));
+            Ok(1)
+        });
+    }
+    for times in 1..=2 {
+        let saved = store.save(&batch, &Part { rows: 0..10, dead: 0..0, again: false }).unwrap();
+        assert_eq!((saved.rows, store.stock().unwrap().rows), (10, times * 10));
+    }
+}
+
+#[test]
+fn what_clickhouse_cannot_do_is_one_line() {
+    let server = ClickHouseServer::start();
+    let place = clickhouse(&server);
+    let open = |place: &Destination, table: &str, durability| {
+        place.store(Table::new(table.to_owned(), Decode::raw().columns()), durability).open()
+    };
+    let unfit = |opened: Result<(), StoreError>, words: &str| {
+        let Err(StoreError::Unfit(line)) = opened else { panic!("{words}: {opened:?}") };
+        assert!(line.contains(words) && !line.contains("s3cr3t") && !line.contains('\n'), "{line}");
+    };
+    unfit(open(&place, "t", Durability::Full), "say --durability normal");
+    let columns = "topic String, publisher UInt64, seq UInt64, record UInt32, received Int64, \
+                   payload_hash FixedString(16), conflict UInt8";
+    server.ask(&format!("CREATE TABLE memory (payload String, {columns}) ENGINE = Memory")).unwrap();
+    unfit(open(&place, "memory", Durability::Normal), "of the engine Memory");
+    server.ask(&format!("CREATE TABLE bare ({columns}) ENGINE = MergeTree() ORDER BY seq")).unwrap();
+    unfit(open(&place, "bare", Durability::Normal), "no column payload; add it (ALTER TABLE \"bare\" ADD COLUMN");
+    server.ask(&format!("CREATE TABLE wrong (payload Int64, {columns}) ENGINE = MergeTree() ORDER BY seq")).unwrap();
+    unfit(open(&place, "wrong", Durability::Normal), "a column payload of type Int64; weir needs String");
+    let elsewhere = server.place().replace("/default", "/nowhere").replace("weir@", "weir:PASSWORD@");
+    let password = std::fs::read_to_string(server.password_file()).unwrap().trim_end().replace('%', "%25");
+    let elsewhere = elsewhere.replace("PASSWORD", &password).parse().unwrap();
+    unfit(open(&elsewhere, "t", Durability::Normal), "CREATE DATABASE nowhere");
+    let locked = open(&server.place().parse().unwrap(), "t", Durability::Normal);
+    assert!(matches!(&locked, Err(StoreError::Locked(line)) if line.contains("CLICKHOUSE_PASSWORD")), "{locked:?}");
 }
 
 /// The files of rows of a directory, in the order of their names.

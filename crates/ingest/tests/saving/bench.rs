@@ -11,7 +11,7 @@ use weir_ingest::{
 };
 use weir_mqtt::{Qos, Version};
 use weir_shard::Endpoint;
-use weir_testing::{Mosquitto, Postgresql};
+use weir_testing::{ClickHouseServer, Mosquitto, Postgresql};
 
 /// What an ingester does that takes the messages of a topic and saves them into a table.
 pub(crate) fn settings(address: &str, filter: &str, destination: Destination, table: &str) -> IngestSettings {
@@ -24,8 +24,8 @@ pub(crate) fn settings(address: &str, filter: &str, destination: Destination, ta
     };
     IngestSettings {
         source,
+        durability: durability(&destination),
         destination,
-        durability: Durability::Full,
         table: table.to_owned(),
         batch: 1_000,
         linger: Duration::from_millis(50),
@@ -36,11 +36,25 @@ pub(crate) fn settings(address: &str, filter: &str, destination: Destination, ta
     }
 }
 
+/// The most that a place can do: Debian's ClickHouse waits for no disk.
+pub(crate) fn durability(destination: &Destination) -> Durability {
+    if matches!(destination, Destination::ClickHouse(_)) { Durability::Normal } else { Durability::Full }
+}
+
 /// The database of a server, with its password.
 pub(crate) fn postgresql(server: &Postgresql) -> Destination {
     let mut destination = server.place().parse().unwrap();
     if let Destination::Postgres(database) = &mut destination {
         database.set_password(std::fs::read_to_string(server.password_file()).unwrap().trim_end());
+    }
+    destination
+}
+
+/// The same of ClickHouse.
+pub(crate) fn clickhouse(server: &ClickHouseServer) -> Destination {
+    let mut destination = server.place().parse().unwrap();
+    if let Destination::ClickHouse(place) = &mut destination {
+        place.set_password(std::fs::read_to_string(server.password_file()).unwrap().trim_end());
     }
     destination
 }

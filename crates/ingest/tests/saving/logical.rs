@@ -1,10 +1,10 @@
 //! Logical types become types of their own in each store.
 
-use crate::bench::postgresql;
+use crate::bench::{clickhouse, durability, postgresql};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use weir_ingest::{Decode, Destination, Loader, StoreError};
+use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
 use weir_record::{Decoder, Encoder, Format, Framing, Schema};
-use weir_testing::Postgresql;
+use weir_testing::{ClickHouseServer, Postgresql};
 
 const SCHEMA: &str = r#"{"type": "record", "name": "Times", "fields": [
     {"name": "day", "type": {"type": "int", "logicalType": "date"}},
@@ -49,7 +49,7 @@ fn payloads(schema: &Schema) -> Vec<Vec<u8>> {
 fn save(destination: &Destination) {
     let schema = Schema::parse(SCHEMA).unwrap();
     let mut decode = Decode::records(&schema, Format::Avro(Framing::Schemaless));
-    let mut loader = Loader::new(destination, "times", &decode);
+    let mut loader = Loader::new(destination, "times", &decode, durability(destination));
     loader.empty().unwrap();
     assert_eq!(loader.fill(&mut decode, &payloads(&schema), 1, 0).unwrap().rows, 3);
 }
@@ -153,7 +153,7 @@ fn a_table_of_numbers_takes_them_as_numbers() {
         .unwrap();
     let schema = Schema::parse(SCHEMA).unwrap();
     let mut decode = Decode::records(&schema, Format::Avro(Framing::Schemaless));
-    let mut loader = Loader::new(&postgresql(&server), "times", &decode);
+    let mut loader = Loader::new(&postgresql(&server), "times", &decode, Durability::Full);
     loader.open().unwrap();
     assert_eq!(loader.fill(&mut decode, &payloads(&schema), 1, 0).unwrap().rows, 3);
     let row = client.query_one("SELECT day, moment, price, id FROM times WHERE seq = 0", &[]).unwrap();
@@ -185,6 +185,39 @@ const DIGITS: [[&str; 5]; 3] = [
         "1970-01-01 00:00:00.000000",
     ],
 ];
+
+/// Those of a server without `DateTime64`: numbers for dates and times, and types for the others.
+#[test]
+fn an_old_clickhouse_has_types_for_decimals_and_uuids_and_numbers_for_times() {
+    let server = ClickHouseServer::start();
+    save(&clickhouse(&server));
+    let types = server.ask("SELECT type FROM system.columns WHERE table = 'times' AND database = 'default'").unwrap();
+    let types: Vec<_> = types.lines().take(COLUMNS).collect();
+    assert_eq!(
+        types,
+        [
+            "Int32",
+            "Int32",
+            "Int64",
+            "Nullable(Int64)",
+            "Int64",
+            "Int64",
+            "Int64",
+            "Decimal(9, 2)",
+            "String",
+            "UUID",
+            "UUID"
+        ]
+    );
+    let rows = server.ask("SELECT day, moment, price, wide, id, raw_id FROM times ORDER BY seq").unwrap();
+    let rows: Vec<Vec<_>> = rows.lines().map(|row| row.split('\t').collect()).collect();
+    for (row, (times, expected)) in
+        rows.iter().zip([["20782", "1795629900007"], ["-1", "-1"], ["0", "\\N"]].iter().zip(EXPECTED))
+    {
+        assert_eq!(row[..2], times[..]);
+        assert_eq!(row[2..], expected[7..]);
+    }
+}
 
 #[test]
 fn sqlite_has_texts_that_its_functions_read() {
@@ -246,7 +279,7 @@ fn what_is_no_date_no_decimal_and_no_uuid_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let schema = Schema::parse(SCHEMA).unwrap();
     let mut decode = Decode::records(&schema, Format::Json);
-    let mut loader = Loader::new(&Destination::Sqlite(directory.path().join("rows.db")), "times", &decode);
+    let mut loader = Loader::new(&Destination::Sqlite(directory.path().join("rows.db")), "times", &decode, Durability::Full);
     loader.open().unwrap();
     for (right, wrong, words) in [
         ("\"day\": 20782", "\"day\": 2147483647", "day: the number is no date or time"),

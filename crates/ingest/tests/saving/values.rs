@@ -1,11 +1,11 @@
 //! Messages become rows, bit for bit, in each store and from both encodings.
 
-use crate::bench::{Ingester, postgresql, send, settings};
+use crate::bench::{Ingester, clickhouse, postgresql, send, settings};
 use std::path::PathBuf;
 use tempfile::TempDir;
 use weir_ingest::{Decode, Destination};
 use weir_record::{Decoder, Encoder, Format, Framing, Schema, Value};
-use weir_testing::{Mosquitto, Postgresql};
+use weir_testing::{ClickHouseServer, Mosquitto, Postgresql};
 
 pub(crate) const SCHEMA: &str = r#"{"type": "record", "name": "Sample", "namespace": "weir.test", "fields": [
     {"name": "flag", "type": "boolean"},
@@ -221,6 +221,51 @@ fn values_come_back_from_postgresql_bit_for_bit() {
         });
         assert_eq!(rows.collect::<Vec<_>>(), expected(&payloads.schema), "{name}");
     }
+}
+
+#[test]
+fn values_come_back_from_clickhouse_bit_for_bit() {
+    let payloads = Payloads::make();
+    let server = ClickHouseServer::start();
+    save(&payloads, &clickhouse(&server));
+    let bits = |column: &str| format!("hex(reinterpretAsString({column}))");
+    for name in ["avro", "json"] {
+        let rows = server
+            .ask(&format!(
+                "SELECT flag, small, large, {}, {}, hex(blob), hex(text), hex(suit), \
+                 if(isNull(maybe), 'null', {}), hex(series), hex(topic) FROM {name} ORDER BY mqtt_record",
+                bits("single"),
+                bits("precise"),
+                bits("assumeNotNull(maybe)")
+            ))
+            .unwrap();
+        let rows = rows.lines().map(|row| {
+            let told = |(column, value): (usize, &str)| match column {
+                0 => (value == "1").to_string(),
+                3 => number(value, 4),
+                4 => number(value, 8),
+                8 if value != "null" => number(value, 8),
+                5 => format!("{:?}", bytes(value)),
+                6 | 7 | 9 | 10 => String::from_utf8(bytes(value)).unwrap(),
+                _ => value.to_owned(),
+            };
+            row.split('\t').enumerate().map(told).collect::<Vec<_>>()
+        });
+        assert_eq!(rows.collect::<Vec<_>>(), expected(&payloads.schema), "{name}");
+    }
+}
+
+/// The bytes of a text in hexadecimal digits.
+fn bytes(text: &str) -> Vec<u8> {
+    let (pairs, _) = text.as_bytes().as_chunks::<2>();
+    pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// A number of this many bytes, of which ClickHouse writes the least significant first and leaves out zeros at the end.
+fn number(text: &str, width: usize) -> String {
+    let mut bytes = bytes(text);
+    bytes.resize(width, 0);
+    bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]

@@ -16,11 +16,12 @@ pub(crate) struct Ingest {
     /// What to subscribe to: mqtt://host/topic/#, mqtts://user@host/$share/NAME/topic/#
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// Where rows go: sqlite:FILE, postgres://user@host:port/database, kafka://host:9092/topic, or parquet:DIR, to which each batch
-    /// adds a file: give it large ones
+    /// Where rows go: sqlite:FILE, postgres://user@host:port/database, clickhouse(s)://user@host:port/database (by HTTP),
+    /// kafka://host:9092/topic, or parquet:DIR, to which each batch adds a file: give it large ones
     #[arg(long, value_name = "WHERE", help_heading = "The table")]
     pub(crate) save: String,
-    /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD]
+    /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD, or
+    /// CLICKHOUSE_PASSWORD]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The table")]
     pub(crate) save_password_file: Option<PathBuf>,
     /// The Avro schema of the records (.avsc) [default: none; payloads are saved as they come]
@@ -40,6 +41,10 @@ pub(crate) struct Ingest {
     /// The table; made from the schema, or found to fit it [default: the schema's name]
     #[arg(long, value_name = "NAME", help_heading = "The table")]
     pub(crate) table: Option<String>,
+    /// What of a commit is on the disk when its messages are acknowledged: full; normal, so that a crash of the machine may
+    /// take the last commits; or off, so that it may damage a file of SQLite
+    #[arg(long, value_name = "NAME", default_value = "full", value_parser = ["full", "normal", "off"], help_heading = "The table")]
+    pub(crate) durability: String,
     /// Records that are committed together, at most; 1 for one insert a record [default: 1000; of Parquet 50000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "The table")]
     pub(crate) batch: Option<u32>,

@@ -62,6 +62,13 @@ fn what_cannot_be_saved_to_is_one_line_with_its_exit_code() {
         // What is away is waited for, until the time is over; then it is a server that did not answer.
         (&["--save", &place, "-d", "300ms"][..], 97, "mqtt://127.0.0.1:9/a: Connection refused"),
         (&["--save", "postgres://u:s3cr3t@127.0.0.1:9/d", "-d", "300ms"], 97, "postgres://127.0.0.1:9/d: "),
+        (
+            &["--save", "clickhouse://u:s3cr3t@127.0.0.1:9/d", "-d", "300ms"],
+            97,
+            "clickhouse://127.0.0.1:9/d: connection refused",
+        ),
+        (&["--save", "clickhouse://u:s3cr3t@h/d?x=1"], 2, "--save: a place in ClickHouse has no options"),
+        (&["--save", "parquet:/tmp", "--durability", "off"], 2, "--durability: a file of Parquet is on the disk"),
         (&["--save", "sqlite:/no/such/directory/rows.db"], 1, "cannot be opened; name a file"),
         (&["--save", "postgres:u:s3cr3t@"], 2, "--save: this is no place to save to"),
         (&["--save", "mysql://u:s3cr3t@h/d"], 2, "sqlite:FILE, postgres://"),

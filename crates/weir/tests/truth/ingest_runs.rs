@@ -1,6 +1,8 @@
 //! Runs whose messages are saved: each accounted for from publisher to table, and whatever is lost named with its place.
 
-use crate::support::{Kafka, Kept, Mosquitto, Postgresql, Said, free_port, says, shared, soon, weir};
+use crate::support::{
+    ClickHouseServer, Kafka, Kept, Mosquitto, Postgresql, Said, free_port, says, shared, soon, weir,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -289,6 +291,27 @@ fn rows_go_into_kafka_as_json_and_are_counted_there() {
         let row: Value = serde_json::from_str(&record.value).unwrap();
         let fields = schema["fields"].as_array().unwrap();
         assert!(fields.iter().all(|field| row.get(field["name"].as_str().unwrap()).is_some()), "{row}");
+    }
+}
+
+#[test]
+fn rows_go_into_clickhouse_and_are_counted_there() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let server = ClickHouseServer::start();
+    let into = format!(
+        "save: '{}', save_password_file: {}, empty: true, durability: normal",
+        server.place(),
+        server.password_file().display()
+    );
+    let rest = format!("{BOTH}2");
+    let asked = Asked { into: &into, count: 200, rest: &rest, ..ASKED };
+    let ran = Experiment::of(&broker.address(), &asked).run();
+    assert_eq!((ran.said.code, ran.total("counted")), (Some(0), 800), "{}", ran.said.err);
+    assert_eq!((ran.total("lost"), ran.total("duplicate")), (0, 0));
+    for encoding in ["avro", "json"] {
+        let query = format!("SELECT count() FROM rows_{encoding} FINAL");
+        assert_eq!(server.number(&query), Ok(200), "it is emptied before each run");
     }
 }
 

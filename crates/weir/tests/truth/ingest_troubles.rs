@@ -1,7 +1,7 @@
 //! What goes wrong around an ingester: nothing that was acknowledged is lost, one line says what it is, and memory stays
 //! within bounds.
 
-use crate::support::{Ingester, Mosquitto, Postgresql, measure, program, shared, soon};
+use crate::support::{ClickHouseServer, Ingester, Mosquitto, Postgresql, measure, program, shared, soon};
 use rusqlite::Connection;
 use std::path::Path;
 use std::process::Command;
@@ -116,6 +116,68 @@ fn a_database_that_is_restarted_is_found_again_and_nothing_is_lost() {
     let settled = ingester.stop();
     assert_eq!((settled.code, settled.total("saved"), settled.total("duplicate")), (Some(0), 2_000, 0));
     assert!(!settled.err.contains("pass'word"), "{}", settled.err);
+}
+
+/// Starts an ingester into ClickHouse, and waits until it is subscribed.
+fn into_clickhouse(broker: &Mosquitto, topic: &str, server: &ClickHouseServer) -> Ingester {
+    let (url, place, password) = (broker.url(topic), server.place(), server.password_file());
+    let password = password.to_str().unwrap();
+    let ingester = Ingester::start([
+        &*url,
+        "--save",
+        &place,
+        "--save-password-file",
+        password,
+        "--durability",
+        "normal",
+    ]);
+    soon("it is connected", || ingester.err().contains("weir: subscribed to mqtt://"));
+    ingester
+}
+
+#[test]
+fn a_clickhouse_that_is_killed_is_found_again_and_nothing_is_lost() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let mut server = ClickHouseServer::start();
+    let ingester = into_clickhouse(&broker, "h/#", &server);
+    let publisher = std::thread::scope(|scope| {
+        let publisher = scope.spawn(|| publish(&broker, "h/{seq}", "1000/s", "3000", "size:500"));
+        // While it inserts.
+        for _ in 0..2 {
+            std::thread::sleep(Duration::from_millis(700));
+            server.kill();
+            soon("it says so", || ingester.err().contains("nothing is acknowledged until it is saved"));
+            server.go_on();
+        }
+        publisher.join().unwrap()
+    });
+    assert_eq!(publisher, 3_000);
+    let rows = |query: &str| server.number(query).unwrap();
+    soon("all are saved", || rows("SELECT count() FROM messages FINAL") == 3_000);
+    let settled = ingester.stop();
+    assert_eq!((settled.code, settled.total("saved"), settled.total("duplicate")), (Some(0), 3_000, 0));
+    assert_eq!(rows("SELECT uniqExact(publisher, seq) FROM messages"), 3_000);
+    assert!(!settled.err.contains("pass'word"), "{}", settled.err);
+}
+
+#[test]
+fn a_full_disk_of_clickhouse_is_one_line_and_saving_goes_on_when_there_is_room() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let disk = SmallDisk::of("16m");
+    let server = ClickHouseServer::within(disk.path());
+    let ingester = into_clickhouse(&broker, "u/#", &server);
+    // A part has 20 files, of a page at least.
+    let ballast = disk.path().join("ballast");
+    std::fs::write(&ballast, vec![0; (16 << 20) - (600 << 10)]).unwrap();
+    assert_eq!(publish(&broker, "u/{seq}", "2000/s", "3000", "size:955"), 3_000);
+    soon("it says so", || ingester.err().contains("make room on its disk"));
+    std::fs::remove_file(&ballast).unwrap();
+    soon("all are saved", || server.number("SELECT count() FROM messages FINAL") == Ok(3_000));
+    let settled = ingester.stop();
+    assert_eq!((settled.total("saved"), settled.total("duplicate"), settled.total("left")), (3_000, 0, 0));
+    assert_eq!(settled.total("acknowledged"), 3_000);
 }
 
 #[test]

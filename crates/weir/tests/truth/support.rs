@@ -44,5 +44,5 @@ pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, repor
 pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
 pub(crate) use weir_testing::{
-    Kafka, Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon,
+    ClickHouseServer, Kafka, Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon,
 };
