@@ -1,27 +1,22 @@
 //! PostgreSQL: a batch is one binary COPY into the table, which is the fastest way in. COPY knows no ON CONFLICT: a
 //! batch with a row that is there already goes by way of a temporary table.
 
+mod statements;
+mod types;
+
 use super::database::Database;
-use super::literal;
 use super::{
     Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
 };
 use crate::batch::{Batch, Source};
-use crate::column::{Column, Kind, Provenance, Table, quoted};
+use crate::column::{Column, Provenance, Table, quoted};
 use crate::error::StoreError;
-use crate::rows::Cell;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Error, GenericClient, Row};
-use std::borrow::Cow;
+use statements::Statements;
 use std::io::Write;
-use weir_record::TimeUnit;
-
-/// Microseconds from 1970 to 2000, where PostgreSQL's time begins.
-const EPOCH: i64 = 946_684_800_000_000;
-
-/// The same in days.
-const EPOCH_DAYS: i32 = 10_957;
+use types::{Type, provenance_type, put, put_source, type_of};
 
 /// After a batch with a row that was saved already, this many batches are saved by the way that bears such rows. After a
 /// reconnection the broker sends the messages in flight again, so more of them are likely.
@@ -30,9 +25,6 @@ const CAREFUL: u32 = 16;
 /// A row of up to this many bytes stays in one piece; it is the largest `toast_tuple_target` (PostgreSQL, "CREATE TABLE"). From 2 kB on
 /// it would be compressed, and if that is of no use, which numbers rarely are, cut up and put into another table.
 const INLINE_BYTES: u32 = 8_160;
-
-/// The temporary table.
-const STAGE: &str = "weir_stage";
 
 /// Bytes of a piece of a COPY.
 const COPY_PIECE: usize = 64 << 10;
@@ -52,172 +44,6 @@ pub(crate) struct Postgres {
     /// Batches that still go by way of the temporary table.
     careful: u32,
     buffer: Vec<u8>,
-}
-
-struct Statements {
-    copy: String,
-    stage: String,
-    copy_stage: String,
-    insert: String,
-    insert_beside: String,
-    again: String,
-    bury: String,
-    buried: String,
-    buried_beside: String,
-}
-
-/// Types of PostgreSQL that rows are written into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    Bool,
-    Int4,
-    Int8,
-    Float4,
-    Float8,
-    Bytea,
-    Text,
-    Jsonb,
-    Timestamp,
-    Date,
-    Time,
-    Numeric,
-    Uuid,
-}
-
-impl Type {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "bool" => Self::Bool,
-            "int4" => Self::Int4,
-            "int8" => Self::Int8,
-            "float4" => Self::Float4,
-            "float8" => Self::Float8,
-            "bytea" => Self::Bytea,
-            // JSON has the binary form of text.
-            "text" | "varchar" | "json" => Self::Text,
-            "jsonb" => Self::Jsonb,
-            "timestamptz" | "timestamp" => Self::Timestamp,
-            "date" => Self::Date,
-            "time" => Self::Time,
-            "numeric" => Self::Numeric,
-            "uuid" => Self::Uuid,
-            _ => return None,
-        })
-    }
-
-    fn takes(self, kind: Kind) -> bool {
-        match kind {
-            Kind::Boolean => self == Self::Bool,
-            Kind::Integer => matches!(self, Self::Int4 | Self::Int8),
-            Kind::Long => self == Self::Int8,
-            Kind::Float => matches!(self, Self::Float4 | Self::Float8),
-            Kind::Double => self == Self::Float8,
-            Kind::Bytes => self == Self::Bytea,
-            Kind::Text => self == Self::Text,
-            Kind::Json => matches!(self, Self::Text | Self::Jsonb),
-            // An earlier weir made columns of numbers, texts and bytes for what has a type of its own.
-            Kind::Date => matches!(self, Self::Date | Self::Int4 | Self::Int8),
-            Kind::Time(TimeUnit::Millis) => matches!(self, Self::Time | Self::Int4 | Self::Int8),
-            Kind::Time(_) => matches!(self, Self::Time | Self::Int8),
-            // A timestamp of PostgreSQL ends at microseconds.
-            Kind::Timestamp { unit: TimeUnit::Nanos, .. } => self == Self::Int8,
-            Kind::Timestamp { .. } => matches!(self, Self::Timestamp | Self::Int8),
-            Kind::Decimal { .. } => matches!(self, Self::Numeric | Self::Bytea),
-            Kind::Uuid => matches!(self, Self::Uuid | Self::Text | Self::Bytea),
-        }
-    }
-
-    fn takes_provenance(self, provenance: Provenance) -> bool {
-        match provenance {
-            Provenance::Topic => self == Self::Text,
-            Provenance::Publisher | Provenance::SequenceNumber => self == Self::Int8,
-            Provenance::Record => matches!(self, Self::Int4 | Self::Int8),
-            Provenance::Received => matches!(self, Self::Timestamp | Self::Int8),
-            Provenance::PayloadHash => self == Self::Bytea,
-            Provenance::Conflict => self == Self::Bool,
-        }
-    }
-}
-
-/// The type that a new table gets.
-fn type_of(kind: Kind) -> Cow<'static, str> {
-    let name = match kind {
-        Kind::Boolean => "boolean",
-        Kind::Integer => "integer",
-        Kind::Long | Kind::Timestamp { unit: TimeUnit::Nanos, .. } => "bigint",
-        Kind::Float => "real",
-        Kind::Double => "double precision",
-        Kind::Bytes => "bytea",
-        Kind::Text => "text",
-        Kind::Json => "json",
-        Kind::Date => "date",
-        Kind::Time(_) => "time",
-        Kind::Timestamp { utc: true, .. } => "timestamptz",
-        Kind::Timestamp { utc: false, .. } => "timestamp",
-        Kind::Decimal { precision, scale } => return format!("numeric({precision}, {scale})").into(),
-        Kind::Uuid => "uuid",
-    };
-    name.into()
-}
-
-fn provenance_type(provenance: Provenance) -> &'static str {
-    match provenance {
-        Provenance::Topic => "text",
-        Provenance::Publisher | Provenance::SequenceNumber => "bigint",
-        Provenance::Record => "integer",
-        Provenance::Received => "timestamptz",
-        Provenance::PayloadHash => "bytea",
-        Provenance::Conflict => "boolean",
-    }
-}
-
-impl Statements {
-    fn new(table: &Table) -> Self {
-        let names = Provenance::ALL.map(|provenance| quoted(&table.name_of(provenance)));
-        let provenance = names.join(", ");
-        let [_, publisher, number, record, received, hash, conflict] = names;
-        let identity = table.identity();
-        let fields: String = table.columns.iter().map(|column| quoted(&column.name) + ", ").collect();
-        let (name, dead) = (quoted(&table.name), quoted(&table.dead_letters()));
-        let columns = format!("{fields}{provenance}");
-        // `Conflict` is the last of all.
-        let staged = columns.strip_suffix(&conflict).unwrap_or(&columns);
-        let same =
-            [&publisher, &number, &record].map(|column| format!("t.{column} = s.{column}")).join(" AND ");
-        // Of these two the one finds rows that are not in conflict, the other those that are. A row without a hash was
-        // inserted by another program: only its identity can be compared.
-        let first = format!("ON CONFLICT ({identity}) WHERE NOT {conflict} DO NOTHING");
-        let beside = format!("ON CONFLICT ({identity}, {hash}) WHERE {conflict} DO NOTHING");
-        let known = format!("{publisher} = $1 AND {number} = $2 AND {record} = $3");
-        let microseconds = format!("(extract(epoch FROM {received}) * 1000000)::bigint");
-        Self {
-            copy: format!("COPY {name} ({columns}) FROM STDIN BINARY"),
-            stage: format!(
-                "CREATE TEMPORARY TABLE IF NOT EXISTS {STAGE} ON COMMIT DELETE ROWS AS SELECT {columns} FROM {name} \
-                 WITH NO DATA"
-            ),
-            copy_stage: format!("COPY {STAGE} ({columns}) FROM STDIN BINARY"),
-            insert: format!("INSERT INTO {name} ({columns}) SELECT {columns} FROM {STAGE} {first}"),
-            insert_beside: format!(
-                "INSERT INTO {name} ({columns}) SELECT {staged}true FROM {STAGE} s WHERE s.{publisher} IS NOT NULL \
-                 AND NOT EXISTS (SELECT 1 FROM {name} t WHERE {same} AND NOT t.{conflict} \
-                 AND (t.{hash} = s.{hash} OR t.{hash} IS NULL)) {beside}"
-            ),
-            again: format!(
-                "SELECT count(*), count(*) FILTER (WHERE beside) FROM (SELECT bool_or(t.{conflict}) AS beside \
-                 FROM {STAGE} s JOIN {name} t ON {same} AND t.{hash} = s.{hash} AND t.{received} = s.{received} \
-                 GROUP BY s.{publisher}, s.{number}, s.{record}, s.{hash}) AS found"
-            ),
-            bury: format!(
-                "INSERT INTO {dead} ({provenance}, reason, size, payload) VALUES ($1, $2, $3, $4, \
-                 to_timestamp(0) + $5::bigint * interval '1 microsecond', $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
-            ),
-            buried: format!("SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND NOT {conflict}"),
-            buried_beside: format!(
-                "SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND {conflict} AND {hash} = $4"
-            ),
-        }
-    }
 }
 
 impl Postgres {
@@ -560,84 +386,4 @@ impl Store for Postgres {
     fn name(&self) -> String {
         self.database.to_string()
     }
-}
-
-/// Writes a value as the type of its column has it; behind its length.
-#[inline]
-fn put(cell: Cell<'_>, kind: Type, meaning: Kind, out: &mut Vec<u8>) {
-    match (cell, kind) {
-        (Cell::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-        // Of what is far from any date the decoder has made a dead letter.
-        (Cell::Integer(days), Type::Date) => put_bytes(&(days - EPOCH_DAYS).to_be_bytes(), out),
-        (Cell::Integer(value), Type::Time) => put_bytes(&micros(value.into(), meaning).to_be_bytes(), out),
-        (Cell::Long(value), Type::Time) => put_bytes(&micros(value, meaning).to_be_bytes(), out),
-        (Cell::Long(value), Type::Timestamp) => {
-            put_bytes(&(micros(value, meaning) - EPOCH).to_be_bytes(), out);
-        }
-        (Cell::Bytes(bytes), Type::Numeric) => {
-            let at = out.len();
-            out.extend_from_slice(&[0; 4]);
-            let scale = if let Kind::Decimal { scale, .. } = meaning { scale } else { 0 };
-            literal::put_numeric(bytes, scale, out);
-            let length = (out.len() - at - 4) as i32;
-            out[at..at + 4].copy_from_slice(&length.to_be_bytes());
-        }
-        (Cell::Bytes(bytes), Type::Text) => {
-            put_bytes(literal::uuid(bytes).unwrap_or_default().as_bytes(), out);
-        }
-        (Cell::Boolean(value), _) => put_bytes(&[value.into()], out),
-        (Cell::Integer(value), Type::Int8) => put_bytes(&i64::from(value).to_be_bytes(), out),
-        (Cell::Integer(value), _) => put_bytes(&value.to_be_bytes(), out),
-        (Cell::Long(value), _) => put_bytes(&value.to_be_bytes(), out),
-        (Cell::Float(value), Type::Float8) => put_bytes(&f64::from(value).to_bits().to_be_bytes(), out),
-        (Cell::Float(value), _) => put_bytes(&value.to_bits().to_be_bytes(), out),
-        (Cell::Double(value), _) => put_bytes(&value.to_bits().to_be_bytes(), out),
-        (Cell::Bytes(bytes), _) => put_bytes(bytes, out),
-        (Cell::Text(text), Type::Jsonb) => {
-            out.extend_from_slice(&(text.len() as i32 + 1).to_be_bytes());
-            out.push(1);
-            out.extend_from_slice(text.as_bytes());
-        }
-        (Cell::Text(text), _) => put_bytes(text.as_bytes(), out),
-    }
-}
-
-/// A time in microseconds.
-fn micros(value: i64, meaning: Kind) -> i64 {
-    match meaning {
-        Kind::Time(TimeUnit::Millis) | Kind::Timestamp { unit: TimeUnit::Millis, .. } => value * 1_000,
-        _ => value,
-    }
-}
-
-#[inline]
-fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(&(bytes.len() as i32).to_be_bytes());
-    out.extend_from_slice(bytes);
-}
-
-#[inline]
-fn put_source(source: &Source<'_>, types: &[Type], out: &mut Vec<u8>) {
-    put_bytes(source.topic.as_bytes(), out);
-    match source.origin {
-        Some(origin) => {
-            put_bytes(&origin.publisher.to_be_bytes(), out);
-            put_bytes(&origin.sequence_number.to_be_bytes(), out);
-        }
-        None => out.extend_from_slice(&[0xff; 8]),
-    }
-    match types[3] {
-        Type::Int8 => put_bytes(&u64::from(source.record).to_be_bytes(), out),
-        _ => put_bytes(&source.record.to_be_bytes(), out),
-    }
-    match types[4] {
-        Type::Timestamp => put_bytes(&(source.received - EPOCH).to_be_bytes(), out),
-        _ => put_bytes(&source.received.to_be_bytes(), out),
-    }
-    match &source.hash {
-        Some(hash) => put_bytes(&hash.0, out),
-        None => out.extend_from_slice(&[0xff; 4]),
-    }
-    // In conflict is what the table holds already, and that does not come by this way.
-    put_bytes(&[false.into()], out);
 }
