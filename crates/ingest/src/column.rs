@@ -131,6 +131,11 @@ impl Table {
         Provenance::IDENTITY.map(|provenance| quoted(&self.name_of(provenance))).join(", ")
     }
 
+    /// Where the identities of rows are, if the rows are in partitions.
+    pub(crate) fn identities(&self) -> String {
+        format!("{}_identities", self.name)
+    }
+
     /// Where messages go that are no records.
     pub(crate) fn dead_letters(&self) -> String {
         format!("{}_dead", self.name)

@@ -282,9 +282,7 @@ impl Destination {
             // A file there has its name when it is on the disk, whatever is asked for.
             Self::Parquet(directory) => Box::new(Parquet::new(directory.clone(), table)),
             Self::Postgres(database) => Box::new(Postgres::new((**database).clone(), table, durability)),
-            Self::ClickHouse(server) => {
-                Box::new(ClickHouseTable::new((**server).clone(), table, durability))
-            }
+            Self::ClickHouse(server) => Box::new(ClickHouseTable::new((**server).clone(), table, durability)),
             // A batch there counts when all replicas in sync have it, whatever is asked for.
             Self::Kafka(cluster) => Box::new(Kafka::new(cluster.clone(), table)),
         }

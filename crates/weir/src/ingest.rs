@@ -119,6 +119,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
         avro_encoding: Some(args.avro_encoding.clone()),
         schema_registry: args.schema_registry.clone(),
         table: args.table.clone(),
+        partition: args.partition.clone(),
         durability: Some(args.durability.clone()),
         batch: args.batch,
         linger: args.linger.clone(),
@@ -201,7 +202,15 @@ pub(crate) fn settings(
     };
     let nowhere = || SettingsError::Option("into", "say where rows go: `save: sqlite:FILE`".to_owned());
     let save = into.save.as_deref().ok_or_else(nowhere)?;
-    let destination = destination(save, into.save_password_file.as_deref(), trust).map_err(of("save"))?;
+    let mut destination = destination(save, into.save_password_file.as_deref(), trust).map_err(of("save"))?;
+    match (into.partition.as_deref(), &mut destination) {
+        (None, _) => {}
+        (Some("day"), Destination::Postgres(database)) => database.partition_by_day(),
+        (Some("day"), _) => {
+            return Err(of("partition")("only tables of PostgreSQL are partitioned".to_owned()));
+        }
+        (Some(other), _) => return Err(of("partition")(format!("'{other}' is no partition; write day"))),
+    }
     let is_parquet = matches!(destination, Destination::Parquet(_));
     let topic = match &destination {
         Destination::Kafka(cluster) => cluster.topic(),

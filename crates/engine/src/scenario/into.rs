@@ -26,6 +26,8 @@ pub struct IntoSpec {
     pub schema_registry: Option<String>,
     /// The table; the schema's name if absent.
     pub table: Option<String>,
+    /// `day`: a new table of PostgreSQL has a partition for each day of receipt, by UTC.
+    pub partition: Option<String>,
     /// Empty the table before each run: what was in it is gone.
     pub empty: bool,
     /// What of a commit is on the disk when it counts: `full`, `normal` (a crash of the machine may take the last commits) or

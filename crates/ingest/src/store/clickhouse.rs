@@ -8,12 +8,14 @@ mod stored;
 
 pub use server::ClickHouse;
 
-use super::{Durability, Fate, Part, Saved, Stock, Store};
+use super::{Durability, Part, Saved, Stock, Store};
 use crate::batch::{Batch, Source};
 use crate::column::{Provenance, Table};
 use crate::error::StoreError;
 use aws_lc_rs::rand;
-use columns::{ColumnType, NO_HASH, provenance_type, put, put_bytes, put_source, quoted, text, texts, type_of};
+use columns::{
+    ColumnType, NO_HASH, provenance_type, put, put_bytes, put_source, quoted, text, texts, type_of,
+};
 use server::Link;
 use std::ops::Range;
 use stored::StoredRows;
@@ -126,7 +128,9 @@ impl ClickHouseTable {
             text(name)
         );
         let found = self.ask_texts(link, &query)?;
-        let [engine, full] = &found[..] else { return Err(self.unfit(name, "is not to be seen in system.tables")) };
+        let [engine, full] = &found[..] else {
+            return Err(self.unfit(name, "is not to be seen in system.tables"));
+        };
         if !engine.ends_with("MergeTree") {
             return Err(self.unfit(
                 name,
@@ -215,7 +219,8 @@ impl ClickHouseTable {
         let mut stored = StoredRows::default();
         let mut wanted = Vec::new();
         let mut ask = |wanted: &mut Vec<u8>| {
-            let rows = opened.link.ask_with(&query, WANTED, "p UInt64, s UInt64, h FixedString(16)", wanted)?;
+            let rows =
+                opened.link.ask_with(&query, WANTED, "p UInt64, s UInt64, h FixedString(16)", wanted)?;
             wanted.clear();
             stored.read(&rows).ok_or_else(|| self.cut_off())
         };
@@ -261,7 +266,9 @@ impl ClickHouseTable {
             let source = batch.source(row);
             let (fate, conflict) = stored.place(&source, again);
             if let Some(conflict) = conflict {
-                for ((cell, kind), column) in batch.rows.cells(row).zip(&opened.fields).zip(&self.table.columns) {
+                for ((cell, kind), column) in
+                    batch.rows.cells(row).zip(&opened.fields).zip(&self.table.columns)
+                {
                     put(cell, *kind, column.kind, out).map_err(|words| {
                         StoreError::Refused(format!("{}: column {}: {words}", self.server, column.name))
                     })?;

@@ -31,9 +31,20 @@ pub struct Database {
     /// Whether it has a certificate to show.
     shows_certificate: bool,
     shown: String,
+    by_day: bool,
 }
 
 impl Database {
+    /// Has new tables of rows partitioned, by the day of receipt.
+    pub fn partition_by_day(&mut self) {
+        self.by_day = true;
+    }
+
+    /// Whether tables of rows are partitioned.
+    pub(super) fn is_by_day(&self) -> bool {
+        self.by_day
+    }
+
     /// The password, for a URL that names none.
     pub fn set_password(&mut self, password: &str) {
         self.config.password(password);
@@ -146,7 +157,7 @@ impl FromStr for Database {
             .application_name("weir ingest");
         let tls = MakeRustlsConnect::new((*tls).clone());
         let shows_certificate = wanted.identity.is_some();
-        Ok(Self { shown: format!("postgres://{shown}"), tls, shows_certificate, config })
+        Ok(Self { shown: format!("postgres://{shown}"), tls, shows_certificate, config, by_day: false })
     }
 }
 

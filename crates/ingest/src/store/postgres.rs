@@ -1,6 +1,7 @@
 //! PostgreSQL: a batch is one binary COPY into the table, which is the fastest way in. COPY knows no ON CONFLICT: a
 //! batch with a row that is there already goes by way of a temporary table.
 
+mod partitions;
 mod statements;
 mod types;
 
@@ -9,14 +10,15 @@ use super::{
     Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
 };
 use crate::batch::{Batch, Source};
-use crate::column::{Column, Provenance, Table, quoted};
+use crate::column::{Provenance, Table, quoted};
 use crate::error::StoreError;
+use partitions::{Partitions, day_of};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Error, GenericClient, Row};
 use statements::Statements;
 use std::io::Write;
-use types::{Type, provenance_type, put, put_source, type_of};
+use types::{PROVENANCE, Type, provenance_type, put, put_identity, put_source, type_of};
 
 /// After a batch with a row that was saved already, this many batches are saved by the way that bears such rows. After a
 /// reconnection the broker sends the messages in flight again, so more of them are likely.
@@ -41,6 +43,7 @@ pub(crate) struct Postgres {
     /// How the columns are written, those of the record first, then [`Provenance::ALL`].
     types: Vec<Type>,
     statements: Statements,
+    partitions: Partitions,
     /// Batches that still go by way of the temporary table.
     careful: u32,
     buffer: Vec<u8>,
@@ -48,7 +51,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn new(database: Database, table: Table, durability: Durability) -> Self {
-        let statements = Statements::new(&table);
+        let statements = Statements::new(&table, database.is_by_day());
         Self {
             database,
             table,
@@ -56,6 +59,7 @@ impl Postgres {
             client: None,
             types: Vec::new(),
             statements,
+            partitions: Partitions::default(),
             careful: 0,
             buffer: Vec::new(),
         }
@@ -74,22 +78,51 @@ impl Postgres {
                 format!("{} {}{not_null}, ", quoted(&column.name), type_of(column.kind))
             })
             .collect();
-        format!(
-            "CREATE TABLE IF NOT EXISTS {} ({fields}{provenance}) WITH (toast_tuple_target = {INLINE_BYTES})",
-            quoted(&table.name)
-        )
+        let rest = if self.database.is_by_day() {
+            format!("PARTITION BY RANGE ({})", quoted(&table.name_of(Provenance::Received)))
+        } else {
+            format!("WITH (toast_tuple_target = {INLINE_BYTES})")
+        };
+        format!("CREATE TABLE IF NOT EXISTS {} ({fields}{provenance}) {rest}", quoted(&table.name))
+    }
+
+    /// The table whose indexes say which rows are there.
+    fn known_in(&self) -> String {
+        if self.database.is_by_day() { self.table.identities() } else { self.table.name.clone() }
+    }
+
+    /// Whether a table that is there is partitioned as it is to be.
+    fn check_partitions(&self, client: &mut Client) -> Result<(), StoreError> {
+        let query = "SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass($1)";
+        let name = &self.table.name;
+        let found = client.query_opt(query, &[&quoted(name)]).map_err(|error| self.database.sort(&error))?;
+        let words = match (found.map(|row| row.get::<_, bool>(0)), self.database.is_by_day()) {
+            (Some(true), false) => "is partitioned; say --partition day (partition: day)",
+            (Some(false), true) => "is not partitioned; leave out --partition (partition)",
+            _ => return Ok(()),
+        };
+        Err(StoreError::Unfit(format!(
+            "{}: table {name} is there and {words}, or name another table with --table",
+            self.database
+        )))
     }
 
     fn create_others(&self) -> String {
         let table = &self.table;
-        let provenance = Provenance::ALL
-            .map(|it| format!("{} {}", quoted(&table.name_of(it)), provenance_type(it)))
-            .join(", ");
+        let provenance =
+            Provenance::ALL.map(|it| format!("{} {}", quoted(&table.name_of(it)), provenance_type(it)));
+        let known_in = self.known_in();
+        let identities = if known_in == table.name {
+            String::new()
+        } else {
+            format!("CREATE TABLE IF NOT EXISTS {} ({});", quoted(&known_in), provenance[1..].join(", "))
+        };
         format!(
-            "{} CREATE TABLE IF NOT EXISTS {} ({provenance}, reason text NOT NULL, size bigint NOT NULL, \
+            "{identities} {} CREATE TABLE IF NOT EXISTS {} ({}, reason text NOT NULL, size bigint NOT NULL, \
              payload bytea NOT NULL); {}",
-            self.create_indexes(&table.name),
+            self.create_indexes(&known_in),
             quoted(&table.dead_letters()),
+            provenance.join(", "),
             self.create_indexes(&table.dead_letters()),
         )
     }
@@ -171,27 +204,22 @@ impl Postgres {
         }
     }
 
-    /// Copies rows into a table, piece by piece: the server takes one in while the next is made.
+    /// Copies rows of this many columns into a table, piece by piece: the server takes one in while the next is made.
     fn copy(
         client: &mut impl GenericClient,
         statement: &str,
-        types: &[Type],
-        columns: &[Column],
-        batch: &Batch,
-        part: &Part,
+        width: usize,
+        rows: impl Iterator<Item = usize>,
+        put_row: impl Fn(usize, &mut Vec<u8>),
         buffer: &mut Vec<u8>,
     ) -> Result<(), Failed> {
         let mut writer = client.copy_in(statement)?;
-        let mut put_rows = || {
+        let put_rows = || {
             buffer.clear();
             buffer.extend_from_slice(COPY_HEADER);
-            let (fields, provenance) = types.split_at(types.len() - Provenance::ALL.len());
-            for row in part.rows.clone() {
-                buffer.extend_from_slice(&(types.len() as i16).to_be_bytes());
-                for ((cell, kind), column) in batch.rows.cells(row).zip(fields).zip(columns) {
-                    put(cell, *kind, column.kind, buffer);
-                }
-                put_source(&batch.source(row), provenance, buffer);
+            for row in rows {
+                buffer.extend_from_slice(&(width as i16).to_be_bytes());
+                put_row(row, buffer);
                 if buffer.len() > COPY_PIECE {
                     writer.write_all(buffer)?;
                     buffer.clear();
@@ -209,13 +237,38 @@ impl Postgres {
     }
 
     fn write(&mut self, batch: &Batch, part: &Part) -> Result<Saved, Failed> {
-        let Self { client, types, table: Table { columns, .. }, statements, careful, buffer, .. } = self;
+        let Self { client, types, table, statements, partitions, careful, buffer, database, .. } = self;
         let Some(client) = client else {
             return Err(Failed::Link(std::io::ErrorKind::NotConnected.into()));
         };
         let rows = part.rows.len() as u64;
+        let (fields, provenance) = types.split_at(types.len() - Provenance::ALL.len());
+        let put_row = |row: usize, out: &mut Vec<u8>| {
+            for ((cell, kind), column) in batch.rows.cells(row).zip(fields).zip(&table.columns) {
+                put(cell, *kind, column.kind, out);
+            }
+            put_source(&batch.source(row), provenance, out);
+        };
+        let is_by_day = database.is_by_day();
+        if is_by_day {
+            let days = part.rows.clone().map(|row| day_of(batch.source(row).received));
+            partitions.make(client, database, table, days).map_err(Failed::Store)?;
+        }
         if rows > 0 && part.dead.is_empty() && !part.again && *careful == 0 {
-            match Self::copy(client, &statements.copy, types, columns, batch, part, buffer) {
+            let copy = &statements.copy;
+            let copied = if is_by_day {
+                client.transaction().map_err(Failed::Database).and_then(|mut transaction| {
+                    Self::copy(&mut transaction, copy, types.len(), part.rows.clone(), put_row, buffer)?;
+                    let marked = part.rows.clone().filter(|row| batch.source(*row).origin.is_some());
+                    let (statement, width) = (&statements.copy_identities, PROVENANCE.len() - 1);
+                    let put_row = |row, out: &mut _| put_identity(&batch.source(row), &PROVENANCE, out);
+                    Self::copy(&mut transaction, statement, width, marked, put_row, buffer)?;
+                    transaction.commit().map_err(Failed::Database)
+                })
+            } else {
+                Self::copy(client, copy, types.len(), part.rows.clone(), put_row, buffer)
+            };
+            match copied {
                 Ok(()) => return Ok(Saved { rows, ..Saved::default() }),
                 Err(Failed::Database(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
                 Err(error) => return Err(error),
@@ -226,7 +279,8 @@ impl Postgres {
         let mut transaction = client.transaction()?;
         if rows > 0 {
             transaction.batch_execute(&statements.stage)?;
-            Self::copy(&mut transaction, &statements.copy_stage, types, columns, batch, part, buffer)?;
+            let copy = &statements.copy_stage;
+            Self::copy(&mut transaction, copy, types.len(), part.rows.clone(), put_row, buffer)?;
             if part.again {
                 let before = transaction.query_one(&statements.again, &[])?;
                 saved.rows += before.get::<_, i64>(0) as u64;
@@ -315,6 +369,7 @@ impl DeadLetterRow<'_> {
 enum Failed {
     Database(Error),
     Link(std::io::Error),
+    Store(StoreError),
 }
 
 impl From<Error> for Failed {
@@ -335,10 +390,12 @@ impl Store for Postgres {
         if self.is_of_earlier_weir(&mut client).map_err(|error| self.database.sort(&error))? {
             return Err(of_earlier_weir(&self.database, &self.table));
         }
+        self.partitions.forget();
+        self.check_partitions(&mut client)?;
         client.batch_execute(&self.create()).map_err(|error| self.database.sort(&error))?;
         self.types = self.fit(&mut client)?;
         client.batch_execute(&self.create_others()).map_err(|error| self.database.sort(&error))?;
-        for name in [&self.table.name, &self.table.dead_letters()] {
+        for name in [&self.known_in(), &self.table.dead_letters()] {
             let query = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
                          WHERE i.indrelid = to_regclass($1) AND c.relname IN ($2::text::name, $3::text::name)";
             let [first, beside] = indexes(name);
@@ -354,7 +411,14 @@ impl Store for Postgres {
 
     fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
         self.write(batch, part).map_err(|failed| match failed {
-            Failed::Database(error) => self.database.sort(&error),
+            // A partition that has been dropped is made again; what breaks a constraint of the user's own names it.
+            Failed::Database(error) => match error.as_db_error() {
+                Some(db) if *db.code() == SqlState::CHECK_VIOLATION && db.constraint().is_none() => {
+                    StoreError::Unavailable(format!("{}: {}", self.database, db.message()))
+                }
+                _ => self.database.sort(&error),
+            },
+            Failed::Store(error) => error,
             Failed::Link(error) => StoreError::Unavailable(format!("{}: {error}", self.database)),
         })
     }
@@ -363,18 +427,27 @@ impl Store for Postgres {
         self.client = None;
         let mut client =
             self.database.connect(self.durability).map_err(|error| self.database.sort(&error))?;
-        let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
+        let mut names = vec![self.table.name.clone(), self.table.dead_letters()];
+        names.extend(self.database.is_by_day().then(|| self.table.identities()));
+        let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
         client
-            .batch_execute(&format!("DROP TABLE IF EXISTS {rows}, {dead}"))
+            .batch_execute(&format!("DROP TABLE IF EXISTS {}", names.join(", ")))
             .map_err(|error| self.database.sort(&error))
     }
 
     fn stock(&mut self) -> Result<Stock, StoreError> {
         let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
-        let query = format!(
-            "SELECT (SELECT count(*) FROM {rows}), (SELECT count(*) FROM {dead}), \
-             pg_total_relation_size(to_regclass($1))"
-        );
+        // A partitioned table takes no room itself; its partitions and the table of identities do.
+        let size = if self.database.is_by_day() {
+            format!(
+                "(SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint FROM pg_inherits \
+                 WHERE inhparent = to_regclass($1)) + pg_total_relation_size('{}')",
+                quoted(&self.known_in()).replace('\'', "''")
+            )
+        } else {
+            "pg_total_relation_size(to_regclass($1))".to_owned()
+        };
+        let query = format!("SELECT (SELECT count(*) FROM {rows}), (SELECT count(*) FROM {dead}), {size}");
         let Some(client) = &mut self.client else {
             return Err(StoreError::Unavailable(format!("{}: not connected", self.database)));
         };

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
-use weir_testing::ClickHouseServer;
+use weir_testing::{ClickHouseServer, Postgresql};
 
 /// Publisher, sequence number, payload; one that begins with `!` is no record.
 type Sent<'a> = (u64, u64, &'a str);
@@ -67,6 +67,18 @@ fn clickhouse(server: &ClickHouseServer) -> Destination {
     }
     destination
 }
+
+/// A table with a partition for each day.
+fn by_day(server: &Postgresql) -> Destination {
+    let mut destination = server.place().parse().unwrap();
+    if let Destination::Postgres(database) = &mut destination {
+        database.set_password(std::fs::read_to_string(server.password_file()).unwrap().trim_end());
+        database.partition_by_day();
+    }
+    destination
+}
+
+const DAY: i64 = 86_400_000_000;
 
 fn places() -> (TempDir, [Destination; 2]) {
     let directory = tempfile::tempdir().unwrap();
@@ -196,15 +208,23 @@ fn what_clickhouse_cannot_do_is_one_line() {
     server.ask(&format!("CREATE TABLE memory (payload String, {columns}) ENGINE = Memory")).unwrap();
     unfit(open(&place, "memory", Durability::Normal), "of the engine Memory");
     server.ask(&format!("CREATE TABLE bare ({columns}) ENGINE = MergeTree() ORDER BY seq")).unwrap();
-    unfit(open(&place, "bare", Durability::Normal), "no column payload; add it (ALTER TABLE \"bare\" ADD COLUMN");
-    server.ask(&format!("CREATE TABLE wrong (payload Int64, {columns}) ENGINE = MergeTree() ORDER BY seq")).unwrap();
+    unfit(
+        open(&place, "bare", Durability::Normal),
+        "no column payload; add it (ALTER TABLE \"bare\" ADD COLUMN",
+    );
+    server
+        .ask(&format!("CREATE TABLE wrong (payload Int64, {columns}) ENGINE = MergeTree() ORDER BY seq"))
+        .unwrap();
     unfit(open(&place, "wrong", Durability::Normal), "a column payload of type Int64; weir needs String");
     let elsewhere = server.place().replace("/default", "/nowhere").replace("weir@", "weir:PASSWORD@");
     let password = std::fs::read_to_string(server.password_file()).unwrap().trim_end().replace('%', "%25");
     let elsewhere = elsewhere.replace("PASSWORD", &password).parse().unwrap();
     unfit(open(&elsewhere, "t", Durability::Normal), "CREATE DATABASE nowhere");
     let locked = open(&server.place().parse().unwrap(), "t", Durability::Normal);
-    assert!(matches!(&locked, Err(StoreError::Locked(line)) if line.contains("CLICKHOUSE_PASSWORD")), "{locked:?}");
+    assert!(
+        matches!(&locked, Err(StoreError::Locked(line)) if line.contains("CLICKHOUSE_PASSWORD")),
+        "{locked:?}"
+    );
 }
 
 /// The files of rows of a directory, in the order of their names.
@@ -340,4 +360,99 @@ fn a_table_that_cannot_have_its_indexes_is_refused() {
     assert!(words.contains("an index t_identity or t_conflicts is on another table"), "{words}");
     Connection::open(path).unwrap().execute_batch("DROP INDEX t_identity; DROP INDEX t_conflicts").unwrap();
     store.open().unwrap();
+}
+
+#[test]
+fn what_comes_again_on_another_day_is_recognised() {
+    let server = Postgresql::start();
+    let mut store = opened(&by_day(&server));
+    let midnight = 20_782 * DAY;
+    let messages = [(1, 0, "a"), (1, 1, "b"), (1, 2, "!dead"), (1, 1, "b")];
+    assert_eq!(save(&mut *store, &messages, midnight - 1, false), [2, 1, 1, 0]);
+    // The next day, with something new, something in conflict, and what was sent twice.
+    let again = [(1, 0, "a"), (1, 1, "B"), (1, 2, "!dead"), (1, 3, "c"), (1, 3, "c"), (1, 1, "B")];
+    assert_eq!(save(&mut *store, &again, midnight, false), [2, 0, 4, 1]);
+    assert_eq!(save(&mut *opened(&by_day(&server)), &again, midnight + 3 * DAY, false), [0, 0, 6, 0]);
+    // By the fast way, and then the attempt whose answer was lost.
+    let fresh = [(2, 0, "a"), (2, 1, "b")];
+    let mut store = opened(&by_day(&server));
+    assert_eq!(save(&mut *store, &fresh, midnight + 1, false), [2, 0, 0, 0]);
+    assert_eq!(save(&mut *store, &fresh, midnight + 1, true), [2, 0, 0, 0]);
+    assert_eq!(save(&mut *store, &fresh, midnight + DAY, false), [0, 0, 2, 0]);
+    let stock = store.stock().unwrap();
+    assert_eq!((stock.rows, stock.dead), (6, 1));
+    assert!(stock.bytes > 0);
+    let mut client = server.client();
+    let rows = "SELECT tableoid::regclass::text, count(*) FROM t GROUP BY 1 ORDER BY 1";
+    let rows: Vec<(String, i64)> =
+        client.query(rows, &[]).unwrap().iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(rows, [("t_20261124".to_owned(), 2), ("t_20261125".to_owned(), 4)]);
+}
+
+#[test]
+fn ingesters_that_make_the_same_partitions_at_once_save_each_message_once() {
+    let server = Postgresql::start();
+    let place = by_day(&server);
+    let saved: Vec<[u64; 4]> = std::thread::scope(|scope| {
+        let ingesters: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut store = opened(&place);
+                    (0..10_u64).fold([0; 4], |mut sum, day| {
+                        let messages: Vec<Sent<'_>> = (0..20).map(|number| (day, number, "x")).collect();
+                        let saved = save(&mut *store, &messages, day as i64 * DAY, false);
+                        sum.iter_mut().zip(saved).for_each(|(sum, saved)| *sum += saved);
+                        sum
+                    })
+                })
+            })
+            .collect();
+        ingesters.into_iter().map(|ingester| ingester.join().unwrap()).collect()
+    });
+    let total = |which: usize| saved.iter().map(|saved| saved[which]).sum::<u64>();
+    assert_eq!((total(0), total(2), total(3)), (200, 600, 0), "{saved:?}");
+    assert_eq!(opened(&place).stock().unwrap().rows, 200);
+}
+
+#[test]
+fn a_partition_that_is_dropped_is_made_again_and_its_messages_stay_known() {
+    let server = Postgresql::start();
+    let mut store = opened(&by_day(&server));
+    let old = [(1, 0, "old")];
+    assert_eq!(save(&mut *store, &old, 0, false), [1, 0, 0, 0]);
+    server.client().batch_execute("DROP TABLE t_19700101").unwrap();
+    let lost = try_save(&mut *store, &[(1, 1, "new")], 1, false);
+    assert!(matches!(&lost, Err(StoreError::Unavailable(line)) if line.contains("partition")), "{lost:?}");
+    store.open().unwrap();
+    assert_eq!(save(&mut *store, &[(1, 1, "new")], 1, true), [1, 0, 0, 0]);
+    assert_eq!(save(&mut *store, &old, 2, false), [0, 0, 1, 0]);
+    store.clear().unwrap();
+    store.open().unwrap();
+    assert_eq!(save(&mut *store, &old, 2, false), [1, 0, 0, 0]);
+}
+
+#[test]
+fn a_table_that_is_partitioned_otherwise_is_refused() {
+    let server = Postgresql::start();
+    let days = by_day(&server);
+    let mut plain: Destination = server.place().parse().unwrap();
+    if let Destination::Postgres(database) = &mut plain {
+        database.set_password(std::fs::read_to_string(server.password_file()).unwrap().trim_end());
+    }
+    let open = |place: &Destination, table: &str| {
+        place.store(Table::new(table.to_owned(), Decode::raw().columns()), Durability::Full).open()
+    };
+    open(&days, "days").unwrap();
+    open(&plain, "plain").unwrap();
+    for (place, table, words) in
+        [(&plain, "days", "is partitioned; say"), (&days, "plain", "is not partitioned")]
+    {
+        let Err(StoreError::Unfit(line)) = open(place, table) else { panic!("{table}") };
+        assert!(line.contains(words), "{line}");
+    }
+    server.client().batch_execute("CREATE TABLE days_19700101 (a integer)").unwrap();
+    let mut store = days.store(Table::new("days".to_owned(), Decode::raw().columns()), Durability::Full);
+    store.open().unwrap();
+    let Err(StoreError::Unfit(line)) = try_save(&mut *store, &[(1, 0, "a")], 0, false) else { panic!() };
+    assert!(line.contains("days_19700101 is there and no partition of days"), "{line}");
 }

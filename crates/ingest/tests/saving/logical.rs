@@ -191,7 +191,8 @@ const DIGITS: [[&str; 5]; 3] = [
 fn an_old_clickhouse_has_types_for_decimals_and_uuids_and_numbers_for_times() {
     let server = ClickHouseServer::start();
     save(&clickhouse(&server));
-    let types = server.ask("SELECT type FROM system.columns WHERE table = 'times' AND database = 'default'").unwrap();
+    let types =
+        server.ask("SELECT type FROM system.columns WHERE table = 'times' AND database = 'default'").unwrap();
     let types: Vec<_> = types.lines().take(COLUMNS).collect();
     assert_eq!(
         types,
@@ -279,7 +280,12 @@ fn what_is_no_date_no_decimal_and_no_uuid_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let schema = Schema::parse(SCHEMA).unwrap();
     let mut decode = Decode::records(&schema, Format::Json);
-    let mut loader = Loader::new(&Destination::Sqlite(directory.path().join("rows.db")), "times", &decode, Durability::Full);
+    let mut loader = Loader::new(
+        &Destination::Sqlite(directory.path().join("rows.db")),
+        "times",
+        &decode,
+        Durability::Full,
+    );
     loader.open().unwrap();
     for (right, wrong, words) in [
         ("\"day\": 20782", "\"day\": 2147483647", "day: the number is no date or time"),

@@ -41,6 +41,9 @@ pub(crate) struct Ingest {
     /// The table; made from the schema, or found to fit it [default: the schema's name]
     #[arg(long, value_name = "NAME", help_heading = "The table")]
     pub(crate) table: Option<String>,
+    /// `day`: a new table of PostgreSQL has a partition for each day of receipt, by UTC [default: none]
+    #[arg(long, value_name = "BY", value_parser = ["day"], help_heading = "The table")]
+    pub(crate) partition: Option<String>,
     /// What of a commit is on the disk when its messages are acknowledged: full; normal, so that a crash of the machine may
     /// take the last commits; or off, so that it may damage a file of SQLite
     #[arg(long, value_name = "NAME", default_value = "full", value_parser = ["full", "normal", "off"], help_heading = "The table")]

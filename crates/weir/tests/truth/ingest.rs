@@ -68,7 +68,12 @@ fn what_cannot_be_saved_to_is_one_line_with_its_exit_code() {
             "clickhouse://127.0.0.1:9/d: connection refused",
         ),
         (&["--save", "clickhouse://u:s3cr3t@h/d?x=1"], 2, "--save: a place in ClickHouse has no options"),
-        (&["--save", "parquet:/tmp", "--durability", "off"], 2, "--durability: a file of Parquet is on the disk"),
+        (&["--save", &place, "--partition", "day"], 2, "--partition: only tables of PostgreSQL"),
+        (
+            &["--save", "parquet:/tmp", "--durability", "off"],
+            2,
+            "--durability: a file of Parquet is on the disk",
+        ),
         (&["--save", "sqlite:/no/such/directory/rows.db"], 1, "cannot be opened; name a file"),
         (&["--save", "postgres:u:s3cr3t@"], 2, "--save: this is no place to save to"),
         (&["--save", "mysql://u:s3cr3t@h/d"], 2, "sqlite:FILE, postgres://"),

@@ -89,7 +89,8 @@ fn an_ingester_that_is_killed_ten_times_leaves_each_message_once_in_clickhouse()
     let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
     let server = ClickHouseServer::start();
     let (place, password) = (server.place(), server.password_file());
-    let place = ["--save", &place, "--save-password-file", password.to_str().unwrap(), "--durability", "normal"];
+    let place =
+        ["--save", &place, "--save-password-file", password.to_str().unwrap(), "--durability", "normal"];
     killed_ten_times(&broker, &place, || {
         // One that is killed may still be inserting when the next looks: what has one key is one row.
         let row = server.ask("SELECT count(), uniqExact(publisher, seq) FROM messages FINAL").ok()?;

@@ -77,7 +77,9 @@ impl ColumnType {
                 if let Some(rest) = other.strip_prefix("DateTime64(") {
                     Type::DateTime64(*numbers(rest).first()?)
                 } else {
-                    let [precision, scale] = numbers(other.strip_prefix("Decimal(")?)[..] else { return None };
+                    let [precision, scale] = numbers(other.strip_prefix("Decimal(")?)[..] else {
+                        return None;
+                    };
                     Type::Decimal { precision, scale }
                 }
             }
@@ -183,7 +185,12 @@ fn escaped(text: &str) -> String {
 /// # Errors
 /// Why the column cannot have it.
 #[inline]
-pub(super) fn put(cell: Cell<'_>, column: ColumnType, kind: Kind, out: &mut Vec<u8>) -> Result<(), &'static str> {
+pub(super) fn put(
+    cell: Cell<'_>,
+    column: ColumnType,
+    kind: Kind,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
     const BEYOND: &str = "a date or time of ClickHouse is of the years 1900 to 2299";
     if column.nullable {
         let is_null = cell == Cell::Null;
@@ -337,7 +344,9 @@ mod tests {
             put(cell, ColumnType::named(name).unwrap(), kind, &mut Vec::new()).is_ok()
         };
         let millis = Kind::Timestamp { unit: TimeUnit::Millis, utc: true };
-        assert!(put(Cell::Null, "Nullable(Int32)", Kind::Integer) && !put(Cell::Null, "Int32", Kind::Integer));
+        assert!(
+            put(Cell::Null, "Nullable(Int32)", Kind::Integer) && !put(Cell::Null, "Int32", Kind::Integer)
+        );
         assert!(put(Cell::Integer(-25_567), "Date32", Kind::Date));
         assert!(!put(Cell::Integer(-25_568), "Date32", Kind::Date));
         assert!(!put(Cell::Integer(120_530), "Date32", Kind::Date));

@@ -11,8 +11,7 @@ use weir_observe::{Http, HttpAddress, HttpError, HttpTrust};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What gives a password.
-const PASSWORD: &str =
-    "give it in the environment as CLICKHOUSE_PASSWORD, or in a file (--save-password-file, save_password_file)";
+const PASSWORD: &str = "give it in the environment as CLICKHOUSE_PASSWORD, or in a file (--save-password-file, save_password_file)";
 
 /// What is shown of a server's own words.
 const WORDS: usize = 300;
@@ -76,7 +75,8 @@ impl ClickHouse {
     fn sort(&self, status: u16, body: &[u8]) -> StoreError {
         let body = String::from_utf8_lossy(body);
         let Some((code, words)) = exception(&body) else {
-            let words = format!("{self}: HTTP status {status}, and not from ClickHouse; its port for HTTP is 8123");
+            let words =
+                format!("{self}: HTTP status {status}, and not from ClickHouse; its port for HTTP is 8123");
             return if (400..500).contains(&status) {
                 StoreError::Unfit(words)
             } else {
@@ -117,7 +117,8 @@ fn exception(body: &str) -> Option<(u32, String)> {
     let code = rest[..digits].parse().ok()?;
     let words = rest.split_once("DB::Exception: ").map_or(rest, |(_, words)| words);
     let line = words.lines().next().unwrap_or_default();
-    let line = [", e.what()", " (version "].iter().fold(line, |line, end| line.split(end).next().unwrap_or(line));
+    let line =
+        [", e.what()", " (version "].iter().fold(line, |line, end| line.split(end).next().unwrap_or(line));
     Some((code, line.trim().chars().filter(|letter| !letter.is_control()).take(WORDS).collect()))
 }
 
@@ -149,8 +150,7 @@ impl Link {
         rows: &[u8],
     ) -> Result<Vec<u8>, StoreError> {
         let (format, columns) = (format!("{table}_format"), format!("{table}_structure"));
-        let address =
-            self.address.with(&[("query", query), (&format, "RowBinary"), (&columns, structure)]);
+        let address = self.address.with(&[("query", query), (&format, "RowBinary"), (&columns, structure)]);
         let disposition = format!("form-data; name=\"{table}\"; filename=\"{table}\"");
         let mut body = format!("--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\n\r\n").into_bytes();
         body.extend_from_slice(rows);

@@ -94,7 +94,8 @@ mod tests {
     fn a_record_is_kept_once_and_beside_another_payload_in_conflict() {
         let mut rows = StoredRows::default();
         let (a, b) = (PayloadHash::of(b"a", 0).0, PayloadHash::of(b"b", 0).0);
-        rows.read(&[stored(1, a, false, 5), stored(1, b, true, 6), stored(2, NO_HASH, false, 5)].concat()).unwrap();
+        rows.read(&[stored(1, a, false, 5), stored(1, b, true, 6), stored(2, NO_HASH, false, 5)].concat())
+            .unwrap();
         assert_eq!(rows.place(&source(0, b"x", 9), false), (Fate::Kept, Some(false)));
         assert_eq!(rows.place(&source(0, b"x", 9), true), (Fate::Duplicate, None));
         assert_eq!(rows.place(&source(0, b"y", 9), true), (Fate::KeptBeside, Some(true)));

@@ -86,6 +86,10 @@ impl Type {
     }
 }
 
+/// Those of [`Provenance::ALL`] in a table that weir has made.
+pub(super) const PROVENANCE: [Type; Provenance::ALL.len()] =
+    [Type::Text, Type::Int8, Type::Int8, Type::Int4, Type::Timestamp, Type::Bytea, Type::Bool];
+
 /// The type that a new table gets.
 pub(super) fn type_of(kind: Kind) -> Cow<'static, str> {
     let name = match kind {
@@ -175,6 +179,12 @@ fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 #[inline]
 pub(super) fn put_source(source: &Source<'_>, types: &[Type], out: &mut Vec<u8>) {
     put_bytes(source.topic.as_bytes(), out);
+    put_identity(source, types, out);
+}
+
+/// The same without the topic.
+#[inline]
+pub(super) fn put_identity(source: &Source<'_>, types: &[Type], out: &mut Vec<u8>) {
     match source.origin {
         Some(origin) => {
             put_bytes(&origin.publisher.to_be_bytes(), out);
