@@ -31,6 +31,7 @@ pub use error::{ClusterError, DatabaseError, StoreError};
 pub use loader::{Filled, Loader};
 pub use service::{Ended, IngestError, IngestSettings, Outcome, Source, run};
 pub use store::{
-    ClickHouse, Cluster, Database, Destination, DestinationError, Durability, RowCounter, Stock, UnknownDurability,
+    ClickHouse, Cluster, Database, Destination, DestinationError, Durability, RowCounter, Stock,
+    UnknownDurability,
 };
 pub use weir_mqtt::ClientOptions;

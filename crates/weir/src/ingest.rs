@@ -227,7 +227,9 @@ pub(crate) fn settings(
         return Err(of("durability")(words.to_owned()));
     }
     if let (Some(topic), Some(_)) = (topic, &into.table) {
-        return Err(of("table")(format!("the URL names the topic already, {topic}; leave one of the two out")));
+        return Err(of("table")(format!(
+            "the URL names the topic already, {topic}; leave one of the two out"
+        )));
     }
     let topic = topic.map(str::to_owned);
     // A batch of Parquet is a file.
