@@ -109,6 +109,12 @@ impl Batch {
         }
     }
 
+    /// When its first message came, in microseconds since the Unix epoch.
+    pub(crate) fn first_received(&self) -> Option<i64> {
+        let first = [self.places.first(), self.dead.first().map(|dead| &dead.place)];
+        first.into_iter().flatten().map(|place| self.at(*place).1.received).min()
+    }
+
     /// Where a row came from.
     #[inline]
     pub(crate) fn source(&self, row: usize) -> Source<'_> {

@@ -1,5 +1,7 @@
 //! Counters that the working threads write, and that live output and the summary read.
 
+use crate::gaps::{Gaps, Missing};
+use crate::lag::Lag;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use weir_metrics::{Moment, MomentRange};
@@ -28,8 +30,8 @@ pub struct Counts {
     pub acknowledged: AtomicU64,
     /// Messages that are saved, among the dead letters, or were there before.
     pub settled: AtomicU64,
-    /// Messages that are missing in the publishers' numbers.
-    pub missing: AtomicU64,
+    /// Which messages are missing in the publishers' numbers.
+    pub(crate) gaps: Gaps,
     /// Publishers whose messages arrived, by their marks.
     pub publishers: AtomicU64,
     /// Transactions.
@@ -54,6 +56,8 @@ pub struct Counts {
     pub subscribed: AtomicU64,
     /// Bytes that wait to be saved.
     pub queued: AtomicU64,
+    /// How long messages wait for their commit.
+    pub lag: Lag,
 }
 
 impl Counts {
@@ -69,6 +73,11 @@ impl Counts {
     /// Bytes that wait to be saved.
     pub fn queued_bytes(&self) -> u64 {
         Self::of(&self.queued)
+    }
+
+    /// Which messages are missing now, in the publishers' numbers. Of a shared subscription none are: others get them.
+    pub fn missing(&self) -> Missing {
+        self.gaps.missing()
     }
 
     pub(crate) fn of(counter: &AtomicU64) -> u64 {
@@ -104,7 +113,7 @@ impl Counts {
             unmarked: of(&self.unmarked),
             acknowledged: of(&self.acknowledged),
             left: messages.saturating_sub(of(&self.settled)),
-            missing: of(&self.missing),
+            missing: self.gaps.messages(),
             publishers: of(&self.publishers),
             commits: of(&self.commits),
             retries: of(&self.retries),
@@ -112,6 +121,7 @@ impl Counts {
             sessions_lost: of(&self.sessions_lost),
             decode: nanos(&self.decode_nanos),
             save: nanos(&self.save_nanos),
+            longest_lag: self.lag.longest(),
             first_to_last_commit: self
                 .committals
                 .get()
@@ -159,6 +169,8 @@ pub struct Totals {
     pub decode: Duration,
     /// Time spent saving.
     pub save: Duration,
+    /// Longest time from the receipt of a batch's first message to its commit.
+    pub longest_lag: Duration,
     /// From the first commit to the last.
     pub first_to_last_commit: Duration,
 }

@@ -44,8 +44,6 @@ pub(crate) struct ReceiverState {
     pub(crate) parted: Option<ConnectionEnd>,
     /// Which messages came.
     deliveries: DeliveryTracker,
-    /// Messages that are missing, by their marks.
-    missing: u64,
 }
 
 /// The end of a connection.
@@ -78,6 +76,8 @@ impl World for ReceiverState {
 pub(crate) struct ReceiverOptions {
     pub(crate) options: Arc<ClientOptions>,
     pub(crate) filter: String,
+    /// Whether others may get what this client does not (MQTT 5 section 4.8.2).
+    pub(crate) is_shared: bool,
     pub(crate) qos: Qos,
     pub(crate) max_message: usize,
     pub(crate) inbox: Arc<Inbox>,
@@ -162,7 +162,6 @@ impl Receiver {
         if heard.messages > 0 {
             counts.receipts.note(now);
         }
-        counts.missing.store(context.world.missing, Relaxed);
         counts.publishers.store(context.world.deliveries.publishers() as u64, Relaxed);
         self.hand_over(context);
         outcome.map_err(|error| (error.to_string(), false))?;
@@ -446,9 +445,13 @@ impl Reading<'_> {
         self.outcome.bytes += if too_large > 0 { too_large.into() } else { payload.len() as u64 };
         if let Some(Origin { publisher, sequence_number }) = origin {
             match self.desk.deliveries.take(publisher, sequence_number, || sequence_number) {
-                Some(Arrival::Ahead { missing }) => self.desk.missing += missing,
-                Some(Arrival::Late) => self.desk.missing = self.desk.missing.saturating_sub(1),
-                Some(Arrival::Again | Arrival::Early) | None => {}
+                // What others of a shared subscription got is no gap.
+                _ if self.common.is_shared => {}
+                Some(Arrival::Ahead { missing: 0 } | Arrival::Again | Arrival::Early) | None => {}
+                Some(Arrival::Ahead { missing }) => {
+                    self.common.counts.gaps.open(publisher, missing, self.received);
+                }
+                Some(Arrival::Late) => self.common.counts.gaps.fill(publisher),
             }
         }
         let topic = self.buffer.put(topic.as_bytes());

@@ -5,6 +5,7 @@ use crate::counts::{Counts, Totals};
 use crate::decode::Decode;
 use crate::error::StoreError;
 use crate::exchange::exchange;
+use crate::gaps::{DropCause, Missing};
 use crate::gather::{Bounds, Gatherer};
 use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
@@ -43,6 +44,18 @@ pub struct Source {
     pub options: ClientOptions,
     /// Quality of service of the subscription.
     pub qos: Qos,
+}
+
+impl Source {
+    /// Whether the subscription is shared with other clients (MQTT 5 section 4.8.2).
+    pub fn is_shared(&self) -> bool {
+        self.filter.starts_with("$share/")
+    }
+
+    /// Why the broker has most likely dropped what is missing, after this many lost sessions.
+    pub fn drop_cause(&self, sessions_lost: u64) -> DropCause {
+        DropCause::likely(self.qos == Qos::AtMostOnce, sessions_lost)
+    }
 }
 
 /// What is to be done.
@@ -88,6 +101,10 @@ pub struct Outcome {
     pub is_unanswered: bool,
     /// What was counted.
     pub totals: Totals,
+    /// Which messages are missing in the publishers' numbers.
+    pub missing: Missing,
+    /// Why the broker has most likely dropped them.
+    pub cause: DropCause,
 }
 
 /// What could not be begun.
@@ -119,10 +136,14 @@ pub fn run(
     let columns = decode.columns();
     let width = columns.len();
     let table = Table::new(settings.table.clone(), columns);
+    let outcome = |ended, is_unanswered| {
+        let totals = counts.totals();
+        let cause = settings.source.drop_cause(totals.sessions_lost);
+        Outcome { ended, is_unanswered, totals, missing: counts.missing(), cause }
+    };
     let mut store = settings.destination.store(table, settings.durability);
     if let Err(words) = open(&mut *store, settings.waits, stop, say)? {
-        let is_unanswered = settings.destination.is_server();
-        return Ok(Outcome { ended: Err(words), is_unanswered, totals: counts.totals() });
+        return Ok(outcome(Err(words), settings.destination.is_server()));
     }
     let inbox = Arc::new(Inbox::new(settings.queue, counts.clone()));
     let options = client_options(settings);
@@ -130,6 +151,7 @@ pub fn run(
     let common = Arc::new(ReceiverOptions {
         options: Arc::new(options),
         filter: settings.source.filter.clone(),
+        is_shared: settings.source.is_shared(),
         qos: settings.source.qos,
         max_message: settings.max_message,
         inbox: inbox.clone(),
@@ -184,7 +206,7 @@ pub fn run(
             (Finish::Done, Ok(())) => (Ok(Ended::Stopped), false),
         })
     })?;
-    Ok(Outcome { ended, is_unanswered, totals: counts.totals() })
+    Ok(outcome(ended, is_unanswered))
 }
 
 /// Opens the store. One that is away is waited for, if it is to be; the inner error is what is wrong with it when it is

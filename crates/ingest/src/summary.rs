@@ -29,10 +29,7 @@ impl Outcome {
             );
         }
         if t.missing > 0 {
-            out += &format!(
-                "{} messages are missing by their numbers: {broker} did not deliver them\n",
-                t.missing
-            );
+            out += &format!("{}\n", self.missing.line(broker, self.cause));
         }
         out += &format!(
             "decode {:.3} s, save {:.3} s in {} commits\n",
@@ -71,12 +68,20 @@ impl Outcome {
             "acknowledged": t.acknowledged,
             "left": t.left,
             "missing": t.missing,
+            "missing_publishers": self.missing.publishers,
+            "missing_since_unix_seconds": self.missing.since.map(|micros| micros as f64 * 1e-6),
+            "missing_most": self.missing.most.iter().map(|gap| json!({
+                "publisher": gap.publisher,
+                "missing": gap.missing,
+                "since_unix_seconds": gap.since as f64 * 1e-6,
+            })).collect::<Vec<_>>(),
             "commits": t.commits,
             "store_retries": t.retries,
             "reconnects": t.reconnects,
             "sessions_lost": t.sessions_lost,
             "decode_seconds": t.decode.as_secs_f64(),
             "save_seconds": t.save.as_secs_f64(),
+            "longest_lag_seconds": t.longest_lag.as_secs_f64(),
             "first_to_last_commit_seconds": t.first_to_last_commit.as_secs_f64(),
             "classic": self.classic(),
         })

@@ -79,6 +79,7 @@ impl Writer<'_> {
     /// Saves a batch, however often the store fails, unless all is to end.
     fn save(&mut self, batch: &mut Batch) -> Result<Saved, String> {
         let began = Instant::now();
+        self.counts.lag.begin(batch.first_received());
         let mut wait = BACK_OFF.0;
         let mut said = None;
         let outcome = loop {
@@ -106,6 +107,7 @@ impl Writer<'_> {
         Counts::add(&self.counts.save_nanos, began.elapsed().as_nanos() as u64);
         if outcome.is_ok() {
             self.counts.committed(clock::now());
+            self.counts.lag.end();
             if said.is_some() {
                 (self.say)(&format!("{}: saving goes on", self.store.name()));
             }

@@ -3,7 +3,7 @@
 use crate::args::{Ingest, Tls};
 use crate::exit::{Exit, Failure};
 use crate::ingest_live::IngestLive;
-use crate::ingest_progress::IngestProgress;
+use crate::ingest_progress::{IngestProgress, Subject};
 use crate::interrupt::interrupt_flag;
 use crate::load::span_or;
 use crate::machine::trust;
@@ -58,7 +58,7 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     }
     let length = args.duration.as_ref().map(Span::get);
     let progress =
-        (!args.quiet).then(|| IngestProgress::start(counts.clone(), length, what_it_does(&settings)));
+        (!args.quiet).then(|| IngestProgress::start(counts.clone(), length, Subject::of(&settings)));
     let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &|line| match &progress {
         Some(progress) => progress.say(line),
         None => print_note(line),
@@ -88,13 +88,16 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     }
 }
 
-/// What a person reads as soon as the broker has granted the subscription.
-fn what_it_does(settings: &IngestSettings) -> String {
-    let (source, table) = (&settings.source, &settings.table);
-    format!(
-        "subscribed to {} at QoS {}; rows go to {}, table {table}, what is no record to {table}_dead; Ctrl-C ends it",
-        source.name, source.qos as u8, settings.destination
-    )
+impl Subject {
+    fn of(settings: &IngestSettings) -> Self {
+        let (source, table) = (&settings.source, &settings.table);
+        let subscribed = format!(
+            "subscribed to {} at QoS {}; rows go to {}, table {table}, what is no record to {table}_dead; Ctrl-C ends it",
+            source.name, source.qos as u8, settings.destination
+        );
+        let at_most_once = source.qos == Qos::AtMostOnce;
+        Self { subscribed, broker: source.name.clone(), at_most_once }
+    }
 }
 
 /// The connection and the delivery of a subscription.

@@ -114,6 +114,18 @@ fn readings(counts: &Counts) -> Vec<Reading> {
         count("ingest_messages_acknowledged", "Messages acknowledged to the broker", totals.acknowledged),
         level("ingest_messages_unsettled", "Messages that came and are not saved yet", totals.left),
         level("ingest_messages_missing", "Messages missing in the publishers' numbers", totals.missing),
+        level(
+            "ingest_publishers_missing",
+            "Publishers in whose numbers messages are missing",
+            counts.missing().publishers,
+        ),
+        reading(
+            "ingest_lag",
+            "From the receipt of the first message of the latest batch to its commit, or until now",
+            Unit::Micros,
+            false,
+            counts.lag.latest().as_secs_f64(),
+        ),
         reading(
             "ingest_queued",
             "Bytes that wait to be saved",
@@ -194,6 +206,6 @@ mod tests {
         let readings = readings(&Counts::default());
         let names: Vec<_> = readings.iter().map(|it| it.name).collect();
         assert!(names.iter().all(|name| name.starts_with("ingest_")), "{names:?}");
-        assert_eq!(names.len(), 19);
+        assert_eq!(names.len(), 21);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_ingest::{Counts, Totals};
+use weir_ingest::{Counts, DropCause, Totals};
 
 /// Between two drawings: also how soon a subscription is noticed.
 const DRAW: Duration = Duration::from_millis(250);
@@ -19,6 +19,19 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Between two lines where they are not drawn over each other.
 const PLAIN: Duration = Duration::from_secs(10);
+
+/// Between two lines about messages that are missing.
+const GAPS: Duration = Duration::from_secs(60);
+
+/// What an ingester is about.
+pub(crate) struct Subject {
+    /// What a person reads as soon as the broker has granted the subscription.
+    pub(crate) subscribed: String,
+    /// How the broker is called.
+    pub(crate) broker: String,
+    /// Whether the subscription is at QoS 0.
+    pub(crate) at_most_once: bool,
+}
 
 /// What is shown of an ingester, until it is dropped.
 pub(crate) struct IngestProgress {
@@ -35,12 +48,12 @@ struct View {
 }
 
 impl IngestProgress {
-    /// Shows `counts`, for `length` if that is known; says `subscribed` as soon as they know of a subscription.
-    pub(crate) fn start(counts: Arc<Counts>, length: Option<Duration>, subscribed: String) -> Self {
+    /// Shows `counts`, for `length` if that is known; says that it is `subscribed` as soon as they know of it.
+    pub(crate) fn start(counts: Arc<Counts>, length: Option<Duration>, subject: Subject) -> Self {
         let screen = is_for_drawing().then(Screen::new);
         let view = Arc::new(Mutex::new(View { screen, lines: Vec::new() }));
         let ((end, ended), shown) = (channel(), view.clone());
-        let show = move || show(&counts, length, &subscribed, &shown, &ended);
+        let show = move || show(&counts, length, &subject, &shown, &ended);
         // Without a thread for it nothing is shown, and all is saved.
         let thread = std::thread::Builder::new().name("weir-progress".to_owned()).spawn(show);
         Self { view, ends: thread.ok().map(|thread| (end, thread)) }
@@ -93,7 +106,7 @@ fn locked(view: &Mutex<View>) -> MutexGuard<'_, View> {
 fn show(
     counts: &Counts,
     length: Option<Duration>,
-    subscribed: &str,
+    subject: &Subject,
     view: &Mutex<View>,
     ended: &Receiver<()>,
 ) {
@@ -101,16 +114,23 @@ fn show(
     let mut looked = (began, counts.totals());
     let mut pace = Pace::default();
     let mut said = began;
+    // Messages that are known to be missing, and when that was said.
+    let mut gaps: (u64, Option<Instant>) = (0, None);
     while ended.recv_timeout(DRAW) == Err(RecvTimeoutError::Timeout) {
         if !is_subscribed && counts.subscribed.load(Relaxed) > 0 {
             is_subscribed = true;
-            locked(view).say(subscribed);
+            locked(view).say(&subject.subscribed);
         }
         let now = Instant::now();
         if now - looked.0 >= LOOK {
             let totals = counts.totals();
             pace = Pace::between(&looked.1, &totals, now - looked.0);
             looked = (now, totals);
+            if totals.missing > gaps.0 && gaps.1.is_none_or(|said| now - said >= GAPS) {
+                gaps = (totals.missing, Some(now));
+                let cause = DropCause::likely(subject.at_most_once, totals.sessions_lost);
+                locked(view).say(&counts.missing().line(&subject.broker, cause));
+            }
         }
         let mut view = locked(view);
         if let Some(screen) = &view.screen

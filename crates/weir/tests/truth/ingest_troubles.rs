@@ -1,7 +1,9 @@
 //! What goes wrong around an ingester: nothing that was acknowledged is lost, one line says what it is, and memory stays
 //! within bounds.
 
-use crate::support::{ClickHouseServer, Ingester, Mosquitto, Postgresql, measure, program, shared, soon};
+use crate::support::{
+    ClickHouseServer, Ingester, Mosquitto, Postgresql, Publishing, free_port, measure, program, shared, soon,
+};
 use rusqlite::Connection;
 use std::path::Path;
 use std::process::Command;
@@ -343,4 +345,61 @@ fn a_message_of_256_megabytes_is_a_dead_letter_and_takes_no_memory() {
         .unwrap();
     assert_eq!((&*topic, size, kept.len()), ("m/large", 256_000_000, 65_536));
     assert!(reason.contains("256000000 bytes") && reason.contains("--max-message"), "{reason}");
+}
+
+/// What mosquitto says of itself under this topic of `$SYS/broker`, once it has said anything.
+fn said_by(broker: &Mosquitto, topic: &str) -> u64 {
+    let address = broker.address();
+    let (host, port) = address.split_once(':').unwrap();
+    let mut ask = program("mosquitto_sub", "mosquitto-clients");
+    ask.args(["-h", host, "-p", port, "-C", "1", "-W", "10", "-t", &format!("$SYS/broker/{topic}")]);
+    String::from_utf8_lossy(&ask.output().unwrap().stdout).trim().parse().unwrap()
+}
+
+/// A metric without labels of an ingester with `--live :PORT`.
+fn metric(port: u16, name: &str) -> Option<f64> {
+    let page = Ingester::page(port)?;
+    page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+#[test]
+fn what_a_broker_drops_for_a_slow_store_is_counted_and_named_with_publishers_and_cause() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 10\nsys_interval 1");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.db");
+    let port = free_port();
+    let live = format!("127.0.0.1:{port}");
+    let ingester = into_sqlite(&broker, "s/#", &file, &["--window", "20", "--live", &live]);
+    // Nothing is saved while another has the file.
+    let other = Connection::open(&file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let url = broker.url("s/a");
+    let publishing = Publishing::start(&url, &["-c", "2", "-q", "1", "--rate", "100/s", "--payload", "size:100"]);
+    soon("a batch waits", || metric(port, "weir_ingest_lag_seconds").is_some_and(|lag| lag > 2.0));
+    other.execute_batch("ROLLBACK").unwrap();
+    let rows = || count(&file, "SELECT count(*) FROM messages");
+    // What was in flight and in the broker's queue, and what came behind the hole.
+    soon("saving goes on", || rows() > 200);
+    let sent = publishing.finish().total("mqtt.acknowledged") as u64;
+    soon("the broker has said what it dropped", || {
+        sent == rows() + said_by(&broker, "publish/messages/dropped")
+    });
+    let missing = sent - rows();
+    assert!(missing > 50, "{missing} of {sent}");
+    assert_eq!(metric(port, "weir_ingest_messages_missing"), Some(missing as f64));
+    assert_eq!(metric(port, "weir_ingest_publishers_missing"), Some(2.0));
+    assert_eq!(metric(port, "weir_ingest_records_saved_total"), Some(rows() as f64));
+    assert!(metric(port, "weir_ingest_commits_total") > Some(1.0));
+    let settled = ingester.stop();
+    assert_eq!((settled.total("missing"), settled.total("missing_publishers")), (missing, 2));
+    let most = settled.summary["missing_most"].as_array().unwrap();
+    let of = |gap: &serde_json::Value| gap["missing"].as_u64().unwrap();
+    assert_eq!(most.iter().map(of).sum::<u64>(), missing);
+    let known = "SELECT count(DISTINCT publisher) FROM messages WHERE publisher IN";
+    let names: Vec<_> = most.iter().map(|gap| gap["publisher"].to_string()).collect();
+    assert_eq!(count(&file, &format!("{known} ({})", names.join(", "))), 2);
+    assert!(settled.summary["longest_lag_seconds"].as_f64().unwrap() > 2.0, "{:#}", settled.summary);
+    let said: Vec<_> = settled.err.lines().filter(|line| line.contains("missing since")).collect();
+    assert!(said.len() == 1 && said[0].contains("max_queued_messages"), "{}", settled.err);
 }
