@@ -45,7 +45,7 @@ impl Probe {
     /// Makes the consumer ready for `count` messages in an encoding, `avro` or `json`, and asks it from then on.
     pub fn consumer(self, encoding: String, count: u64, patience: Duration) -> Box<MakeConsumer> {
         Box::new(move |_| {
-            let consumer: Box<dyn Consumer> = match &self {
+            let consumer: Box<dyn Consumer + Send> = match &self {
                 Self::Gateway(gateway) => {
                     Box::new(GatewayConsumer::start(gateway, &encoding, count, patience)?)
                 }

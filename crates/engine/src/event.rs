@@ -133,6 +133,19 @@ pub enum EventLine {
 }
 
 impl EventLine {
+    /// Why the workload that saves messages could not go on.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        match self {
+            Self::Trouble { words, .. } => Some(words),
+            _ => None,
+        }
+    }
+
+    /// Whether it is about the messages that are saved.
+    pub(crate) fn is_of_messages(&self) -> bool {
+        matches!(self, Self::Ingested { .. } | Self::Trouble { .. })
+    }
+
     /// Whether it is about clients and their machine, and not about the run that they are part of.
     pub(crate) fn is_of_clients(&self) -> bool {
         matches!(

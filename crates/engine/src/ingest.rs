@@ -2,13 +2,15 @@
 //! weir's own ingester and others that are asked are behind one trait.
 
 mod account;
+mod agent_counts;
 pub(crate) mod consumer;
 pub(crate) mod figures;
 pub(crate) mod ingested;
 pub(crate) mod intake;
 
 pub use account::{Imbalance, IngestStage, MessageBalance};
+pub use agent_counts::{AgentCounts, AgentWork};
 pub use consumer::{Both, Consumed, Consumer, ConsumerError, Counted, RowStore};
 pub use figures::{PROTOCOL, SCHEMA, schema_of};
 pub use ingested::{Classic, FirstAndLast, Ingested};
-pub use intake::{Consuming, MakeConsumer, Messages};
+pub use intake::{Consuming, MakeConsumer, Messages, Share};

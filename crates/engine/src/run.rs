@@ -9,7 +9,7 @@ use crate::coordinator_message::{CoordinatorMessage, LossReport};
 use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
 use crate::ingest::intake;
-use crate::ingest::{ConsumerError, Consuming};
+use crate::ingest::{ConsumerError, Consuming, Share};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
 use crate::scenario::Scenario;
@@ -113,11 +113,20 @@ pub fn run(
         _ => segments(&plan, &workload_facts, &leave_last, &scenario),
     };
     let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
+    let gathered = consuming.as_ref().and_then(|it| match &it.messages.share {
+        Share::Agents(counts) => Some(counts.clone()),
+        Share::Whole | Share::Part => None,
+    });
+    // Agents are the first of the shards.
+    let first_shards = match &load {
+        Load::Elsewhere(agents) => agents.facts().len(),
+        _ => segments.len(),
+    };
     // The consumer is ready before the first message.
     let intake = match consuming {
         Some(consuming) => {
             let schemas = cells.schemas().collect();
-            Some(take_in(consuming, schemas, segments.len(), &stop, interrupt, &reports)?)
+            Some(take_in(consuming, schemas, first_shards, &stop, interrupt, &reports)?)
         }
         None => None,
     };
@@ -203,6 +212,7 @@ pub fn run(
         deserted: vec![false; shards],
         trouble: Vec::new(),
         taken: None,
+        gathered,
         wall: wall_offset(),
     };
     let longest = plan.length + scenario.drain() + patience;

@@ -145,7 +145,7 @@ pub struct WorkloadSpec {
     pub into: Option<IntoSpec>,
     /// Number of streams that `{i}` in a URL stands for (0 to n − 1).
     pub streams: Option<u32>,
-    /// Clients of a single stage.
+    /// Clients of a single stage; of `ingest` ingesters that share its subscription, `$share/NAME/…`.
     pub clients: Option<u32>,
     /// Hold time of a single stage; `0s` for until Ctrl-C.
     #[schemars(with = "Option<String>")]

@@ -116,9 +116,8 @@ impl Missing {
     /// How many are missing, whose, since when, why this broker has most likely dropped them, and what helps.
     pub fn line(&self, broker: &str, cause: DropCause) -> String {
         let since = self.since.map(|micros| micros.div_euclid(1_000_000).rem_euclid(86_400));
-        let clock = |time: i64| {
-            format!(" since {:02}:{:02}:{:02} UTC", time / 3_600, time / 60 % 60, time % 60)
-        };
+        let clock =
+            |time: i64| format!(" since {:02}:{:02}:{:02} UTC", time / 3_600, time / 60 % 60, time % 60);
         let since = since.map(clock).unwrap_or_default();
         format!("missing{since}: {self}, by their numbers; {broker} did not deliver them: {cause}")
     }
@@ -129,7 +128,12 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let Self { messages, publishers, most, .. } = self;
-        write!(f, "{messages} message{} of {publishers} publisher{}", plural(*messages), plural(*publishers))?;
+        write!(
+            f,
+            "{messages} message{} of {publishers} publisher{}",
+            plural(*messages),
+            plural(*publishers)
+        )?;
         let named = most.iter().take(PUBLISHERS_NAMED);
         let named: Vec<_> = named.map(|gap| format!("{}: {}", gap.publisher, gap.missing)).collect();
         let others = if *publishers > PUBLISHERS_NAMED as u64 { ", …" } else { "" };

@@ -11,7 +11,9 @@ use weir_mqtt::client::{Message, Session as MqttSession};
 use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
-use weir_mqtt::{Client, ClientEvent, ClientOptions, Mark, PacketKind, Qos, ReasonCode};
+use weir_mqtt::{
+    Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode,
+};
 use weir_shard::{Context, Event, Session, SessionId, World, clock};
 
 /// How long the broker may take for the connection, and for its answers to CONNECT and SUBSCRIBE.
@@ -79,6 +81,8 @@ pub(crate) struct ReceiverOptions {
     /// Whether others may get what this client does not (MQTT 5 section 4.8.2).
     pub(crate) is_shared: bool,
     pub(crate) qos: Qos,
+    /// Whether the session ends when all is done (MQTT 5 section 3.14.2.2.2).
+    pub(crate) ends_session: bool,
     pub(crate) max_message: usize,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) counts: Arc<Counts>,
@@ -240,8 +244,15 @@ impl Receiver {
             context.pause_reading(false);
         }
         if context.world.finished && self.phase < ReceiverPhase::Leaving {
+            let mut properties = PropertyBuffer::new();
+            if self.common.ends_session && self.common.options.version == weir_mqtt::Version::V5 {
+                // One property has room.
+                let _ = properties.push(Property::SessionExpiryInterval(0));
+            }
             // Both versions have a normal disconnection.
-            let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
+            let _ = self
+                .client
+                .disconnect(&Disconnect { reason: ReasonCode::Success, properties: properties.properties() });
             (self.phase, self.deadline) = (ReceiverPhase::Leaving, Some(now + FAREWELL));
             // What still comes is read and dropped: a link that is closed with bytes unread is reset, and with it goes
             // what was sent last.

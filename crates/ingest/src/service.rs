@@ -44,6 +44,8 @@ pub struct Source {
     pub options: ClientOptions,
     /// Quality of service of the subscription.
     pub qos: Qos,
+    /// Whether the session ends when this ingester is told to stop, however long it would outlive a connection that breaks.
+    pub ends_session: bool,
 }
 
 impl Source {
@@ -153,6 +155,7 @@ pub fn run(
         filter: settings.source.filter.clone(),
         is_shared: settings.source.is_shared(),
         qos: settings.source.qos,
+        ends_session: settings.source.ends_session,
         max_message: settings.max_message,
         inbox: inbox.clone(),
         counts: counts.clone(),

@@ -87,6 +87,9 @@ fn stages(ingested: &Ingested) -> Grid {
         let times = [span.first_seconds, span.last_seconds, span.seconds()];
         Some(std::iter::once(Cell::text(*title)).chain(times.map(|time| Cell::text(seconds(time)))).collect())
     });
-    let caption = "First and last of each stage, since the first message was published";
+    let caption = match ingested.publish {
+        Some(_) => "First and last of each stage, since the first message was published",
+        None => "First and last of each stage, since the first message came, or since second 0 of agents",
+    };
     Grid { caption: caption.to_owned(), columns, rows: rows.collect() }
 }

@@ -3,18 +3,31 @@
 use crate::ingest::{asked, settings};
 use crate::load::span_or;
 use crate::machine::trust;
+use crate::prepare::Generators;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{MqttSource, PublishTimes};
+use weir_clients::mqtt::{MqttSource, MqttVersion, PublishTimes};
 use weir_clients::{Workload, shown};
-use weir_consumer::Probe;
+use weir_consumer::{MakeIngester, Probe, Tables};
 use weir_engine::WorkloadFacts;
-use weir_engine::ingest::{self, Consuming, Messages};
+use weir_engine::ingest::{self, AgentCounts, Consuming, Messages, Share};
 use weir_engine::plan::Plan;
 use weir_engine::scenario::{Scenario, Span, WorkloadSpec};
 use weir_engine::summary::Role;
 use weir_protocols::{first_line, of_url};
+
+/// The figure of publishers that counts what the broker has acknowledged.
+const ACKNOWLEDGED: &str = "mqtt.acknowledged";
+
+/// How long an ingester's session at the broker outlives its agent: a lost one is noticed after 3 s, and taken over then.
+const SESSION: Duration = Duration::from_secs(60);
+
+/// How much longer what agents count is waited for: it comes once a second, and a lost one is noticed after 3 s.
+const TOLD_LATE: Duration = Duration::from_secs(5);
+
+/// Stores that agents may save into: those that all of them reach, and the coordinator as well.
+const SHARED_STORES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// What is known of a workload that saves.
 pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
@@ -42,14 +55,22 @@ pub(crate) fn consuming(
     scenario: &Scenario,
     plan: &Plan,
     times: Arc<PublishTimes>,
+    generators: &Generators,
 ) -> Result<Option<Consuming>, String> {
     let Some((workload, spec)) = (0..).zip(&scenario.workloads).find(|(_, spec)| spec.saves()) else {
         return Ok(None);
     };
     let wrong = |line: String| format!("workload '{}': {line}", spec.label());
     let into = spec.into.clone().unwrap_or_default();
-    let publishing: Vec<_> =
-        (0..).zip(&scenario.workloads).filter(|(_, it)| publishes_messages(it)).collect();
+    let own = plan.slots.iter().filter(|slot| slot.workload == workload);
+    let numbers: Vec<u32> = own.map(|slot| slot.client).collect();
+    let is_part = matches!(generators, Generators::Part(_));
+    if is_part && numbers.is_empty() {
+        return Ok(None);
+    }
+    // What other agents publish comes to this one as well.
+    let publishing = (0..).zip(&scenario.workloads).filter(|(_, it)| !is_part && publishes_messages(it));
+    let publishing: Vec<_> = publishing.collect();
     let clients = |number: u16| plan.slots.iter().filter(|slot| slot.workload == number).count() as u64;
     let counts = publishing.iter().map(|(number, it)| Some(clients(*number) * it.output()?.count?));
     let count = counts.sum::<Option<u64>>().filter(|_| !publishing.is_empty());
@@ -65,6 +86,9 @@ pub(crate) fn consuming(
         // On a full wire a lost segment comes again after seconds.
         settle: span_or(into.settle.as_ref(), Duration::from_secs(if disturbed { 5 } else { 1 })),
         timeout,
+        share: Share::Whole,
+        ingesters: numbers.len() as u64,
+        name: String::new(),
     };
     let make = match spec.probe.0.first() {
         Some(probe) => {
@@ -90,13 +114,77 @@ pub(crate) fn consuming(
             // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
             let registry = trust(false, scenario.cacert.as_deref());
             let subscription = asked(&spec.options).map_err(&wrong)?;
-            let (settings, decode) = settings(source, &into, &subscription, &registry)
-                .map_err(|error| wrong(error.to_string()))?;
-            messages.broker.clone_from(&settings.source.name);
-            weir_consumer::ingester(settings, decode, into.empty, timeout)
+            check_several(
+                into.save.as_deref().unwrap_or_default(),
+                &source.filter,
+                numbers.len(),
+                generators,
+            )
+            .map_err(&wrong)?;
+            let empty = into.empty;
+            let at_agents = *generators != Generators::Here;
+            // All agents, and the coordinator, call an ingester the same.
+            let given = spec.options.texts("client_id").first().cloned();
+            let name = given.unwrap_or_else(|| format!("weir-{:016x}", fastrand::u64(..)));
+            messages.name.clone_from(&name);
+            let is_one = !at_agents && numbers.len() == 1;
+            let make = move |number: u32| {
+                let (mut settings, decode) = settings(source.clone(), &into, &subscription, &registry)
+                    .map_err(|error| error.to_string())?;
+                let options = &mut settings.source.options;
+                if !is_one {
+                    options.client_id = format!("{name}-{number}");
+                }
+                if at_agents {
+                    if options.version != MqttVersion::V5 {
+                        return Err(
+                            "mqtt_version: agents need 5, whose sessions outlive a lost agent until \
+                                    another goes on with them"
+                                .to_owned(),
+                        );
+                    }
+                    options.session_expiry = SESSION.as_secs() as u32;
+                    settings.source.ends_session = true;
+                }
+                Ok((settings, decode))
+            };
+            // What is wrong with it is better known before.
+            messages.broker = make(0).map_err(&wrong)?.0.source.name;
+            let make: Box<MakeIngester> = Box::new(make);
+            match generators {
+                Generators::Here => weir_consumer::ingesters(make, numbers, Tables::Here { empty }, timeout),
+                Generators::Part(_) => {
+                    messages.share = Share::Part;
+                    weir_consumer::ingesters(make, numbers, Tables::AtCoordinator, timeout)
+                }
+                Generators::Elsewhere => {
+                    messages.settle += TOLD_LATE;
+                    let publishers = publishing.iter().map(|(number, _)| *number).collect();
+                    let counts = Arc::new(AgentCounts::new(workload, publishers, Some(ACKNOWLEDGED)));
+                    messages.share = Share::Agents(counts.clone());
+                    weir_consumer::agent_ingesters(make, empty, counts)
+                }
+            }
         }
     };
     Ok(Some(Consuming { make, messages }))
+}
+
+/// Several ingesters share one subscription, and save into a store that takes from several; agents into one that all reach.
+fn check_several(save: &str, filter: &str, count: usize, generators: &Generators) -> Result<(), String> {
+    if *generators == Generators::Here && count == 1 {
+        return Ok(());
+    }
+    if count > 1 && !filter.starts_with("$share/") {
+        return Err(format!(
+            "each of {count} ingesters would get all messages; share them: mqtt://host/$share/NAME/{filter}"
+        ));
+    }
+    if !SHARED_STORES.iter().any(|scheme| save.starts_with(scheme)) {
+        let who = if *generators == Generators::Here { "several ingesters" } else { "agents" };
+        return Err(format!("into: {who} save into one database: `save: postgres://user@host/database`"));
+    }
+    Ok(())
 }
 
 /// Whether it publishes what is to be saved.

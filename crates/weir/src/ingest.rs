@@ -101,6 +101,7 @@ impl Subject {
 }
 
 /// The connection and the delivery of a subscription.
+#[derive(Clone)]
 pub(crate) struct Subscription {
     connection: Connection,
     delivery: Delivery,
@@ -257,7 +258,14 @@ pub(crate) fn settings(
     let named =
         schema.as_ref().map(|schema| table_name(schema.name().rsplit('.').next().unwrap_or_default()));
     let settings = IngestSettings {
-        source: Source { endpoint: source.endpoint, filter: source.filter, name, options, qos },
+        source: Source {
+            endpoint: source.endpoint,
+            filter: source.filter,
+            name,
+            options,
+            qos,
+            ends_session: false,
+        },
         destination,
         durability,
         table: into.table.clone().or(topic).or(named).unwrap_or_else(|| RAW_TABLE.to_owned()),

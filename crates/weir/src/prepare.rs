@@ -82,7 +82,8 @@ pub(crate) fn prepare(
     if *generators != Generators::Elsewhere {
         check_limits(&plan)?;
     }
-    let consuming = consumer::consuming(&scenario, &plan, times.clone()).map_err(Failure::with(wrong))?;
+    let consuming =
+        consumer::consuming(&scenario, &plan, times.clone(), generators).map_err(Failure::with(wrong))?;
     check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema).collect();
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));

@@ -27,7 +27,7 @@ pub(crate) fn destination(
     let (variable, has_password) = match &destination {
         Destination::Postgres(database) => ("PGPASSWORD", database.has_password()),
         Destination::ClickHouse(server) => ("CLICKHOUSE_PASSWORD", server.has_password()),
-        Destination::Sqlite(_) | Destination::Parquet(_) => return Ok(destination),
+        Destination::Sqlite(_) | Destination::Parquet(_) | Destination::Kafka(_) => return Ok(destination),
     };
     let password = match password_file {
         Some(path) => Some(first_line(path).map_err(|error| error.to_string())?),

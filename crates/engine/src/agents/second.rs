@@ -44,7 +44,7 @@ impl SecondCopier {
 
     /// Keeps what the coordinator does not find out by itself.
     pub(crate) fn event(&mut self, event: &EventLine) {
-        if event.is_of_clients() {
+        if event.is_of_clients() || event.is_of_messages() {
             self.next.events.push(event.clone());
             if self.next.events.len() >= PART_EVENTS {
                 let second = self.second;

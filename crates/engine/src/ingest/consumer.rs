@@ -43,13 +43,41 @@ pub struct Counted {
     pub duplicate: u64,
 }
 
+impl Counted {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            delivered: self.delivered.zip(other.delivered).map(|(own, more)| own + more),
+            bytes: self.bytes + other.bytes,
+            settled: self.settled + other.settled,
+            saved: self.saved + other.saved,
+            dead_lettered: self.dead_lettered + other.dead_lettered,
+            duplicate: self.duplicate + other.duplicate,
+        }
+    }
+}
+
 /// One that works while messages are published. It is there when it is made: the broker has granted its subscription.
 pub trait Consumer {
+    /// Second 0 of the run begins, or began, then.
+    fn begin(&mut self, _origin: Moment) {}
+
     /// All that is to come has been published.
     fn published(&self) {}
 
     /// What was counted until now.
     fn counted(&self) -> Counted;
+
+    /// What of it this process has counted: agents hand on what they have.
+    fn own(&self) -> Counted {
+        self.counted()
+    }
+
+    /// How long the batches waited for their commit that were committed since this was last asked.
+    fn take_lags(&self) -> Vec<Duration> {
+        Vec::new()
+    }
 
     /// How long nothing may come, with messages missing, before they are lost: `settle`, or of one that commits when it
     /// likes as long as anything may take.
@@ -130,6 +158,8 @@ pub struct Consumed {
     pub table_bytes: u64,
     /// What a commit was worth, if it is known.
     pub durability: Option<String>,
+    /// Why the broker has most likely dropped what is missing, and what helps.
+    pub drop_cause: Option<String>,
     /// What was said meanwhile.
     pub remarks: Vec<String>,
 }
@@ -157,6 +187,7 @@ impl Consumed {
             transactions: 0,
             table_bytes: 0,
             durability: None,
+            drop_cause: None,
             remarks: Vec::new(),
         }
     }

@@ -25,6 +25,7 @@ weir_metrics::figures! {
     RECEIVE_TIME: Counter = "receive_time", Micros, "from the first message received to the last";
     INSERT_TIME: Counter = "insert_time", Micros, "from the first commit to the last";
     TOTAL_TIME: Counter = "total_time", Micros, "from the first message published to the last commit";
+    LAG: Spread = "lag", Micros, "from the receipt of the first message of a batch to the batch's commit";
     FIRST_INSERT: Counter = "first_insert", Micros, "from the first message published to the first commit";
 }
 

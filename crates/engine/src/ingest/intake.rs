@@ -2,9 +2,10 @@
 //! the wait until each is accounted for.
 
 use super::account::{IngestStage, MessageBalance};
+use super::agent_counts::AgentCounts;
 use super::consumer::{Both, Consumed, Consumer, ConsumerError, Counted};
 use super::figures::{
-    COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, PUBLISH_TIME,
+    COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, LAG, PUBLISH_TIME,
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
 use super::ingested::{Classic, FirstAndLast, Ingested};
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 use weir_clients::PublishTimes;
-use weir_metrics::common::{DUPLICATE, LOST, MEDIA, ON_TIME, PLANNED, PLAYED, PLAYING, UNITS};
+use weir_metrics::common::{DUPLICATE, LOST, MEDIA, ON_TIME, PLANNED, PLAYED, PLAYING, STARTED, UNITS};
 use weir_metrics::{Counter, Moment, Recorder, Schema};
 use weir_shard::clock;
 
@@ -22,7 +23,8 @@ use weir_shard::clock;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Makes a consumer; none if it was interrupted before the consumer was there.
-pub type MakeConsumer = dyn FnOnce(&AtomicBool) -> Result<Option<Box<dyn Consumer>>, ConsumerError> + Send;
+pub type MakeConsumer =
+    dyn FnOnce(&AtomicBool) -> Result<Option<Box<dyn Consumer + Send>>, ConsumerError> + Send;
 
 /// A workload that saves, ready to be started.
 pub struct Consuming {
@@ -30,6 +32,28 @@ pub struct Consuming {
     pub make: Box<MakeConsumer>,
     /// What it is to take.
     pub messages: Messages,
+}
+
+impl Consuming {
+    /// The same with the consumer there; none if it was interrupted before.
+    ///
+    /// # Errors
+    /// Where it stands, and why.
+    pub fn ready(self, interrupt: &AtomicBool) -> Result<Option<Self>, ConsumerError> {
+        let consumer = (self.make)(interrupt)?;
+        Ok(consumer.map(|consumer| Self { make: Box::new(|_| Ok(Some(consumer))), ..self }))
+    }
+}
+
+/// Which of a run's messages a consumer takes.
+#[derive(Clone, Debug)]
+pub enum Share {
+    /// All of them.
+    Whole,
+    /// Those that come to this agent, until its coordinator says that it is over.
+    Part,
+    /// All of them, of which agents take theirs: here they are counted together.
+    Agents(Arc<AgentCounts>),
 }
 
 /// What is known of a run's messages.
@@ -51,6 +75,12 @@ pub struct Messages {
     pub settle: Duration,
     /// How long nothing may move.
     pub timeout: Duration,
+    /// Which of them are taken here.
+    pub share: Share,
+    /// How many ingesters take them here.
+    pub ingesters: u64,
+    /// What the client identifiers of ingesters at agents begin with; empty of another's consumer.
+    pub name: String,
 }
 
 /// What the thread shares with the run.
@@ -89,7 +119,7 @@ struct Intake {
 /// Works until all is counted, or the run is over.
 pub(crate) fn run(consuming: Consuming, config: IntakeConfig) {
     let Consuming { make, messages } = consuming;
-    let consumer = match make(&config.interrupt) {
+    let mut consumer = match make(&config.interrupt) {
         Ok(Some(consumer)) => consumer,
         Ok(None) => return,
         Err(trouble) => return drop(config.ready.send(Err(trouble))),
@@ -97,14 +127,15 @@ pub(crate) fn run(consuming: Consuming, config: IntakeConfig) {
     // A run that is gone needs no consumer.
     let begun = config.ready.send(Ok(())).ok().and_then(|()| config.begin.recv().ok());
     let Some((origin, length)) = begun else { return consumer.leave() };
+    consumer.begin(origin);
     let before = Counted::default();
     Intake { messages, config, origin, length, second: 0, before }.work(consumer);
 }
 
 impl Intake {
-    fn work(mut self, consumer: Box<dyn Consumer>) {
+    fn work(mut self, consumer: Box<dyn Consumer + Send>) {
         let waited = self.wait(&*consumer);
-        let last = consumer.counted();
+        let (own, lags) = (consumer.own(), consumer.take_lags());
         let end = match waited {
             Waited::Stuck(trouble) => {
                 consumer.leave();
@@ -115,7 +146,7 @@ impl Intake {
                 Err(trouble) => ConsumerEnd::Failed(trouble),
             },
         };
-        self.report(last, Some(end));
+        self.report(own, lags, Some(end));
     }
 
     /// Waits until all is counted: what was published is acknowledged, or will not be; what was received is settled; and
@@ -124,6 +155,7 @@ impl Intake {
         let Messages { settle, timeout, publishers, count, .. } = self.messages;
         let times = self.messages.times.clone();
         let end = self.origin + self.length;
+        let share = self.messages.share.clone();
         let (mut before, mut moved) = (None, clock::now());
         let mut unacknowledged = false;
         loop {
@@ -131,23 +163,36 @@ impl Intake {
             if self.config.stop.load(Relaxed) {
                 return Waited::Over;
             }
-            let sent = times.sent.events();
+            let (sent, acknowledged) = match &share {
+                Share::Agents(agents) => {
+                    let (published, acknowledged, _) = agents.published();
+                    (published, acknowledged)
+                }
+                _ => (times.sent.events(), times.acknowledged.events()),
+            };
             let ended = publishers > 0 && times.ended.load(Relaxed) >= publishers;
-            let published = now >= end || ended || unacknowledged;
             let planned = count.filter(|_| now < end).unwrap_or(sent);
+            // What is sent at agents is known once a second, and what is acknowledged later still.
+            let is_told_late = matches!(share, Share::Agents(_));
+            let all_is_sent = is_told_late && count.is_some() && sent >= planned;
+            let published = now >= end || ended || unacknowledged || all_is_sent;
             if sent >= planned && (published || count.is_some()) {
                 consumer.published();
             }
             let counted = consumer.counted();
             if now >= self.origin + Duration::from_secs(u64::from(self.second) + 1) {
-                self.report(counted, None);
+                self.report(consumer.own(), consumer.take_lags(), None);
             }
-            let state = Some((sent, counted, times.acknowledged.events()));
+            let state = Some((sent, counted, acknowledged));
             if state != before {
                 (before, moved) = (state, now);
             }
             if consumer.has_ended() {
                 return Waited::Over;
+            }
+            if matches!(share, Share::Part) {
+                std::thread::sleep(LOOK);
+                continue;
             }
             let quiet = now.since(moved);
             if published && sent < planned && quiet >= settle {
@@ -161,10 +206,15 @@ impl Intake {
             if published {
                 let distinct = settled.saturating_sub(duplicate);
                 let enough = distinct >= sent && sent >= planned;
-                let patience = if enough { settle / 10 } else { consumer.patience(settle, timeout) };
+                let patience = if enough && (!is_told_late || count.is_some()) {
+                    settle / 10
+                } else {
+                    consumer.patience(settle, timeout)
+                };
                 // More than the publishers sent comes from others, and may never end.
                 let too_many = publishers > 0 && distinct > sent;
-                if stands_still && delivered.is_some() && (too_many || quiet >= patience || publishers == 0) {
+                let nobody = publishers == 0 && !is_told_late;
+                if stands_still && delivered.is_some() && (too_many || quiet >= patience || nobody) {
                     return Waited::Over;
                 }
             }
@@ -178,8 +228,11 @@ impl Intake {
 
     /// What was counted.
     fn ingested(&self, consumed: &Consumed) -> Ingested {
-        let Messages { times, count, broker, acknowledges, publishers, .. } = &self.messages;
-        let published = times.sent.events();
+        let Messages { times, count, broker, acknowledges, publishers, share, .. } = &self.messages;
+        let (published, acknowledged, payload_bytes) = match share {
+            Share::Agents(agents) => agents.published(),
+            _ => (times.sent.events(), times.acknowledgements.load(Relaxed), times.bytes.load(Relaxed)),
+        };
         let account = MessageBalance {
             // What other programs published is unknown: what came counts as what they sent.
             planned: count.unwrap_or(if *publishers == 0 { consumed.received } else { published }),
@@ -188,7 +241,7 @@ impl Intake {
             } else {
                 published
             },
-            acknowledged: times.acknowledgements.load(Relaxed),
+            acknowledged,
             received: consumed.received,
             saved: consumed.saved,
             dead_lettered: consumed.dead_lettered,
@@ -203,7 +256,11 @@ impl Intake {
         imbalances.extend(consumed.imbalances(&account, heard, broker));
         let sent = times.sent.get();
         let since = |span: Both| {
-            let (begin, _) = sent.or(consumed.receipts)?;
+            let (begin, _) = match share {
+                // Agents have second 0 in common.
+                Share::Whole => sent.or(consumed.receipts)?,
+                Share::Part | Share::Agents(_) => (self.origin, self.origin),
+            };
             let (first, last) = span?;
             let seconds = |at: Moment| at.since(begin).as_secs_f64();
             Some(FirstAndLast { first_seconds: seconds(first), last_seconds: seconds(last) })
@@ -221,28 +278,40 @@ impl Intake {
             decode_seconds: consumed.decode_seconds,
             save_seconds: consumed.save_seconds,
             commits: consumed.transactions,
-            payload_bytes: times.bytes.load(Relaxed),
+            payload_bytes,
             table_bytes: consumed.table_bytes,
             durability: consumed.durability.clone(),
-            remarks: consumed.remarks.clone(),
+            remarks: consumed
+                .drop_cause
+                .iter()
+                .filter(|_| account.lost > 0)
+                .chain(&consumed.remarks)
+                .cloned()
+                .collect(),
         }
     }
 
     /// Hands out a second's figures, and the last one's with what became of all.
-    fn report(&mut self, counted: Counted, end: Option<ConsumerEnd>) {
+    fn report(&mut self, counted: Counted, lags: Vec<Duration>, end: Option<ConsumerEnd>) {
         let mut figures: Vec<Recorder> =
             self.config.schemas.iter().map(|schema| Recorder::new(*schema)).collect();
         let own = &mut figures[usize::from(self.messages.workload)];
         let last = end.is_some();
+        let ingesters = match self.messages.share {
+            // Theirs are counted there.
+            Share::Agents(_) => 0,
+            Share::Whole | Share::Part => self.messages.ingesters,
+        };
         if self.second == 0 {
-            [PLANNED, ON_TIME, PLAYED].into_iter().for_each(|counter| own.count(counter, 1));
+            [PLANNED, STARTED, ON_TIME, PLAYED].into_iter().for_each(|counter| own.count(counter, ingesters));
         }
-        own.set(PLAYING, u64::from(!last));
+        own.set(PLAYING, if last { 0 } else { ingesters });
+        lags.into_iter().for_each(|lag| own.record(LAG, lag.as_micros() as u64));
         let of = |now: u64, before: u64| now.saturating_sub(before);
         let (now, before) = (counted, std::mem::replace(&mut self.before, counted));
         match &end {
             // The counts at the end are exact, and include what earlier seconds reported.
-            Some(ConsumerEnd::Over(ingested)) => put(own, ingested, before),
+            Some(ConsumerEnd::Over(ingested)) => put(own, ingested, before, &self.messages.share),
             _ => {
                 own.count(UNITS, of(now.delivered.unwrap_or_default(), before.delivered.unwrap_or_default()));
                 own.count(SAVED, of(now.saved, before.saved));
@@ -268,30 +337,47 @@ impl Intake {
     }
 }
 
-/// The final counts of all messages, less what earlier seconds reported.
-fn put(own: &mut Recorder, ingested: &Ingested, before: Counted) {
+/// The final counts of all messages, less what earlier seconds reported, here or at agents.
+fn put(own: &mut Recorder, ingested: &Ingested, before: Counted, share: &Share) {
     let account = ingested.account;
+    let (before, commits) = match share {
+        Share::Agents(agents) => (before.plus(&agents.counted()), agents.work().commits),
+        Share::Whole | Share::Part => (before, 0),
+    };
+    let settled = account.saved + account.dead_lettered + account.duplicate;
     for (counter, number, told) in [
         (UNITS, account.received, before.delivered.unwrap_or_default()),
         (SAVED, account.saved, before.saved),
         (DEAD_LETTERED, account.dead_lettered, before.dead_lettered),
         (DUPLICATE, account.duplicate, before.duplicate),
-        (LOST, account.lost, 0),
-        (COUNTED, account.counted, 0),
-        (COMMITS, ingested.commits, 0),
-        (UNPUBLISHED, account.planned.saturating_sub(account.published), 0),
-        (UNACKNOWLEDGED, account.published.saturating_sub(account.acknowledged), 0),
-        (
-            UNSETTLED,
-            account.received.saturating_sub(account.saved + account.dead_lettered + account.duplicate),
-            0,
-        ),
-        (IMBALANCES, ingested.imbalances.len() as u64, 0),
+        (COMMITS, ingested.commits, commits),
     ] {
         own.count(counter, number.saturating_sub(told));
     }
+    let of_part = [DECODE_TIME, SAVE_TIME];
     for (counter, seconds) in times(ingested) {
-        own.count(counter, (seconds.unwrap_or_default() * 1e6).round() as u64);
+        let is_told_here = match share {
+            Share::Whole => true,
+            Share::Part => of_part.contains(&counter),
+            Share::Agents(_) => !of_part.contains(&counter),
+        };
+        if is_told_here {
+            own.count(counter, (seconds.unwrap_or_default() * 1e6).round() as u64);
+        }
+    }
+    if matches!(share, Share::Part) {
+        // Whether all comes out even is known where all is counted.
+        return;
+    }
+    for (counter, number) in [
+        (LOST, account.lost),
+        (COUNTED, account.counted),
+        (UNPUBLISHED, account.planned.saturating_sub(account.published)),
+        (UNACKNOWLEDGED, account.published.saturating_sub(account.acknowledged)),
+        (UNSETTLED, account.received.saturating_sub(settled)),
+        (IMBALANCES, ingested.imbalances.len() as u64),
+    ] {
+        own.count(counter, number);
     }
 }
 

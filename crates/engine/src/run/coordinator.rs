@@ -9,6 +9,7 @@ use crate::aggregator::Aggregator;
 use crate::cells::Cells;
 use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
 use crate::event::EventLine;
+use crate::ingest::AgentCounts;
 use crate::plan::Segment;
 use crate::record::{RecordError, RecordWriter};
 use crate::scenario::Scenario;
@@ -77,6 +78,8 @@ pub(super) struct Coordinator {
     pub(super) deserted: Vec<bool>,
     /// How the workload that saves messages has ended, once it has.
     pub(super) taken: Option<Outcome>,
+    /// What agents have counted of messages that are saved.
+    pub(super) gathered: Option<Arc<AgentCounts>>,
     pub(super) trouble: Vec<String>,
     pub(super) wall: i128,
 }
@@ -117,6 +120,10 @@ impl Coordinator {
             if self.lost > self.losses_allowed && !stop.load(Ordering::Relaxed) {
                 // Its clients are missing: what comes now is another load than was asked for.
                 outcome = Outcome::AgentLost;
+                self.stop(stop);
+            }
+            let all_is_saved = self.gathered.as_ref().is_some_and(|it| it.wants_end());
+            if all_is_saved && !stop.load(Ordering::Relaxed) {
                 self.stop(stop);
             }
             let is_long_enough = scenario.watch.is_empty() || now.since(self.origin) >= LEAST;
@@ -167,6 +174,12 @@ impl Coordinator {
         }
         if self.lost > self.losses_allowed && outcome == Outcome::Completed {
             outcome = Outcome::AgentLost;
+        }
+        // Of a run with agents they end before the consumer does.
+        if let Some(taken) = self.taken.take()
+            && outcome == Outcome::Completed
+        {
+            outcome = taken;
         }
         for second in self.pending.keys().copied().collect::<Vec<_>>() {
             self.complete(second);
@@ -232,6 +245,11 @@ impl Coordinator {
             CoordinatorMessage::ThreadLost(thread, words) => self.lose_thread(thread, words),
             CoordinatorMessage::Agent(agent, report) => self.take_from_agent(agent, report),
         }
+        if let Some(gathered) = &self.gathered
+            && self.ended.iter().take(self.agents.len()).all(|ended| *ended)
+        {
+            gathered.end();
+        }
         let open = self.ended.iter().zip(&self.due).filter(|(ended, _)| !**ended);
         let first_open = open.map(|(_, due)| *due).min().unwrap_or(u32::MAX);
         let complete: Vec<u32> = self.pending.range(..first_open).map(|(second, _)| *second).collect();
@@ -281,6 +299,13 @@ impl Coordinator {
             self.taken = Some(outcome);
             self.write_event(&line);
         }
+        if let Some(gathered) = self.gathered.clone() {
+            // Beside what agents count a line of this process' own is that of one agent more.
+            let intervals = self.cells.intervals(report.second, &report.figures);
+            for interval in intervals.iter().filter(|it| it.key.workload == gathered.workload()) {
+                self.write(|writer| writer.interval_of(report.shard as u16, interval));
+            }
+        }
         self.add(report.second, report.figures);
         self.due[report.shard] = report.second + 1;
         self.ended[report.shard] |= report.last;
@@ -318,6 +343,8 @@ impl Coordinator {
             AgentReport::Second(lines) => {
                 if let Err(words) = self.take_second(agent, &lines) {
                     self.lose(agent, at_seconds, format!("it sent what is no second: {words}"));
+                } else if let Some(words) = lines.events.iter().find_map(EventLine::trouble) {
+                    self.lose(agent, at_seconds, words.to_owned());
                 }
             }
             AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
@@ -340,6 +367,14 @@ impl Coordinator {
         }
         let intervals = read(lines, self.aggregator.plan(), &schemas)?;
         lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.write_event(it));
+        if let Some(gathered) = &self.gathered {
+            intervals.iter().filter(|it| it.key.server.is_none()).for_each(|it| gathered.add(agent, it));
+            for event in &lines.events {
+                if let EventLine::Ingested { ingested, .. } = event {
+                    gathered.end_of_part(ingested);
+                }
+            }
+        }
         for interval in intervals.iter().filter(|it| it.key.server.is_none()) {
             let counted = &mut self.counted[usize::from(agent)][usize::from(interval.key.workload)];
             counted.add(&interval.figures);
@@ -365,6 +400,11 @@ impl Coordinator {
         let segment = self.segments.get(usize::from(agent)).cloned();
         let segment = segment.unwrap_or_else(|| Segment::equal(agent, self.counted.len() as u16));
         let open = self.counted[usize::from(agent)].iter().map(CountedClients::open).collect();
+        if let Some(gathered) = &self.gathered {
+            let part = self.aggregator.plan().part(&segment);
+            let own = part.slots.iter().filter(|slot| slot.workload == gathered.workload());
+            gathered.lose(agent, own.map(|slot| slot.client).collect());
+        }
         self.write_event(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
     }
 

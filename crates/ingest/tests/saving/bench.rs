@@ -21,6 +21,7 @@ pub(crate) fn settings(address: &str, filter: &str, destination: Destination, ta
         name: format!("mqtt://{address}/{filter}"),
         options: ClientOptions::new(Version::V5, format!("ingester-{table}")),
         qos: Qos::AtLeastOnce,
+        ends_session: false,
     };
     IngestSettings {
         source,

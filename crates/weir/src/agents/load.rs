@@ -17,10 +17,11 @@ use weir_agents::nats::Link;
 use weir_agents::offset;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
+use weir_engine::ingest::ConsumerError;
 use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::{Segment, apportion};
 use weir_engine::run::Prepared;
-use weir_engine::scenario::WorkloadSpec;
+use weir_engine::scenario::{IntoSpec, Scenario, WorkloadSpec};
 use weir_metrics::{Moment, several};
 use weir_observe::TargetEnvironment;
 use weir_shard::clock;
@@ -49,6 +50,7 @@ pub(crate) fn gather(
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
+    check_secrets(&prepared.scenario, &server.url).map_err(Failure::with(Exit::Usage))?;
     let offer = offer::of(&prepared).map_err(Failure::with(Exit::Usage))?;
     let Called { free, watching } = call(&link, usize::from(wanted), quiet, interrupt)?;
     if watching.is_empty() {
@@ -66,6 +68,11 @@ pub(crate) fn gather(
     let capacities: Vec<_> = there.iter().map(|(_, hello)| placement::capacity(hello)).collect();
     let segments = apportion::segments(&prepared.plan, &capacities, &places);
     let facts = there.iter().map(|(name, hello)| facts(name, hello)).collect();
+    // The tables are there, and empty if they are to be, before an agent sees them.
+    if let Some(consuming) = prepared.consuming.take() {
+        let consuming = consuming.ready(interrupt).map_err(|error| of_consumer(&error))?;
+        prepared.consuming = Some(consuming.ok_or_else(interrupted)?);
+    }
     let watched = WatchedElsewhere::of(watching.len());
     let watchers = watching.iter().map(|(name, _)| name.to_string()).collect();
     let parts = segments.clone().into_iter();
@@ -84,6 +91,24 @@ pub(crate) fn gather(
     Ok(Prepared { load: Load::Elsewhere(Box::new(gathered)), ..prepared })
 }
 
+/// Refuses to send the password of a database where others may read it.
+fn check_secrets(scenario: &Scenario, nats: &str) -> Result<(), String> {
+    let has_password = |into: &IntoSpec| {
+        let save = into.save.as_deref().and_then(|save| save.split_once("://")).map_or("", |(_, rest)| rest);
+        into.save_password_file.is_some() || save.split_once('@').is_some_and(|(user, _)| user.contains(':'))
+    };
+    let (scheme, rest) = nats.split_once("://").unwrap_or(("nats", nats));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let is_here = ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own));
+    let is_safe = scheme == "tls" || is_here;
+    if !is_safe && scenario.workloads.iter().filter_map(|it| it.into.as_ref()).any(has_password) {
+        return Err("the password of the database would be sent to the agents in the clear; have NATS speak TLS (tls://), or give \
+                    it to the agents themselves as PGPASSWORD in their environment"
+            .to_owned());
+    }
+    Ok(())
+}
+
 fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
     AgentFacts {
         name: name.to_string(),
@@ -92,6 +117,10 @@ fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
         labels: hello.labels.clone(),
         clock: hello.clock,
     }
+}
+
+fn of_consumer(error: &ConsumerError) -> Failure {
+    Failure::new(if error.is_of_scenario { Exit::Scenario } else { Exit::TargetDied }, error.to_string())
 }
 
 fn interrupted() -> Failure {

@@ -9,8 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use weir_agents::frame::{Offer, SentFile};
 use weir_agents::parts;
+use weir_engine::ingest;
 use weir_engine::run::Prepared;
-use weir_engine::scenario::{Scenario, WorkloadSpec};
+use weir_engine::scenario::Scenario;
 
 /// Bytes of a message that are not the offer's: 10,000 agents' shares of 10 workloads are less.
 const AROUND: usize = 4 << 10;
@@ -20,8 +21,8 @@ const LARGEST: usize = parts::LARGEST - AROUND;
 /// What this weir counts, so that what two of them count can be added: the same declarations have the same text.
 pub(super) fn figures() -> String {
     let mut hash = Sha256::new();
-    for scheme in weir_protocols::schemes() {
-        let figures = weir_protocols::schema_of(scheme).into_iter().flat_map(|schema| schema.figures());
+    for scheme in weir_protocols::schemes().chain([ingest::PROTOCOL]) {
+        let figures = ingest::schema_of(scheme).into_iter().flat_map(|schema| schema.figures());
         figures.for_each(|figure| {
             hash.update(format!("{scheme}/{}/{:?}/{:?};", figure.name, figure.unit, figure.kind));
         });
@@ -33,10 +34,13 @@ pub(super) fn figures() -> String {
 /// The offer of a prepared run.
 pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
     let mut scenario = prepared.scenario.clone();
-    if scenario.workloads.iter().any(WorkloadSpec::saves) {
-        return Err(
-            "`ingest` and `probe` save messages on this machine; leave --agents out of such a run".to_owned()
-        );
+    if scenario.workloads.iter().any(|it| !it.probe.0.is_empty()) {
+        return Err("`probe` asks from this machine; leave --agents out of such a run".to_owned());
+    }
+    if let Some(messages) = prepared.consuming.as_ref().map(|it| &it.messages)
+        && let Some(spec) = scenario.workloads.get_mut(usize::from(messages.workload))
+    {
+        spec.options = std::mem::take(&mut spec.options).with("client_id", messages.name.clone());
     }
     // These are the coordinator's.
     (scenario.before, scenario.after) = (Vec::new(), Vec::new());

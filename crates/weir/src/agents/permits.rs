@@ -56,14 +56,23 @@ impl Permits {
             || !scenario.watch.is_empty()
             || scenario.prometheus.is_some()
             || scenario.node_exporter.is_some()
-            || scenario.workloads.iter().any(WorkloadSpec::saves);
+            || scenario.workloads.iter().any(|it| !it.probe.0.is_empty());
         if asks_for_more {
             return Err("a plan names clients of protocols, and this one names more".to_owned());
         }
         if scenario.shards.is_some_and(|shards| shards > MOST_SHARDS) {
             return Err(format!("it asks for more than {MOST_SHARDS} threads"));
         }
-        for url in scenario.workloads.iter().flat_map(|it| it.play.0.iter().chain(&it.publish.0)) {
+        let clients = |it: &WorkloadSpec| [&it.play.0[..], &it.publish.0[..], &it.ingest.0[..]].concat();
+        let mut urls: Vec<String> = scenario.workloads.iter().flat_map(clients).collect();
+        for into in scenario.workloads.iter().filter_map(|it| it.into.as_ref()) {
+            let places = into.save.iter().chain(&into.schema_registry).filter(|place| place.contains("://"));
+            for place in places {
+                check_place(place)?;
+                urls.push(place.clone());
+            }
+        }
+        for url in &urls {
             let host = host(url).ok_or("a URL without a host")?;
             let addresses = (host, 0).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
             for address in addresses {
@@ -92,6 +101,24 @@ impl Permits {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses a place to save to, or a registry, that may lead elsewhere than its host says, or that names files of this machine: of a
+/// database's URL an agent takes `sslmode` alone.
+fn check_place(place: &str) -> Result<(), String> {
+    let (_, rest) = place.split_once("://").unwrap_or(("", place));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = rest.split('/').next().unwrap_or_default();
+    let is_plain = rest.matches('@').count() == authority.matches('@').count()
+        && authority.matches('@').count() <= 1
+        && !authority.contains([',', '%', '#']);
+    let is_known = |pair: &str| pair.is_empty() || pair.starts_with("sslmode=");
+    if is_plain && query.split('&').all(is_known) {
+        return Ok(());
+    }
+    Err("an agent takes a database by postgres://user@host:port/database, with ?sslmode= and nothing else behind it, one host, and \
+         its password in a file (save_password_file)"
+        .to_owned())
 }
 
 /// The host of a URL, without the brackets of an IPv6 literal.
@@ -128,6 +155,32 @@ mod tests {
         let lab = Permits::new(&["10.0.0.0/8".parse().unwrap()], None);
         assert_eq!(refusal(&lab, &play("rtmp://10.1.2.3/live/a")), None);
         assert!(refusal(&lab, &play("rtmp://127.0.0.1/live/a")).is_some());
+    }
+
+    #[test]
+    fn an_agent_saves_where_its_owner_lets_it_load_and_nowhere_else() {
+        let here = Permits::new(&[], None);
+        let save = |place: &str| {
+            let text = format!(
+                "workloads: [{{ingest: 'mqtt://127.0.0.1/$share/g/a', duration: 1s, into: {{save: '{place}'}}}}]"
+            );
+            refusal(&here, &text)
+        };
+        assert_eq!(save("postgres://me@127.0.0.1:5432/d?sslmode=require"), None);
+        for elsewhere in [
+            "postgres://me@10.1.2.3/d",
+            "postgres://me@127.0.0.1/d?host=10.1.2.3",
+            "postgres://me@127.0.0.1/d?sslmode=require&hostaddr=10.1.2.3",
+            "postgres://me@127.0.0.1/d?sslrootcert=/etc/shadow",
+            "postgres://127.0.0.1/d@10.1.2.3/d",
+            "postgres://127.0.0.1,10.1.2.3/d",
+            "postgres:///d?host=/run",
+            "postgres://%2Frun/d",
+        ] {
+            assert!(save(elsewhere).is_some(), "{elsewhere}");
+        }
+        let probe = "workloads: [{probe: 'sql:postgres://127.0.0.1/d#t', duration: 1s}]";
+        assert!(refusal(&here, probe).is_some());
     }
 
     #[test]

@@ -145,10 +145,18 @@ impl Worker<'_> {
         // The files that came with it, for as long as it runs.
         let folder = tempfile::tempdir().map_err(|error| error.to_string());
         let made = folder.and_then(|folder| Ok((self.ready(offer, folder.path())?, folder)));
-        let ((prepared, segment), _folder) = match made {
+        let ((mut prepared, segment), _folder) = match made {
             Ok(made) => made,
             Err(words) => return self.refuse(&words),
         };
+        // Ingesters are subscribed before anybody publishes.
+        if let Some(consuming) = prepared.consuming.take() {
+            match consuming.ready(&self.interrupt) {
+                Ok(Some(ready)) => prepared.consuming = Some(ready),
+                Ok(None) => return self.refuse("its owner has ended it"),
+                Err(error) => return self.refuse(&error.to_string()),
+            }
+        }
         self.link.send(AgentCommand::Accept);
         let Some(origin) = self.wait_for_begin() else { return };
         let end = self.run(prepared, segment, origin);

@@ -1,6 +1,7 @@
 //! Many machines: what agents count is added up exactly, and what goes wrong with one of them is said.
 
 mod hostile;
+mod ingesters;
 mod machines;
 mod places;
 mod searches;
