@@ -129,6 +129,15 @@ impl Kafka {
 
     /// All records of a topic, as Kafka's own consumer prints them. None may hold a tab, a line feed, or a comma in a header.
     pub fn records(&self, topic: &str) -> Vec<KafkaRecord> {
+        self.consume(topic, true)
+    }
+
+    /// The same without their values, which may be any bytes.
+    pub fn heads(&self, topic: &str) -> Vec<KafkaRecord> {
+        self.consume(topic, false)
+    }
+
+    fn consume(&self, topic: &str, with_values: bool) -> Vec<KafkaRecord> {
         let mut command = java(self.version, "128m", "org.apache.kafka.tools.consumer.ConsoleConsumer");
         command.args(["--bootstrap-server", &self.address(), "--topic", topic, "--from-beginning"]);
         // How long nothing may come before that was all.
@@ -136,6 +145,7 @@ impl Kafka {
         for what in ["partition", "headers", "key"] {
             command.args(["--property", &format!("print.{what}=true")]);
         }
+        command.args(["--property", &format!("print.value={with_values}")]);
         let output = command.output().unwrap();
         let out = String::from_utf8(output.stdout).unwrap();
         // `Partition:0	name:value,name:value	key	value`
@@ -148,7 +158,8 @@ fn record(line: &str) -> Option<KafkaRecord> {
     let partition = fields.next()?.parse().ok()?;
     let headers = fields.next()?.split(',').filter_map(|header| header.split_once(':'));
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Some(KafkaRecord { partition, headers, key: fields.next()?.to_owned(), value: fields.next()?.to_owned() })
+    let (key, value) = (fields.next()?.to_owned(), fields.next().unwrap_or_default().to_owned());
+    Some(KafkaRecord { partition, headers, key, value })
 }
 
 /// A program of Kafka's, with this much memory. It is compiled as fast as can be: none of them runs for long.

@@ -1,7 +1,7 @@
 //! Killed at any moment, an ingester loses nothing that the broker was told, and saves nothing twice.
 
 use crate::support::{
-    ClickHouseServer, Ingester, Mosquitto, Postgresql, measure, shared, soon, start_measuring, weir,
+    ClickHouseServer, Ingester, Kafka, Mosquitto, Postgresql, measure, shared, soon, start_measuring, weir,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -122,6 +122,24 @@ fn an_ingester_that_is_killed_ten_times_leaves_each_message_once_in_parquet() {
             }
         }
         directory.path().join("dead").exists().then_some((rows, different.len() as u64))
+    });
+}
+
+#[test]
+fn an_ingester_that_is_killed_ten_times_leaves_each_message_once_in_kafka() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let server = Kafka::start();
+    killed_ten_times(&broker, &["--save", &server.url("kills")], || {
+        // The last of what is created.
+        let (count, _) = (server.count("kills")?, server.count("kills_dead")?);
+        if count < MESSAGES {
+            return Some((count, count));
+        }
+        let records = server.heads("kills");
+        let different: std::collections::HashSet<_> =
+            records.iter().map(|record| (record.header("publisher"), record.header("seq"))).collect();
+        Some((records.len() as u64, different.len() as u64))
     });
 }
 

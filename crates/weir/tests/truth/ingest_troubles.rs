@@ -2,7 +2,8 @@
 //! within bounds.
 
 use crate::support::{
-    ClickHouseServer, Ingester, Mosquitto, Postgresql, Publishing, free_port, measure, program, shared, soon,
+    ClickHouseServer, Ingester, Kafka, Mosquitto, Postgresql, Publishing, free_port, measure, program,
+    shared, soon,
 };
 use rusqlite::Connection;
 use std::path::Path;
@@ -180,6 +181,44 @@ fn a_full_disk_of_clickhouse_is_one_line_and_saving_goes_on_when_there_is_room()
     let settled = ingester.stop();
     assert_eq!((settled.total("saved"), settled.total("duplicate"), settled.total("left")), (3_000, 0, 0));
     assert_eq!(settled.total("acknowledged"), 3_000);
+}
+
+#[test]
+fn kafka_that_comes_late_and_is_restarted_is_found_again_and_nothing_is_lost() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
+    let mut server = Kafka::start();
+    server.kill();
+    let (url, place) = (broker.url("q/#"), server.url("troubles"));
+    let ingester = Ingester::start([&url, "--save", &place, "--batch", "100"]);
+    soon("it waits for Kafka", || ingester.err().contains("waiting until there is a place to save to"));
+    server.go_on();
+    soon("it is subscribed", || ingester.err().contains("subscribed to"));
+    assert_eq!(publish(&broker, "q/{seq}", "2000/s", "1000", "size:500"), 1_000);
+    server.kill();
+    assert_eq!(publish(&broker, "q/{seq}", "2000/s", "1000", "size:500"), 1_000);
+    soon("it says so", || ingester.err().contains("nothing is acknowledged until it is saved"));
+    server.go_on();
+    soon("saving goes on", || ingester.err().contains("saving goes on"));
+    soon("all are saved", || server.count("troubles") == Some(2_000));
+    let settled = ingester.stop();
+    assert_eq!((settled.code, settled.total("saved"), settled.total("duplicate")), (Some(0), 2_000, 0));
+    assert_eq!(settled.total("acknowledged"), 2_000);
+    let records = server.heads("troubles");
+    let different: std::collections::HashSet<_> =
+        records.iter().map(|record| (record.header("publisher"), record.header("seq"))).collect();
+    assert_eq!((records.len(), different.len()), (2_000, 2_000));
+    // One publisher is one key in one partition, in the order of its messages.
+    let mut partitions = std::collections::HashMap::<_, Vec<u64>>::new();
+    for record in &records {
+        assert_eq!(record.key, record.header("publisher"));
+        let number = record.header("seq").parse().unwrap();
+        partitions.entry((&record.key, record.partition)).or_default().push(number);
+    }
+    assert!(
+        partitions.len() == 2 && partitions.values().all(|numbers| numbers.is_sorted()),
+        "{partitions:?}"
+    );
 }
 
 #[test]
