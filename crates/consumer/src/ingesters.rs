@@ -38,7 +38,7 @@ impl CountedTables {
         decode: &Decode,
         empty: bool,
     ) -> Result<Self, ConsumerError> {
-        let loader = || Loader::new(&settings.destination, &settings.table, decode);
+        let loader = || Loader::new(&settings.destination, &settings.table, decode, settings.durability);
         let tables = loader();
         let before = {
             // Parquet's directory has one user at a time: what empties it is gone before the ingester comes.

@@ -153,7 +153,7 @@ impl AgentCounts {
     /// What the ingesters of all agents have counted.
     pub fn counted(&self) -> Counted {
         let state = self.lock();
-        state.counted.iter().fold(NOTHING, |sum, own| sum.plus(own))
+        state.counted.iter().fold(NOTHING, Counted::plus)
     }
 
     /// What they did.

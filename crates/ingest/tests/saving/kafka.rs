@@ -1,7 +1,7 @@
 //! Records of Kafka, of the last version before 4 as well; its own consumer judges what they are.
 
 use crate::bench::{Ingester, send, settings};
-use weir_ingest::{Decode, Destination, Loader, StoreError};
+use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
 use weir_record::{Format, Schema};
 use weir_testing::{KAFKA_3, Kafka, Mosquitto, free_port};
 
@@ -26,12 +26,12 @@ fn a_row_is_a_record_and_what_comes_again_is_recognised() {
     let server = Kafka::with(KAFKA_3, "");
     let (destination, mut decode) = (place(&server, "rows"), decode());
     let payloads: Vec<_> = (0..10).map(payload).collect();
-    let mut loader = Loader::new(&destination, "unused", &decode);
+    let mut loader = Loader::new(&destination, "unused", &decode, Durability::Full);
     loader.open().unwrap();
     assert_eq!(loader.fill(&mut decode, &payloads, 7, 0).unwrap().rows, 10);
     assert_eq!(loader.fill(&mut decode, &payloads[..6], 7, 0).unwrap().rows, 0);
     // Another process, which knows by reading, and then writes beside this one.
-    let mut other = Loader::new(&destination, "unused", &decode);
+    let mut other = Loader::new(&destination, "unused", &decode, Durability::Full);
     other.open().unwrap();
     assert_eq!(other.fill(&mut decode, &payloads, 7, 0).unwrap().rows, 0);
     assert_eq!(other.fill(&mut decode, &[payload(50)], 7, 20).unwrap().rows, 1);
@@ -87,8 +87,9 @@ fn what_a_topic_does_not_take_is_a_dead_letter_and_stops_nothing() {
     assert!(dead.header("reason").contains("small takes 2000 (max.message.bytes)"), "{dead:?}");
     assert_eq!((dead.header("size"), dead.value.len()), ("3000", 3_000));
 
-    let refused =
-        |destination: &Destination| Loader::new(destination, "t", &Decode::raw()).open().unwrap_err();
+    let refused = |destination: &Destination| {
+        Loader::new(destination, "t", &Decode::raw(), Durability::Full).open().unwrap_err()
+    };
     let StoreError::Unfit(words) = refused(&place(&server, "packed")) else { panic!() };
     assert!(words.contains("topic packed compresses its records (compression.type=zstd)"), "{words}");
     // Nobody there, and somebody who is no Kafka.
