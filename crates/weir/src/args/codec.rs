@@ -39,7 +39,7 @@ pub(crate) struct Codec {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) repetitions: u32,
     /// What is around a record in Avro: schemaless, single-object, confluent, apicurio or container
-    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "confluent", "apicurio", "container"])]
+    #[arg(long, value_name = "NAME", default_value = "schemaless", value_parser = ["schemaless", "single-object", "confluent", "apicurio", "container"], hide_possible_values = true)]
     pub(crate) avro_encoding: String,
     /// How the blocks of a container are compressed: null, deflate, snappy, zstandard, bzip2 or xz
     #[arg(long, value_name = "NAME", default_value = "null", value_parser = compression(), hide_possible_values = true, conflicts_with = "payload")]

@@ -420,10 +420,9 @@ fn what_a_broker_drops_for_a_slow_store_is_counted_and_named_with_publishers_and
     other.execute_batch("ROLLBACK").unwrap();
     let rows = || count(&file, "SELECT count(*) FROM messages");
     // What was in flight and in the broker's queue, and what came behind the hole.
-    soon("saving goes on", || rows() > 100);
+    // Nothing is dropped any more when the publishers end: what comes last is behind every gap.
+    soon("saving goes on", || rows() > 200);
     let page = |name: &str| metric(port, &format!("weir_ingest_{name}"));
-    // Nothing is dropped any more before the publishers end: what came last is behind every gap.
-    soon("all that came is saved", || page("messages_unsettled") == Some(0.0));
     let sent = publishing.finish().total("mqtt.acknowledged") as u64;
     soon("the broker has said what it dropped", || {
         sent == rows() + said_by(&broker, "publish/messages/dropped")
