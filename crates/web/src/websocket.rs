@@ -1,7 +1,6 @@
 //! WebSocket (RFC 6455) behind its handshake: messages both ways, pings answered, a close received and sent. Frames are
 //! tungstenite's; messages are bounded, and what a peer must not send is an error.
 
-mod client;
 mod pieces;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -14,7 +13,6 @@ use tungstenite::error::{CapacityError, Error, ProtocolError};
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Message, WebSocket as Protocol};
 
-pub use client::{ClientSocket, SocketError, SocketRequest};
 pub use tungstenite::protocol::Role;
 
 /// What the server's key is made with (section 1.3).
