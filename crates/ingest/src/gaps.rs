@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use weir_metrics::several;
 
 /// Publishers whose holes are told apart; those of others are counted together.
 const PUBLISHERS_KEPT: usize = 4_096;
@@ -126,14 +127,8 @@ impl Missing {
 impl fmt::Display for Missing {
     /// `870 messages of 2 publishers (1234: 500, -5: 370)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
         let Self { messages, publishers, most, .. } = self;
-        write!(
-            f,
-            "{messages} message{} of {publishers} publisher{}",
-            plural(*messages),
-            plural(*publishers)
-        )?;
+        write!(f, "{} of {}", several(*messages, "message"), several(*publishers, "publisher"))?;
         let named = most.iter().take(PUBLISHERS_NAMED);
         let named: Vec<_> = named.map(|gap| format!("{}: {}", gap.publisher, gap.missing)).collect();
         let others = if *publishers > PUBLISHERS_NAMED as u64 { ", …" } else { "" };

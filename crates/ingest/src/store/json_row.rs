@@ -19,17 +19,11 @@ pub(super) fn write<'a>(columns: &[Column], cells: impl Iterator<Item = Cell<'a>
 }
 
 fn write_cell(cell: Cell<'_>, kind: Kind, out: &mut String) {
-    let literal = match (cell, kind) {
-        (Cell::Integer(days), Kind::Date) => literal::date(days),
-        (Cell::Integer(value), Kind::Time(unit)) => literal::time(value.into(), unit),
-        (Cell::Long(value), Kind::Time(unit)) => literal::time(value, unit),
-        (Cell::Long(value), Kind::Timestamp { unit, .. }) => literal::timestamp(value, unit),
-        (Cell::Bytes(bytes), Kind::Decimal { scale, .. }) => Some(literal::decimal(bytes, scale)),
-        (Cell::Bytes(bytes), Kind::Uuid) => literal::uuid(bytes),
-        // What is nested was written as JSON when it was decoded.
-        (Cell::Text(text), Kind::Json) => return out.push_str(text),
-        _ => None,
-    };
+    // What is nested was written as JSON when it was decoded.
+    if let (Cell::Text(text), Kind::Json) = (cell, kind) {
+        return out.push_str(text);
+    }
+    let literal = literal::of(cell, kind);
     let value = match (&literal, cell) {
         (Some(text), _) => Value::String(text),
         (None, Cell::Null) => Value::Null,

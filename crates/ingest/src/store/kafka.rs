@@ -215,7 +215,7 @@ impl Kafka {
                 match answer.error {
                     // Nobody else wrote in between: what lies there is known.
                     ErrorCode::NONE if partition.position == Some(answer.offset) => {
-                        partition.position = Some(answer.offset + i64::from(sealed.records));
+                        partition.position = Some(answer.offset.saturating_add(sealed.records.into()));
                     }
                     ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER => {}
                     ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE => {

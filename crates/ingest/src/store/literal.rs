@@ -1,6 +1,8 @@
 //! Dates, times, decimals and UUIDs as SQL writes them.
 
+use crate::column::Kind;
 use crate::decode::a_second;
+use crate::rows::Cell;
 use chrono::DateTime;
 use num_bigint::BigInt;
 use uuid::Uuid;
@@ -8,19 +10,34 @@ use weir_record::TimeUnit;
 
 const DAY_SECONDS: i64 = 86_400;
 
+/// The text of a date, a time, a decimal or a UUID. `None` for other kinds, and for a value that its kind cannot have: that
+/// value is stored as it is.
+#[inline]
+pub(super) fn of(cell: Cell<'_>, kind: Kind) -> Option<String> {
+    match (cell, kind) {
+        (Cell::Integer(days), Kind::Date) => date(days),
+        (Cell::Integer(value), Kind::Time(unit)) => time(value.into(), unit),
+        (Cell::Long(value), Kind::Time(unit)) => time(value, unit),
+        (Cell::Long(value), Kind::Timestamp { unit, .. }) => timestamp(value, unit),
+        (Cell::Bytes(bytes), Kind::Decimal { scale, .. }) => Some(decimal(bytes, scale)),
+        (Cell::Bytes(bytes), Kind::Uuid) => uuid(bytes),
+        _ => None,
+    }
+}
+
 /// `2026-11-25`; `None` for a year that a calendar does not have.
-pub(super) fn date(days: i32) -> Option<String> {
+fn date(days: i32) -> Option<String> {
     let day = DateTime::from_timestamp(i64::from(days) * DAY_SECONDS, 0)?;
     Some(day.format("%Y-%m-%d").to_string())
 }
 
 /// `18:05:00.000`, with as many digits as the unit has.
-pub(super) fn time(value: i64, unit: TimeUnit) -> Option<String> {
+fn time(value: i64, unit: TimeUnit) -> Option<String> {
     Some(moment(value, unit)?.format(&format!("%H:%M:%S%.{}f", digits(unit))).to_string())
 }
 
 /// `2026-11-25 18:05:00.000`, the form of SQLite's own functions.
-pub(super) fn timestamp(value: i64, unit: TimeUnit) -> Option<String> {
+fn timestamp(value: i64, unit: TimeUnit) -> Option<String> {
     Some(moment(value, unit)?.format(&format!("%Y-%m-%d %H:%M:%S%.{}f", digits(unit))).to_string())
 }
 
@@ -60,7 +77,7 @@ pub(super) fn put_numeric(bytes: &[u8], scale: u32, out: &mut Vec<u8>) {
     out.extend(groups[first..last].iter().flat_map(|group| group.to_be_bytes()));
 }
 
-/// A UUID with its hyphens; other bytes than 16 are none.
+/// A UUID with its hyphens; `None` unless there are 16 bytes.
 pub(super) fn uuid(bytes: &[u8]) -> Option<String> {
     Some(Uuid::from_slice(bytes).ok()?.hyphenated().to_string())
 }

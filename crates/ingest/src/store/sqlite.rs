@@ -521,16 +521,7 @@ fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>, kind: Ki
             statement.raw_bind_parameter(position, value)
         }
     };
-    let literal = match (cell, kind) {
-        (Cell::Integer(days), Kind::Date) => literal::date(days),
-        (Cell::Integer(value), Kind::Time(unit)) => literal::time(value.into(), unit),
-        (Cell::Long(value), Kind::Time(unit)) => literal::time(value, unit),
-        (Cell::Long(value), Kind::Timestamp { unit, .. }) => literal::timestamp(value, unit),
-        (Cell::Bytes(bytes), Kind::Decimal { scale, .. }) => Some(literal::decimal(bytes, scale)),
-        (Cell::Bytes(bytes), Kind::Uuid) => literal::uuid(bytes),
-        _ => None,
-    };
-    if let Some(literal) = literal {
+    if let Some(literal) = literal::of(cell, kind) {
         return statement.raw_bind_parameter(position, literal);
     }
     match cell {

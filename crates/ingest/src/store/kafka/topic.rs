@@ -74,9 +74,10 @@ impl Topic {
         let leaders = self.leaders();
         let mut sum = |time| {
             let offsets = session.offsets(&self.name, &leaders, time)?;
-            Ok::<i64, Failed>(offsets.iter().map(|(_, offset)| offset).sum())
+            // Offsets are a server's, and may be any number.
+            Ok::<i128, Failed>(offsets.iter().map(|(_, offset)| i128::from(*offset)).sum())
         };
-        Ok((sum(LATEST)? - sum(EARLIEST)?).max(0) as u64)
+        Ok((sum(LATEST)? - sum(EARLIEST)?).clamp(0, u64::MAX.into()) as u64)
     }
 
     /// Reads what others have written since the last look: another ingester of this topic, the one before this, or an attempt of this
@@ -128,7 +129,7 @@ impl Topic {
             if let Some(partition) = self.partitions.get_mut(number as usize)
                 && let Some(end) = ends.get(number as usize)
             {
-                partition.position.get_or_insert(earliest.max(end - share));
+                partition.position.get_or_insert(earliest.max(end.saturating_sub(share)));
             }
         }
         Ok(())
