@@ -7,6 +7,7 @@ use crate::prepare;
 use crate::print::note;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
@@ -97,16 +98,26 @@ fn check_secrets(scenario: &Scenario, nats: &str) -> Result<(), String> {
         let save = into.save.as_deref().and_then(|save| save.split_once("://")).map_or("", |(_, rest)| rest);
         into.save_password_file.is_some() || save.split_once('@').is_some_and(|(user, _)| user.contains(':'))
     };
-    let (scheme, rest) = nats.split_once("://").unwrap_or(("nats", nats));
-    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    let is_here = ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own));
-    let is_safe = scheme == "tls" || is_here;
+    let is_safe = nats.starts_with("tls://") || is_here(nats);
     if !is_safe && scenario.workloads.iter().filter_map(|it| it.into.as_ref()).any(has_password) {
         return Err("the password of the database would be sent to the agents in the clear; have NATS speak TLS (tls://), or give \
                     it to the agents themselves as PGPASSWORD in their environment"
             .to_owned());
     }
     Ok(())
+}
+
+/// Whether a NATS server is on this machine: its host is `localhost` or an address that is looped back. A name that only begins
+/// like one (`127.example.org`) may be anywhere.
+fn is_here(nats: &str) -> bool {
+    let authority = nats.split_once("://").map_or(nats, |(_, rest)| rest);
+    let authority = authority.split(['/', '?']).next().unwrap_or_default();
+    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    let host = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, _)) => host,
+        None => place.split_once(':').map_or(place, |(host, _)| host),
+    };
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
@@ -353,5 +364,33 @@ impl Agents for Gathered {
             self.link.send(CoordinatorCommand::Done);
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_of_this_machine_is_here() {
+        for nats in [
+            "localhost",
+            "127.0.0.1:4222",
+            "nats://127.8.0.1:4222",
+            "nats://[::1]:4222",
+            "nats://user:a@b@localhost:4222/",
+        ] {
+            assert!(is_here(nats), "{nats}");
+        }
+        for nats in [
+            "127.example.org",
+            "nats://localhost.example.org:4222",
+            "nats://127.0.0.1@10.0.0.1:4222",
+            "[::2]:4222",
+            "nats://10.0.0.1/@127.0.0.1",
+            "",
+        ] {
+            assert!(!is_here(nats), "{nats}");
+        }
     }
 }
