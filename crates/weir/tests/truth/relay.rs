@@ -91,7 +91,8 @@ fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
         soon("all were by the relay, and gave it back", || {
             let log = turn.log();
             let made = log.matches("ALLOCATE processed, success").count() - before;
-            made == 4 && log.matches("REFRESH processed, success").count() >= before + 4
+            // A client asks again over UDP if the answer took long, and each question may be answered (RFC 8489, section 6.2.1).
+            made >= 4 && log.matches("REFRESH processed, success").count() >= before + 4
         });
     }
 }
