@@ -1,10 +1,8 @@
 //! Kafka from Maven Central, a cluster of one broker (KRaft) on free ports, and its own tools.
 
-use crate::free_port;
 use crate::process::{Kept, program, soon};
-use std::fs::File;
+use crate::{free_port, maven};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -13,7 +11,7 @@ pub const KAFKA: &str = "4.1.1";
 /// The last version before 4.
 pub const KAFKA_3: &str = "3.9.1";
 
-/// Where Maven puts a version, and in which all its programs are.
+/// What all its programs are in.
 const POM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kafka/pom.xml");
 
 /// A running broker, ended with the test.
@@ -166,27 +164,8 @@ fn record(line: &str) -> Option<KafkaRecord> {
 fn java(version: &str, memory: &str, class: &str) -> Command {
     let mut command = program("java", "maven");
     command.args([&format!("-Xmx{memory}"), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]);
-    command.arg(installed(version).join("*")).arg(class);
+    let version_option = format!("-Dkafka={version}");
+    let archives = maven(&format!("kafka-{version}"), POM, &["-DincludeScope=runtime", &version_option]);
+    command.arg(archives.join("*")).arg(class);
     command
-}
-
-/// Has Maven bring a version, once for all tests that are built into the same folder.
-fn installed(version: &str) -> PathBuf {
-    // The folder of this test is `target/PROFILE/deps`.
-    let test = std::env::current_exe().unwrap();
-    let place = test.ancestors().nth(3).unwrap_or(Path::new("/")).join(format!("kafka-{version}"));
-    std::fs::create_dir_all(&place).unwrap();
-    let lock = File::create(place.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let whole = place.join("installed");
-    if !whole.exists() {
-        let mut command = program("mvn", "maven");
-        command.args(["--quiet", "--batch-mode", "--file", POM, "dependency:copy-dependencies"]);
-        command.args(["-DincludeScope=runtime", &format!("-Dkafka={version}")]);
-        command.arg(format!("-DoutputDirectory={}", place.display()));
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "mvn: {}", String::from_utf8_lossy(&output.stdout));
-        std::fs::write(whole, "").unwrap();
-    }
-    place
 }

@@ -4,6 +4,7 @@
 mod clickhouse;
 #[cfg(feature = "servers")]
 mod kafka;
+mod maven;
 #[cfg(feature = "servers")]
 mod mosquitto;
 #[cfg(feature = "servers")]
@@ -17,6 +18,7 @@ mod process;
 pub use clickhouse::ClickHouseServer;
 #[cfg(feature = "servers")]
 pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord};
+pub use maven::maven;
 #[cfg(feature = "servers")]
 pub use mosquitto::{Mosquitto, Subscriber};
 #[cfg(feature = "servers")]

@@ -1,6 +1,4 @@
 //! Avro's Java implementation reads what weir writes, and weir what it writes, by 1,000 schemas and 1,000 pairs of them.
-//!
-//! By hand, since a JDK and Maven are 270 MB that no other test needs: `cargo test -p weir-record --test java -- --ignored`.
 
 #[path = "../evolution/pairs.rs"]
 mod pairs;
@@ -13,9 +11,9 @@ use plain::plain;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value as Json, json};
-use std::path::Path;
 use std::process::Command;
 use weir_record::{Codec, Decoder, Encoder, Format, Framing, Generator, Schema, Spread, Value};
+use weir_testing::maven;
 
 const SCHEMALESS: Format = Format::Avro(Framing::Schemaless);
 const SCHEMAS: usize = 1_000;
@@ -25,16 +23,11 @@ const RECORDS: u64 = 3;
 /// What Java answers to questions.
 fn judge(questions: &[Json]) -> Vec<Json> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/java");
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("avro-java");
-    run(Command::new("mvn")
-        .args(["--quiet", "--batch-mode", "--file"])
-        .arg(format!("{source}/pom.xml"))
-        .arg("dependency:copy-dependencies")
-        .arg(format!("-DoutputDirectory={}", built.display())));
+    let archives = maven("avro-java", &format!("{source}/pom.xml"), &[]);
     let directory = tempfile::tempdir().unwrap();
     let [asked, answered] = ["asked.json", "answered.json"].map(|name| directory.path().join(name));
     std::fs::write(&asked, Json::from(questions).to_string()).unwrap();
-    let path = format!("{}/*", built.display());
+    let path = format!("{}/*", archives.display());
     run(Command::new("java").args(["-cp", &path, &format!("{source}/Judge.java")]).args([&asked, &answered]));
     let answers: Vec<Json> = serde_json::from_slice(&std::fs::read(&answered).unwrap()).unwrap();
     assert_eq!(answers.len(), questions.len());
@@ -77,7 +70,6 @@ fn read(schema: &Schema, format: Format, payload: &[u8]) -> Result<Vec<Json>, St
 }
 
 #[test]
-#[ignore = "needs a JDK and Maven"]
 fn a_thousand_schemas_are_written_and_read_as_java_writes_and_reads_them() {
     let mut runner = TestRunner::deterministic();
     let mut schema = || schemas::any_schema().new_tree(&mut runner).unwrap().current();
@@ -122,7 +114,6 @@ fn a_thousand_schemas_are_written_and_read_as_java_writes_and_reads_them() {
 }
 
 #[test]
-#[ignore = "needs a JDK and Maven"]
 fn a_thousand_pairs_of_schemas_are_resolved_as_java_resolves_them() {
     let cases = (0..SCHEMAS as u64).map(|seed| {
         let (writer, reader) = pairs::pair(seed);
