@@ -246,8 +246,8 @@ fn rows_go_into_postgresql_and_no_password_into_anything() {
     let _machine = shared();
     let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
     let server = Postgresql::start();
-    let into =
-        format!("save: '{}', save_password_file: {}", server.place(), server.password_file().display());
+    let (place, password) = (server.place(), server.password_file());
+    let into = format!("partition: day, save: '{place}', save_password_file: {}", password.display());
     let rest = format!("{BOTH}2");
     let asked = Asked { into: &into, mqtt: "qos: 1, user: someone", rest: &rest, count: 200, ..ASKED };
     let experiment = Experiment::of(&broker.address(), &asked);
@@ -257,6 +257,10 @@ fn rows_go_into_postgresql_and_no_password_into_anything() {
     let mut client = server.client();
     let row = client.query_one("SELECT count(*) FROM rows_json", &[]).unwrap();
     assert_eq!(row.get::<_, i64>(0), 400);
+    let days = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'rows_json'::regclass";
+    let days: Vec<String> = client.query(days, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    // The second day may begin while it runs.
+    assert!((1..=2).contains(&days.len()) && days.iter().all(|day| day.starts_with("rows_json_2")), "{days:?}");
     let mut folders = vec![experiment.path("run")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
