@@ -32,7 +32,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     ingest: None,
     serve: Some(Serve {
         server: &weir_origin::RTMP,
-        help: "Listen for RTMP; a bare :port is on 127.0.0.1, port 0 picks a free one [default: :1935, unless others are named]",
+        help: "Listen for RTMP; a port alone is on 127.0.0.1, port 0 picks a free one [default: :1935, unless others are named]",
         needs_publishers: false,
     }),
 };

@@ -1,7 +1,7 @@
 //! Where an origin listens, and for which protocols: what `weir origin` and `--listen` of others read.
 
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use weir_protocols::{PROTOCOLS, Serve};
 
 /// Where an origin listens, and for what.
@@ -44,8 +44,13 @@ impl Args for ListenOptions {
     }
 }
 
-/// `:1935` is on loopback; any other address must be asked for.
+/// `:1935` and `1935` are on loopback; any other address must be asked for.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
-    whole.parse().map_err(|_| format!("'{text}' is not an address; write :1935, 0.0.0.0:1935 or [::]:1935"))
+    let port = text.strip_prefix("localhost").unwrap_or(text);
+    match port.strip_prefix(':').unwrap_or(port).parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text
+            .parse()
+            .map_err(|_| format!("'{text}' is not an address; write :1935, 0.0.0.0:1935 or [::]:1935")),
+    }
 }

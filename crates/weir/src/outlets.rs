@@ -20,8 +20,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "While it runs")]
 pub(crate) struct LiveOptions {
-    /// Show the report as it grows on a page, whose address is printed, and answer Prometheus there under /metrics; a bare
-    /// :port is on 127.0.0.1 [default address: a free port of 127.0.0.1]
+    /// Show the report as it grows on a page, whose address is printed, and answer Prometheus there under /metrics; a port
+    /// alone is on 127.0.0.1 [default address: a free port of 127.0.0.1]
     #[arg(long, value_name = "[HOST]:PORT", num_args = 0..=1, require_equals = true,
           default_missing_value = "127.0.0.1:0", value_parser = listen_address)]
     pub(crate) live: Option<SocketAddr>,
@@ -103,11 +103,12 @@ fn listen(address: SocketAddr, name: &str, board: Arc<Board>) -> Result<Listener
     Ok(listener)
 }
 
-/// `--live ADDR` as `--live=ADDR`, so that a URL behind a bare `--live` stays a URL.
+/// `--live ADDR` as `--live=ADDR`, so that a URL behind a bare `--live` stays a URL. What looks like an address is joined
+/// though it is none, so that the error names `--live` and not the URL.
 pub(crate) fn live_address_joined(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     for argument in arguments {
-        let is_address = argument.to_str().is_some_and(|text| listen_address(text).is_ok());
+        let is_address = argument.to_str().is_some_and(looks_like_address);
         match joined.last_mut() {
             Some(last) if is_address && *last == "--live" => {
                 last.push("=");
@@ -119,6 +120,12 @@ pub(crate) fn live_address_joined(arguments: Vec<OsString>) -> Vec<OsString> {
     joined
 }
 
+/// Whether it is a port, or ends with one and is no URL.
+fn looks_like_address(text: &str) -> bool {
+    let port = text.rsplit_once(':').map_or(text, |(_, port)| port);
+    !text.contains('/') && !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +134,12 @@ mod tests {
     fn an_address_behind_live_is_its_own_and_a_url_is_not() {
         let joined = |text: &str| live_address_joined(text.split(' ').map(OsString::from).collect());
         assert_eq!(joined("play --live :9100 rtmp://h/a/b"), ["play", "--live=:9100", "rtmp://h/a/b"]);
+        assert_eq!(joined("play --live 19453 rtmp://h/a/b"), ["play", "--live=19453", "rtmp://h/a/b"]);
+        assert_eq!(joined("play --live [::]:9100"), ["play", "--live=[::]:9100"]);
+        assert_eq!(joined("play --live somehost:9100"), ["play", "--live=somehost:9100"]);
         assert_eq!(joined("play --live rtmp://h/a/b"), ["play", "--live", "rtmp://h/a/b"]);
+        assert_eq!(joined("play --live rtmp://h:1935"), ["play", "--live", "rtmp://h:1935"]);
+        assert_eq!(joined("run --live load.yaml"), ["run", "--live", "load.yaml"]);
         assert_eq!(joined("--live --live"), ["--live", "--live"]);
     }
 }

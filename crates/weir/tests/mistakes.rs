@@ -30,7 +30,9 @@ const MISTAKES: &[Mistake] = &[
     ),
     Mistake("play rtmp://h/a/b --accept stael", 2, &["there is no check 'stael'"]),
     Mistake("play rtmp://127.0.0.1/a/b --json - --format csv -d 1s", 2, &["give --json a file"]),
-    Mistake("origin --rtmp 1935", 2, &["'1935' is not an address", ":1935"]),
+    Mistake("origin --rtmp host", 2, &["'host' is not an address", ":1935"]),
+    Mistake("play rtmp://h/a/b --live 99453", 2, &["'99453' is not an address", ":1935", "--live"]),
+    Mistake("play --live somehost:9100 rtmp://h/a/b", 2, &["'somehost:9100' is not an address", "--live"]),
     Mistake("help threshold", 2, &["did you mean 'thresholds'?"]),
     Mistake("figures startupp", 2, &["did you mean 'startup'?"]),
     // URLs.
