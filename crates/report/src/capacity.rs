@@ -112,7 +112,7 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     let (sought, answer) = (&summary.sought, &summary.answer);
     let tone = match answer.evidence {
         Evidence::Found => Tone::Good,
-        Evidence::Void => Tone::Bad,
+        Evidence::Void if summary.ending != Ending::Running => Tone::Bad,
         _ => Tone::Doubtful,
     };
     let mut facts = vec![Fact::new("Answer", capacity_line(summary)).tone(tone)];

@@ -1,4 +1,4 @@
-//! Why a search for a capacity found nothing, in one line for stderr: what ended it comes first.
+//! Why a search for a capacity found nothing, in one line for stderr: what ended it comes first, then what is known all the same.
 
 use crate::capacity::lines::capacity_line;
 use crate::quantity::span;
@@ -8,7 +8,11 @@ use weir_engine::series::Ending;
 
 /// Of a search; none if something was learnt.
 pub fn capacity_shortfall(summary: &CapacitySummary) -> Option<String> {
-    ended(&summary.ending, summary.run.duration_seconds).or_else(|| {
+    let bounds = summary.answer.bounds;
+    let known = bounds.lower.or(bounds.upper).map(|_| capacity_line(summary));
+    let ended = ended(&summary.ending, summary.run.duration_seconds);
+    let ended = ended.map(|why| [Some(why), known].into_iter().flatten().collect::<Vec<_>>().join("; "));
+    ended.or_else(|| {
         let is_void = summary.answer.evidence == Evidence::Void || summary.is_unanswered();
         is_void.then(|| capacity_line(summary))
     })

@@ -61,6 +61,7 @@ pub use crate::json::schema;
 pub use crate::quote::quote;
 pub use crate::report::Report;
 pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
+pub use crate::series::lines::series_line;
 pub use crate::stream::{Circumstances, StreamCheck};
 pub use crate::sweep::lines::sweep_line;
 pub use crate::text::Text;

@@ -1,5 +1,8 @@
 //! A series of runs, in every format that a run has.
 
+pub(crate) mod lines;
+
+use self::lines::series_line;
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::quantity::{in_figure_unit, moment, several, span};
 use crate::quote::{LINE, quote};
@@ -21,7 +24,7 @@ impl Findings for SeriesSummary {
         Document {
             title: format!("weir {} · {}", quote(&self.run.weir_version, 40), quote(&self.run.name, LINE)),
             badges: badges(self),
-            sections: sections(self),
+            sections: sections(self, series_line(self)),
         }
     }
 
@@ -65,10 +68,12 @@ impl Findings for SeriesSummary {
     }
 }
 
-/// What a series says, in sections: its figures, differences, thresholds, warnings and runs.
-pub(crate) fn sections(summary: &SeriesSummary) -> Vec<Section> {
-    let mut sections =
-        vec![Section::new("Series", vec![Part::Facts(facts(summary)), Part::Grid(figures(summary))])];
+/// What a series says, in sections: its answer unless it is that of another question, its figures, differences, thresholds, warnings
+/// and runs.
+pub(crate) fn sections(summary: &SeriesSummary, answer: Option<String>) -> Vec<Section> {
+    let answer = answer.map(|line| Fact::new("Answer", line));
+    let facts = answer.into_iter().chain(facts(summary)).collect();
+    let mut sections = vec![Section::new("Series", vec![Part::Facts(facts), Part::Grid(figures(summary))])];
     for comparison in summary.comparisons.iter().filter(|it| !it.differences.is_empty()) {
         let title = format!("{} against {}", quote(&comparison.other, LINE), quote(&comparison.base, LINE));
         sections.push(Section::new(title, vec![Part::Grid(differences(comparison, &summary.figures))]));
@@ -86,7 +91,11 @@ pub(crate) fn sections(summary: &SeriesSummary) -> Vec<Section> {
 }
 
 fn badges(summary: &SeriesSummary) -> Vec<Badge> {
-    let verdict = Badge::new(state_word(summary.verdict), state_tone(summary.verdict));
+    let verdict = if summary.runs.is_empty() && summary.ending == Ending::Running {
+        Badge::new("no run yet", Tone::Doubtful)
+    } else {
+        Badge::new(state_word(summary.verdict), state_tone(summary.verdict))
+    };
     let others = Badge::of_thresholds(summary).into_iter().chain(Badge::of_ending(&summary.ending));
     std::iter::once(verdict).chain(others).collect()
 }

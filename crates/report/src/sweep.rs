@@ -27,7 +27,7 @@ impl Findings for SweepSummary {
         parts.extend(plane(self).map(Part::Grid));
         let mut sections = vec![Section::new("Sweep", parts)];
         match &self.series {
-            Some(of_runs) => sections.extend(series::sections(of_runs)),
+            Some(of_runs) => sections.extend(series::sections(of_runs, None)),
             None => {
                 if !self.cells.is_empty() {
                     sections.push(Section::new("Searches", vec![Part::Grid(searches(self))]));
@@ -147,7 +147,11 @@ fn badges(summary: &SweepSummary) -> Vec<Badge> {
 
 fn facts(summary: &SweepSummary) -> Vec<Fact> {
     let has_best = summary.standing(Standing::Best).next().is_some();
-    let tone = if has_best { Tone::Good } else { Tone::Bad };
+    let tone = match summary.ending {
+        _ if has_best => Tone::Good,
+        Ending::Running => Tone::Doubtful,
+        _ => Tone::Bad,
+    };
     let mut facts = vec![Fact::new("Answer", sweep_line(summary)).tone(tone)];
     if let Ending::Failed(failure) = &summary.ending {
         facts.push(Fact::new("Outcome", quote(&failure.words, 1_000)).tone(Tone::Bad));

@@ -9,7 +9,7 @@ use weir_engine::capacity::{
 use weir_engine::series::{Ending, FigureUnit};
 use weir_engine::summary::{FailureCount, LinkLoad, ProcessLoad, ThreadLoad};
 use weir_metrics::{Failure, Side};
-use weir_report::{FORMATS, Report, Text, capacity_line, load_line};
+use weir_report::{FORMATS, Report, Text, capacity_line, capacity_shortfall, load_line};
 
 /// A load that a server with one busy thread was given, which carries 3,500.
 fn outcome(load: u32, seconds: u32) -> LoadOutcome {
@@ -161,6 +161,16 @@ fn the_first_line_says_how_sure_it_is() {
     ] {
         assert_eq!(with(evidence, lower, upper), expected);
     }
+    let mut interrupted = summary();
+    let known = Bounds { lower: Some(40), upper: None };
+    interrupted.answer = Answer { evidence: Evidence::Undecided, bounds: known, ..interrupted.answer };
+    interrupted.ending = Ending::Interrupted;
+    let line = capacity_shortfall(&interrupted).unwrap();
+    assert!(line.starts_with("interrupted after ") && line.contains("; undecided: "), "{line}");
+    assert!(line.ends_with("carried 40 viewers and more was not tried before it was interrupted"), "{line}");
+    interrupted.answer.bounds.lower = None;
+    let line = capacity_shortfall(&interrupted).unwrap();
+    assert!(line.starts_with("interrupted after ") && !line.contains(';'), "{line}");
     let mut stuck = summary();
     stuck.answer.recovers = Some(false);
     assert!(capacity_line(&stuck).ends_with("; it does not recover from overload"));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weir_engine::scenario::{Order, Variant};
 use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::VerdictState;
-use weir_report::{FORMATS, Report, Text};
+use weir_report::{FORMATS, Report, Text, series_line};
 
 /// Repetitions of a run whose second variant needs a tenth less CPU, one of them not to be believed.
 fn summary(repetitions: u32) -> SeriesSummary {
@@ -65,6 +65,43 @@ fn a_series_as_text_on_terminals_of_any_width() {
 fn a_series_of_a_few_runs_tells_nothing_apart() {
     let text = written(&summary(2), "text", &Text::default());
     assert!(!text.contains(" yes") && text.contains("1 of 2 of default in the figures"), "{text}");
+    let line = series_line(&summary(2)).unwrap();
+    let expected =
+        "too few runs to tell large from default (1 of each; four tell a difference: write `repeat: 4`)";
+    assert_eq!(line, expected);
+}
+
+#[test]
+fn the_answer_is_one_line_that_says_which_variant_is_better_by_what() {
+    let mut summary = summary(6);
+    let line = |summary: &SeriesSummary| series_line(summary).unwrap();
+    let found = line(&summary);
+    assert!(found.starts_with("large is better than default: stage "), "{found}");
+    assert!(found.contains("CPU of nginx ×0.90") && found.contains(", … (5 of "), "{found}");
+    // The same the other way round, of one figure and a threshold.
+    let worse = &mut summary.comparisons[0].differences;
+    worse.retain(|it| it.figure == "1.cpu.nginx");
+    worse[0].difference.mean = 2.0;
+    worse[0].ratio = None;
+    summary.variants[1].thresholds[0].passed = 1;
+    assert_eq!(
+        line(&summary),
+        "large is worse than default: stage 1: CPU of nginx +2.0% (1 of 1 figures differ, 1 may by chance); \
+         large fails startup.p99 in 5 of 6 runs"
+    );
+    summary.comparisons[0].differences[0].told_apart = Some(false);
+    assert!(line(&summary).starts_with("nothing tells large from default (1 figure alike)"));
+    summary.comparisons.clear();
+    assert_eq!(series_line(&summary), None, "one variant has nothing to be better than");
+}
+
+#[test]
+fn a_series_that_has_just_begun_says_so_and_not_that_nothing_was_measured() {
+    let mut begun = summary(0);
+    begun.ending = Ending::Running;
+    let text = written(&begun, "text", &Text::default());
+    assert!(text.starts_with("weir 0.1.0 · nginx-rtmp-steps · no run yet"), "{text}");
+    assert!(!text.contains("nothing measured") && series_line(&begun).is_none(), "{text}");
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
     /// What its verb ends with.
     fn exit(&self) -> Exit;
 
+    /// What was asked, answered in one line; none if nothing was.
+    fn answer(&self) -> Option<String>;
+
     /// Why it did not pass, in one line.
     fn shortfall(&self) -> Option<String>;
 
@@ -41,7 +44,7 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
 
     /// Prints it as asked.
     fn show(&self, print: &Print, directory: &Path) -> Result<(), Failure> {
-        print::show(print, directory, &|format, text, out| self.write(format, text, out))
+        print::show(print, directory, self.answer(), &|format, text, out| self.write(format, text, out))
     }
 
     /// Shows it above the run on the live page.

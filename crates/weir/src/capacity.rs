@@ -263,7 +263,7 @@ impl<'a> Trials<'a> {
         Ok(())
     }
 
-    /// Runs one trial, prints what came of it and adds it to the summary; none if it was interrupted.
+    /// Runs one trial, prints what came of it and adds it to the summary; none if it was interrupted before anything was known.
     fn run_trial(
         &self,
         summary: &mut CapacitySummary,
@@ -286,7 +286,8 @@ impl<'a> Trials<'a> {
             slices: held.seconds / self.slice_seconds,
         });
         let outcomes = self.trial(scenario, slices, (&own, page), interrupt, deadline, number == 1)?;
-        if interrupt.load(Relaxed) {
+        // The loads that a climb went through stay known; a trial of one load has to be whole.
+        if interrupt.load(Relaxed) && (held.purpose.is_some() || outcomes.is_empty()) {
             return Ok(None);
         }
         for outcome in &outcomes {
@@ -499,6 +500,10 @@ impl KeptAnswer for CapacitySummary {
             Ending::Completed if self.is_unanswered() => Exit::TargetDied,
             Ending::Completed => Exit::Passed,
         }
+    }
+
+    fn answer(&self) -> Option<String> {
+        Some(weir_report::capacity_line(self))
     }
 
     fn shortfall(&self) -> Option<String> {

@@ -79,10 +79,17 @@ pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(),
 /// Writes what is not a single run's in the format of a name, as text in a manner.
 pub(crate) type WriteAs<'a> = &'a dyn Fn(&str, &Text, &mut dyn Write) -> std::io::Result<()>;
 
-/// Prints what is not a single run's as asked.
-pub(crate) fn show(print: &Print, directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
+/// Prints what is not a single run's as asked. A text ends with the answer and the directory of its files: on a terminal its
+/// first lines may be out of sight by then.
+pub(crate) fn show(
+    print: &Print,
+    directory: &Path,
+    answer: Option<String>,
+    write: WriteAs<'_>,
+) -> Result<(), Failure> {
     let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
-    asked.print(Some(directory), write)
+    let answer = answer.map_or_else(String::new, |line| format!("Answer: {line}\n"));
+    asked.print(Some(format!("\n{answer}Files: {}\n", directory.display())), write)
 }
 
 /// How the answer to a question is printed.
@@ -96,8 +103,8 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Prints it; below a text stands the directory of its files, if it has one.
-    pub(crate) fn print(&self, directory: Option<&Path>, write: WriteAs<'_>) -> Result<(), Failure> {
+    /// Prints it, and below a text this.
+    pub(crate) fn print(&self, below: Option<String>, write: WriteAs<'_>) -> Result<(), Failure> {
         let bytes = |format: &str| {
             let mut bytes = Vec::new();
             write(format, &text(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
@@ -119,8 +126,8 @@ impl Asked<'_> {
             return Ok(());
         }
         let mut out = bytes(format)?;
-        if let Some(directory) = directory.filter(|_| format == "text") {
-            out.extend_from_slice(format!("\nFiles: {}\n", directory.display()).as_bytes());
+        if let Some(below) = below.filter(|_| format == "text") {
+            out.extend_from_slice(below.as_bytes());
         }
         written(std::io::stdout().lock().write_all(&out))
     }

@@ -280,6 +280,10 @@ impl KeptAnswer for SeriesSummary {
         }
     }
 
+    fn answer(&self) -> Option<String> {
+        weir_report::series_line(self)
+    }
+
     /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
     /// or else how many thresholds failed. The reason is that of [`Self::exit`]'s code.
     fn shortfall(&self) -> Option<String> {

@@ -298,6 +298,10 @@ impl KeptAnswer for SweepSummary {
         }
     }
 
+    fn answer(&self) -> Option<String> {
+        Some(weir_report::sweep_line(self))
+    }
+
     /// Says in one line why a sweep did not pass.
     fn shortfall(&self) -> Option<String> {
         if let Ending::Failed(failure) = &self.ending {

@@ -126,8 +126,12 @@ fn void_reason(summary: &CapacitySummary) -> Option<String> {
 
 /// Why there was no further trial.
 fn why_no_more(summary: &CapacitySummary) -> String {
+    let over = match summary.ending {
+        Ending::Interrupted => " before it was interrupted",
+        _ => " in the time that there was",
+    };
     void_reason(summary).map_or_else(
-        || " in the time that there was".to_owned(),
+        || over.to_owned(),
         |why| format!(", since the generator came to a limit of its own: {why}"),
     )
 }

@@ -2,7 +2,7 @@
 
 use crate::quantity::{NOTHING, TIE, count, in_figure_unit, several};
 use crate::quote::quote;
-use weir_engine::series::FigureUnit;
+use weir_engine::series::{Ending, FigureUnit, VariantThreshold};
 use weir_engine::sweep::{Rank, Standing, SweepSummary, SweepValue, SweepVariant};
 
 /// The answer in one line: the best, those that do not differ significantly from it, those that are worse, and those that fail
@@ -24,7 +24,11 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     if summary.variants.iter().all(|it| it.value.is_none() && it.failed.is_empty()) {
-        return "nothing was learnt of any variant".to_owned();
+        let noun = if is_capacity(summary) { "search" } else { "run" };
+        return match summary.ending {
+            Ending::Running => format!("it is swept; no {noun} has come to its end yet"),
+            _ => "nothing was learnt of any variant".to_owned(),
+        };
     }
     let mut parts = Vec::new();
     if is_best_unknown(summary) {
@@ -42,7 +46,7 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
             }
         }
     }
-    parts.extend(summary.standing(Standing::Fails).filter_map(fails));
+    parts.extend(summary.standing(Standing::Fails).filter_map(|it| fails(&it.name, &it.failed)));
     parts.join("; ")
 }
 
@@ -68,8 +72,8 @@ fn no_best(summary: &SweepSummary, unknown: &str) -> String {
 }
 
 /// `two fails played.ratio in 4 of 4 runs`.
-fn fails(variant: &SweepVariant) -> Option<String> {
-    let (first, others) = variant.failed.split_first()?;
+pub(crate) fn fails(variant: &str, failed: &[VariantThreshold]) -> Option<String> {
+    let (first, others) = failed.split_first()?;
     let figure = first.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
     let more = match others.len() {
         0 => String::new(),
@@ -77,7 +81,7 @@ fn fails(variant: &SweepVariant) -> Option<String> {
     };
     Some(format!(
         "{} fails {} in {} of {}{more}",
-        quote(&variant.name, 40),
+        quote(variant, 40),
         quote(figure, 60),
         first.runs - first.passed,
         several(first.runs, "run")

@@ -300,6 +300,30 @@ fn ctrl_c_in_a_trial_leaves_what_was_known() {
 }
 
 #[test]
+fn ctrl_c_in_the_climb_leaves_the_loads_that_were_carried() {
+    let _machine = shared();
+    let (_origin, port) = origin_for(5_000);
+    let url = format!("rtmp://127.0.0.1:{port}/live/a");
+    let _publishing = Publishing::start(&url, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut command = weir();
+    command.args(["capacity", &url, "--from", "1", "--most", "4000", "-o"]).arg(&out).args(BRIEF);
+    let searching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = || std::fs::read_to_string(out.join("001-climb/intervals.ndjson")).unwrap_or_default();
+    // Two seconds at each load: two loads are over, and the climb goes on.
+    soon("two loads were held", || lines().lines().count() >= 8);
+    crate::support::interrupt(&searching);
+    let said = Said::from(searching.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(105), "{}", said.err);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.contains("interrupted after ") && last.contains("carried"), "{}", said.err);
+    assert!(last.ends_with("more was not tried before it was interrupted"), "{}", said.err);
+    let summary: Value = serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
+    assert!(summary["answer"]["bounds"]["lower"].as_u64() >= Some(2), "{summary:#}");
+}
+
+#[test]
 fn what_cannot_be_searched_for_is_one_line() {
     // A process that is there, whatever other tests have started.
     let myself = format!("pid={}", std::process::id());

@@ -92,6 +92,9 @@ thresholds: [failed.ratio == 0]
         says(["report".as_ref(), scenario.path("out").as_os_str(), "--format".as_ref(), "markdown".as_ref()]);
     assert_eq!(again.out, std::fs::read_to_string(scenario.path("out/report.md")).unwrap());
     assert_eq!(again.code, Some(0));
+    let text = says(["report".as_ref(), scenario.path("out").as_os_str()]).out;
+    let answer = text.lines().rev().nth(1).unwrap_or_default();
+    assert!(answer.starts_with("Answer: high ") && answer.contains('×'), "{text}");
 }
 
 #[test]

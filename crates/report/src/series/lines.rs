@@ -1,0 +1,109 @@
+//! A series' answer in one line: how each variant differs from the first, and whether that can be told.
+
+use crate::quantity::{in_figure_unit, several};
+use crate::quote::quote;
+use crate::sweep::lines::fails;
+use weir_engine::compare::{Better, better};
+use weir_engine::series::{
+    Difference, FEWEST_PAIRS, SeriesFigure, SeriesSummary, VariantComparison, VariantThreshold,
+};
+
+/// The most figures that are named of a variant, and the most variants: what a line can hold.
+const MOST_FIGURES: usize = 3;
+const MOST_VARIANTS: usize = 4;
+
+/// Of figures that are the same, one in this many is told apart by chance: intervals are of 95 %.
+const BY_CHANCE: usize = 20;
+
+/// The answer in one line; none of a series with one variant, or of which nothing is in the figures.
+pub fn series_line(summary: &SeriesSummary) -> Option<String> {
+    if summary.comparisons.is_empty() || summary.variants.iter().all(|it| it.counted == 0) {
+        return None;
+    }
+    let (told, untold): (Vec<_>, Vec<_>) =
+        summary.comparisons.iter().partition(|it| it.pairs >= FEWEST_PAIRS as u64);
+    let mut parts: Vec<String> = told.iter().map(|it| against(it, &summary.figures)).collect();
+    if !untold.is_empty() {
+        let others: Vec<_> = untold.iter().map(|it| quote(&it.other, 40)).collect();
+        let pairs: Vec<_> = untold.iter().map(|it| it.pairs.to_string()).collect();
+        let remedy = if summary.repeat < FEWEST_PAIRS as u32 { ": write `repeat: 4`" } else { "" };
+        parts.push(format!(
+            "too few runs to tell {} from {} ({} of each; four tell a difference{remedy})",
+            first_of(&others, "variant"),
+            quote(&untold[0].base, 40),
+            first_of(&pairs, "number"),
+        ));
+    }
+    let more = parts.len().saturating_sub(MOST_VARIANTS);
+    parts.truncate(MOST_VARIANTS);
+    if more > 0 {
+        parts.push(format!("{} in the tables", several(more as u64, "more variant")));
+    }
+    parts.extend(summary.variants.iter().filter_map(|variant| {
+        let is_failed = |it: &&VariantThreshold| it.passed * 2 < it.runs;
+        let failed: Vec<_> = variant.thresholds.iter().filter(is_failed).cloned().collect();
+        fails(&variant.name, &failed)
+    }));
+    Some(parts.join("; "))
+}
+
+/// Words in a row, a few of many.
+fn first_of(words: &[String], noun: &str) -> String {
+    let shown = words[..words.len().min(MOST_VARIANTS)].join(", ");
+    match words.len() - words.len().min(MOST_VARIANTS) {
+        0 => shown,
+        more => format!("{shown} and {}", several(more as u64, &format!("more {noun}"))),
+    }
+}
+
+/// How a variant differs from the first.
+fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
+    let (base, other) = (quote(&comparison.base, 40), quote(&comparison.other, 40));
+    // What stands in the table, and is better one way.
+    let compared: Vec<(&Difference, &SeriesFigure, Better)> = comparison
+        .differences
+        .iter()
+        .filter_map(|it| {
+            let figure = figures.iter().find(|figure| figure.name == it.figure && figure.title.is_some())?;
+            Some((it, figure, better(&figure.name)?))
+        })
+        .collect();
+    let mut apart: Vec<_> =
+        compared.iter().filter(|(difference, ..)| difference.told_apart == Some(true)).collect();
+    if apart.is_empty() {
+        return format!("nothing tells {other} from {base} ({} alike)", several(compared.len() as u64, "figure"));
+    }
+    // A figure that was nothing before has no ratio, and differs most.
+    let size = |it: &Difference| it.ratio.map_or(f64::INFINITY, |ratio| ratio.mean.ln().abs());
+    apart.sort_by(|(one, ..), (another, ..)| size(another).total_cmp(&size(one)));
+    let is_gain = |(difference, _, better): &&&(&Difference, &SeriesFigure, Better)| {
+        (difference.difference.mean > 0.0) == (*better == Better::Higher)
+    };
+    let (gains, losses): (Vec<_>, Vec<_>) = apart.iter().partition(is_gain);
+    let named = |of: &[&&(&Difference, &SeriesFigure, Better)]| {
+        let shown: Vec<_> = of.iter().take(MOST_FIGURES).map(|it| change(it.0, it.1)).collect();
+        let more = if of.len() > MOST_FIGURES { ", …" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    let answer = match (&gains[..], &losses[..]) {
+        (gains, []) => format!("{other} is better than {base}: {}", named(gains)),
+        ([], losses) => format!("{other} is worse than {base}: {}", named(losses)),
+        (gains, losses) => {
+            format!("{other} against {base}: better {}, worse {}", named(gains), named(losses))
+        }
+    };
+    let chance = compared.len().div_ceil(BY_CHANCE);
+    format!("{answer} ({} of {} figures differ, {chance} may by chance)", apart.len(), compared.len())
+}
+
+/// `CPU of nginx ×0.90`; without a ratio the difference.
+fn change(difference: &Difference, figure: &SeriesFigure) -> String {
+    let title = quote(figure.title.as_deref().unwrap_or_default(), 60);
+    match difference.ratio {
+        Some(ratio) => format!("{title} ×{:.2}", ratio.mean),
+        None => {
+            let mean = difference.difference.mean;
+            format!("{title} {}{}", if mean > 0.0 { "+" } else { "" }, in_figure_unit(figure.unit, mean))
+        }
+    }
+}
