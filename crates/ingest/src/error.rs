@@ -9,7 +9,7 @@ pub enum StoreError {
     /// One of the rows is not to its taste; the others may go in without it.
     #[error("{0}")]
     Refused(String),
-    /// It asks for a password and was given none, or a wrong one: waiting does not help.
+    /// It has no such role or database, or asks for a password and was given none, or a wrong one: waiting does not help.
     #[error("{0}")]
     Locked(String),
     /// It can never take these rows.

@@ -351,7 +351,11 @@ impl Session<ReceiverState> for Receiver {
                 let words = if words.is_empty() { "the broker closed the link" } else { words };
                 // Certificates that do not fit at the start will not fit later.
                 let for_good = failure == Failure::TlsFailed && !self.resuming;
-                Err((words.to_owned(), for_good))
+                let remedy = match failure {
+                    Failure::ConnectionRefused => "; start the broker, or correct host and port",
+                    _ => "",
+                };
+                Err((format!("{words}{remedy}"), for_good))
             }
             _ => Ok(()),
         };

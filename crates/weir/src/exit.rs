@@ -59,8 +59,8 @@ impl Exit {
         Self::ALL.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Self::Internal)
     }
 
-    /// What an error of a store comes to: a database that is not there is 97, as any server; one that asks for a password
-    /// is as `wrong` as any other mistake of a command line (2) or of a scenario (104).
+    /// What an error of a store comes to: a database that is not there is 97, as any server; one that asks for a password,
+    /// or has no such role, is as `wrong` as any other mistake of a command line (2) or of a scenario (104).
     pub(crate) fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
         match error {
             StoreError::Unavailable(_) if destination.is_server() => Self::TargetDied,

@@ -8,6 +8,7 @@ use postgres::error::SqlState;
 use postgres::{Client, Config, Error};
 use std::error::Error as _;
 use std::fmt;
+use std::io::ErrorKind;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -22,6 +23,11 @@ const NO_PASSWORD: &str = "password missing";
 /// What gives one.
 const PASSWORD: &str =
     "give it in the environment as PGPASSWORD, or in a file (--save-password-file, save_password_file)";
+
+/// The routines of PostgreSQL that refuse a role (`miscinit.c`) and what it shows of itself (`auth.c`). Its words for people may be in
+/// any language; these names are not.
+const REFUSES_ROLE: &str = "InitializeSessionUserId";
+const REFUSES_PROOF: &str = "auth_failed";
 
 /// A database, and how to get in. Shown without user and password.
 #[derive(Clone)]
@@ -68,22 +74,41 @@ impl Database {
                     "{words}; name who signed it (sslrootcert=FILE), and the host as the certificate does"
                 ));
             }
-            return StoreError::Unavailable(words);
+            return StoreError::Unavailable(format!("{words}{}", remedy_of_link(error)));
         };
         let words = format!("{self}: {}", db.message());
         match db.code() {
             code if *code == SqlState::DISK_FULL => {
                 StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on"))
             }
-            code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && self.is_plain() => {
-                StoreError::Unfit(format!("{words}; if it wants TLS, write sslmode=require"))
-            }
-            code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && !self.shows_certificate => {
-                StoreError::Unfit(format!(
+            code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => match db.routine() {
+                Some(REFUSES_ROLE) => StoreError::Locked(format!(
+                    "{words}; name a role that may log in (postgres://ROLE@host/database), or make it: CREATE ROLE \"{}\" LOGIN",
+                    self.config.get_user().unwrap_or("ROLE")
+                )),
+                Some(REFUSES_PROOF) if is_local(&self.config) => StoreError::Locked(format!(
+                    "{words}; over a socket it may take a role from the system user of that name alone: run weir as that user, or \
+                     connect to 127.0.0.1 with a password"
+                )),
+                _ if self.is_plain() => {
+                    StoreError::Unfit(format!("{words}; if it wants TLS, write sslmode=require"))
+                }
+                _ if !self.shows_certificate => StoreError::Unfit(format!(
                     "{words}; if it wants a certificate, name yours with sslcert=FILE and sslkey=FILE"
-                ))
+                )),
+                _ => StoreError::Unfit(words),
+            },
+            code if *code == SqlState::INVALID_PASSWORD => {
+                StoreError::Locked(format!("{words}; check role and password: {PASSWORD}"))
             }
-            code if *code == SqlState::INVALID_PASSWORD => StoreError::Locked(format!("{words}; {PASSWORD}")),
+            code if *code == SqlState::INVALID_CATALOG_NAME => StoreError::Locked(format!(
+                "{words}; name one that is there (postgres://user@host/DATABASE), or make it: CREATE DATABASE \"{}\"",
+                self.config.get_dbname().or(self.config.get_user()).unwrap_or("DATABASE")
+            )),
+            code if *code == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::Unfit(format!(
+                "{words}; let the role make tables there (GRANT CREATE ON SCHEMA public TO \"{}\"), or name a table that it owns",
+                self.config.get_user().unwrap_or("ROLE")
+            )),
             code => match &code.code()[..2] {
                 "22" | "23" => StoreError::Refused(words),
                 "28" | "3D" | "42" => StoreError::Unfit(words),
@@ -104,6 +129,21 @@ impl Database {
     /// Whether TLS was declined where there might have been some.
     fn is_plain(&self) -> bool {
         self.config.get_ssl_mode() == SslMode::Disable && !is_local(&self.config)
+    }
+}
+
+/// What helps if there is no connection, of those that were never made.
+fn remedy_of_link(error: &Error) -> &'static str {
+    let Some(cause) = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>()) else {
+        return "";
+    };
+    match cause.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => "; start PostgreSQL, or correct host and port",
+        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            "; check host and port, and whether a firewall is between"
+        }
+        _ if cause.to_string().contains("lookup address") => "; check the name of the host",
+        _ => "",
     }
 }
 
@@ -170,5 +210,54 @@ impl fmt::Display for Database {
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Database({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_testing::{Postgresql, free_port};
+
+    fn refusal(url: &str) -> StoreError {
+        let database: Database = url.parse().unwrap();
+        match database.connect(Durability::Full) {
+            Ok(mut client) => {
+                let made = client.batch_execute("CREATE TABLE refused (a integer)");
+                database.sort(&made.expect_err("it lets everybody in"))
+            }
+            Err(error) => database.sort(&error),
+        }
+    }
+
+    #[test]
+    fn whatever_keeps_one_out_is_one_line_with_what_helps() {
+        let server = Postgresql::start();
+        let place = server.place();
+        let locked = |url: &str, words: &[&str]| {
+            let StoreError::Locked(line) = refusal(url) else { panic!("{url}: {:?}", refusal(url)) };
+            assert!(words.iter().all(|words| line.contains(words)) && !line.contains('\n'), "{line}");
+            assert!(!line.contains("certificate") && !line.contains("wr0ng"), "{line}");
+        };
+        locked(&place, &["it asks for a password", "PGPASSWORD"]);
+        locked(&place.replace("weir@", "weir:wr0ng@"), &["check role and password", "PGPASSWORD"]);
+        let mut client = server.client();
+        client.batch_execute("CREATE ROLE guest LOGIN; CREATE ROLE staff").unwrap();
+        server.trust(&mut client);
+        let nobody = ["role \"nobody\" does not exist; name a role", "CREATE ROLE \"nobody\" LOGIN"];
+        locked(&place.replace("weir@", "nobody@"), &nobody);
+        locked(&place.replace("weir@", "staff@"), &["\"staff\" is not permitted to log in; name a role"]);
+        locked(&place.replace("/postgres", "/nowhere"), &["CREATE DATABASE \"nowhere\""]);
+        let StoreError::Unfit(line) = refusal(&place.replace("weir@", "guest@")) else { panic!() };
+        assert!(line.contains("GRANT CREATE ON SCHEMA public TO \"guest\""), "{line}");
+        for (place, remedy) in [
+            (format!("127.0.0.1:{}", free_port()), "; start PostgreSQL, or correct host and port"),
+            ("no-such-host.invalid".to_owned(), "; check the name of the host"),
+        ] {
+            let refused = refusal(&format!("postgres://weir@{place}/postgres"));
+            assert!(
+                matches!(&refused, StoreError::Unavailable(line) if line.ends_with(remedy)),
+                "{refused:?}"
+            );
+        }
     }
 }
