@@ -1,15 +1,17 @@
 //! What a scenario does before and after a run: commands, servers beside it, files filled in, ports waited for.
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, PipeReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_engine::scenario::{Fill, Step, Variant, shown_command};
 
@@ -30,7 +32,14 @@ const LOG: &str = "steps.log";
 const PRIVATE_FILE: u32 = 0o600;
 
 /// Bytes of a command's output that are kept.
-const MOST_OUTPUT: u64 = 1 << 20;
+const MOST_OUTPUT: usize = 1 << 20;
+
+/// Bytes of it in which the last line is looked for, and letters of the line that are shown.
+const MOST_QUOTED: usize = 4 << 10;
+const LETTERS: usize = 200;
+
+/// How long the last output of a command that has ended may take: children of its own may hold the pipe for longer.
+const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Groups that run, for a second Ctrl-C, which ends weir without another word.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -63,6 +72,44 @@ struct Group {
     child: Child,
     /// Its program: other words of a command may be secrets.
     name: String,
+    /// The latest bytes of its output, and the thread that copies them.
+    latest: Arc<Mutex<Vec<u8>>>,
+    copying: Option<JoinHandle<()>>,
+}
+
+/// The last line that a command printed; empty if it printed nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastWords(String);
+
+impl fmt::Display for LastWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, ": {}", self.0) }
+    }
+}
+
+/// What helps if a server has ended without an error: most likely it has gone into the background.
+fn foreground(status: &ExitStatus) -> &'static str {
+    if status.success() { "; start the server in the foreground" } else { "" }
+}
+
+/// Copies what a command says into the log. One that says more than is kept goes on, and a full disk ends no run.
+fn copy(mut output: PipeReader, mut log: File, latest: &Mutex<Vec<u8>>) {
+    let (mut buffer, mut room) = ([0; 8 << 10], MOST_OUTPUT);
+    loop {
+        let bytes = match output.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) => &buffer[..length],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        let kept = bytes.len().min(room);
+        room -= kept;
+        let _ = log.write_all(&bytes[..kept]);
+        let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.extend_from_slice(bytes);
+        let older = latest.len().saturating_sub(MOST_QUOTED);
+        latest.drain(..older);
+    }
 }
 
 /// A step that could not be done.
@@ -75,11 +122,11 @@ pub(crate) enum StepError {
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     /// A command ended with an error.
-    #[error("`{name}` ended with {status}; {} has what it said", .log.display())]
-    Failed { name: String, status: ExitStatus, log: PathBuf },
+    #[error("`{name}` ended with {status}{said}; {} has what it said", .log.display())]
+    Failed { name: String, status: ExitStatus, said: LastWords, log: PathBuf },
     /// A command that was to go on has ended.
-    #[error("`{name}` was to go on and ended with {status}; start the server in the foreground; {} has what it said", .log.display())]
-    Ended { name: String, status: ExitStatus, log: PathBuf },
+    #[error("`{name}` was to go on and ended with {status}{said}{}; {} has what it said", foreground(.status), .log.display())]
+    Ended { name: String, status: ExitStatus, said: LastWords, log: PathBuf },
     /// Another server listens where that of the scenario should.
     #[error(
         "{0} takes connections before the scenario's own server is started; end the other one, or choose another port"
@@ -139,8 +186,8 @@ impl StepRunner {
     pub(crate) fn check(&mut self) -> Result<(), StepError> {
         for group in &mut self.started {
             if let Ok(Some(status)) = group.child.try_wait() {
-                let (name, log) = (group.name.clone(), self.log.clone());
-                return Err(StepError::Ended { name, status, log });
+                let (name, log, said) = (group.name.clone(), self.log.clone(), group.last_words());
+                return Err(StepError::Ended { name, status, said, log });
             }
         }
         Ok(())
@@ -150,9 +197,8 @@ impl StepRunner {
         let name = shown_command(command);
         let system = |source| StepError::System { what: format!("`{name}`"), source };
         let log = File::options().create(true).append(true).mode(PRIVATE_FILE).open(&self.log);
-        let mut log =
-            log.map_err(|source| StepError::System { what: self.log.display().to_string(), source })?;
-        let (mut output, end) = io::pipe().map_err(system)?;
+        let log = log.map_err(|source| StepError::System { what: self.log.display().to_string(), source })?;
+        let (output, end) = io::pipe().map_err(system)?;
         // A group of its own: Ctrl-C of a terminal is for weir, which ends a run before the run's server.
         let child = Command::new("sh")
             .args(["-c", command])
@@ -164,14 +210,13 @@ impl StepRunner {
             .process_group(0)
             .spawn()
             .map_err(system)?;
-        let group = Group { child, name: name.clone() };
-        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(group.pid());
-        // A command that says more goes on, and what it says is left out: a full disk ends no run.
-        let copy = move || {
-            let _ = io::copy(&mut (&mut output).take(MOST_OUTPUT), &mut log);
-            let _ = io::copy(&mut output, &mut io::sink());
-        };
-        std::thread::Builder::new().name("weir-steps".to_owned()).spawn(copy).map_err(system)?;
+        let pid = Pid::from_child(&child);
+        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+        let latest = Arc::<Mutex<Vec<u8>>>::default();
+        let mut group = Group { child, name: name.clone(), latest: latest.clone(), copying: None };
+        let copy = move || copy(output, log, &latest);
+        let copying = std::thread::Builder::new().name("weir-steps".to_owned()).spawn(copy);
+        group.copying = Some(copying.map_err(system)?);
         Ok(group)
     }
 
@@ -182,8 +227,8 @@ impl StepRunner {
             match ended.map_err(|source| StepError::System { what: format!("`{}`", group.name), source })? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => {
-                    let (name, log) = (group.name.clone(), self.log.clone());
-                    return Err(StepError::Failed { name, status, log });
+                    let (name, log, said) = (group.name.clone(), self.log.clone(), group.last_words());
+                    return Err(StepError::Failed { name, status, said, log });
                 }
                 None if interrupt.load(Relaxed) => return Err(StepError::Interrupted),
                 None => std::thread::sleep(LOOK),
@@ -234,6 +279,19 @@ impl Drop for StepRunner {
 impl Group {
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// The last line that it printed, of a command that has ended.
+    fn last_words(&self) -> LastWords {
+        let began = Instant::now();
+        let is_copied = || self.copying.as_ref().is_none_or(JoinHandle::is_finished);
+        while !is_copied() && began.elapsed() < OUTPUT_PATIENCE {
+            std::thread::sleep(LOOK);
+        }
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&latest);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+        LastWords(line.map_or_else(String::new, |line| weir_report::quote(line, LETTERS)))
     }
 
     /// Whether no process of it is left; its own child is reaped if it has ended.
@@ -336,6 +394,17 @@ mod tests {
         assert!(fails("[run: exit 3]").starts_with("`exit …` ended with exit status: 3; "));
         let ended = fails("[start: exit 4, wait: '127.0.0.1:9']");
         assert!(ended.starts_with("`exit …` was to go on and ended with exit status: 4; "), "{ended}");
+        let words = "echo listening; echo \"bind(): port in use\"; echo; exit 1";
+        for (text, begins) in [
+            (format!("[start: '{words}', wait: '127.0.0.1:9']"), "`echo …` was to go on and ended with "),
+            (format!("[run: '{words}']"), "`echo …` ended with "),
+        ] {
+            let failed = fails(&text);
+            let expected = format!("{begins}exit status: 1: bind(): port in use; ");
+            assert!(failed.starts_with(&expected) && failed.ends_with("steps.log has what it said"), "{failed}");
+        }
+        let gone = fails("[start: 'true', wait: '127.0.0.1:9']");
+        assert!(gone.contains("exit status: 0; start the server in the foreground; "), "{gone}");
         let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = other.local_addr().unwrap();
         let taken = fails(&format!("[start: sleep 60, wait: '{address}']"));
@@ -388,7 +457,7 @@ mod tests {
         of_run.take(&steps("[run: 'head -c 5000000 /dev/zero']"), None, &AtomicBool::new(false)).unwrap();
         drop(of_run);
         let log = std::fs::metadata(folder.path().join(LOG)).unwrap();
-        assert!(log.len() <= MOST_OUTPUT, "{} bytes", log.len());
+        assert!(log.len() <= MOST_OUTPUT as u64, "{} bytes", log.len());
     }
 
     #[test]
