@@ -4,7 +4,7 @@
 //! Counters and distributions go on over the runs of a series; levels are those of the run that goes on.
 
 use crate::buckets::Buckets;
-use crate::family::{Family, FamilyKind, Label, Sample, bounds};
+use crate::family::{Family, FamilyKind, Label, Sample, base_name, bounds};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_metrics::{Kind, Recorder, Signed, Spread, Unit};
@@ -23,7 +23,7 @@ pub struct Origin {
 /// A number that is no figure of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// In `snake_case`, without prefix, unit and `_total`.
+    /// As of a figure: without prefix, unit and `_total`.
     pub name: &'static str,
     /// One line: what it says.
     pub help: &'static str,
@@ -31,6 +31,8 @@ pub struct Reading {
     pub unit: Unit,
     /// Whether it only ever rises.
     pub is_counter: bool,
+    /// What it is of, where there are several.
+    pub labels: Vec<Label>,
     /// In the base unit: seconds of times.
     pub value: f64,
 }
@@ -94,7 +96,7 @@ impl Board {
     pub(crate) fn families(&self) -> Vec<Family> {
         let known = self.known().clone();
         let mut families = known.about();
-        families.extend(known.readings.iter().map(Family::reading));
+        families.extend(known.read());
         families.extend(known.figures());
         families
     }
@@ -150,6 +152,19 @@ impl Known {
                 )
             },
         ]
+    }
+
+    /// What is no figure of clients: one family for all that have a name.
+    fn read(&self) -> Vec<Family> {
+        let mut families: Vec<Family> = Vec::new();
+        for reading in &self.readings {
+            let family = Family::reading(reading);
+            match families.iter_mut().find(|known| known.name == family.name) {
+                Some(known) => known.series.extend(family.series),
+                None => families.push(family),
+            }
+        }
+        families
     }
 
     fn figures(&self) -> Vec<Family> {
@@ -215,11 +230,12 @@ impl Origin {
 impl Family {
     fn reading(reading: &Reading) -> Self {
         let kind = if reading.is_counter { FamilyKind::Counter } else { FamilyKind::Gauge };
-        let mut family = Self::new(reading.name, reading.help, reading.unit, kind);
+        let mut family = Self::new(&base_name(reading.name), reading.help, reading.unit, kind);
         let is_whole = reading.unit != Unit::Micros && (0.0..9e15).contains(&reading.value);
+        let is_whole = is_whole && reading.value.fract() == 0.0;
         let sample =
             if is_whole { Sample::Whole(reading.value as u64) } else { Sample::Number(reading.value) };
-        family.series.push((Vec::new(), sample));
+        family.series.push((reading.labels.clone(), sample));
         family
     }
 }
@@ -307,8 +323,17 @@ mod tests {
     #[test]
     fn readings_are_metrics_of_their_own() {
         let board = Board::default();
-        let reading = |name, unit, is_counter, value| Reading { name, help: "It.", unit, is_counter, value };
+        let reading = |name, unit, is_counter, value| {
+            let labels = Vec::new();
+            Reading { name, help: "It.", unit, is_counter, labels, value }
+        };
+        let of = |server: &str, value| Reading {
+            labels: vec![("server", server.to_owned())],
+            ..reading("server.cpu", Unit::Count, false, value)
+        };
         board.read(vec![
+            of("nginx", 0.25),
+            of("srs", 2.0),
             reading("ingest_messages", Unit::Count, true, 3.0),
             reading("ingest_save", Unit::Micros, true, 0.25),
             reading("ingest_queued", Unit::Bytes, false, 12.0),
@@ -318,8 +343,11 @@ mod tests {
             "weir_ingest_messages_total 3",
             "weir_ingest_save_seconds_total 0.25",
             "weir_ingest_queued_bytes 12",
+            "weir_server_cpu{server=\"nginx\"} 0.25",
+            "weir_server_cpu{server=\"srs\"} 2",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
         }
+        assert_eq!(text.matches("# TYPE weir_server_cpu ").count(), 1, "{text}");
     }
 }

@@ -60,7 +60,7 @@ impl Family {
 
     /// Of a figure.
     pub(crate) fn of(figure: &Figure) -> Self {
-        Self::new(&base_name(figure), figure.help, figure.unit, FamilyKind::of(figure.kind))
+        Self::new(&base_name(figure.name), figure.help, figure.unit, FamilyKind::of(figure.kind))
     }
 
     /// The name in expressions. Of a histogram: what `_bucket`, `_sum` and `_count` are added to.
@@ -96,8 +96,8 @@ impl FamilyKind {
 }
 
 /// A figure's name as a part of a metric's, in which a dot has no place; the unit comes behind it.
-fn base_name(figure: &Figure) -> String {
-    figure.name.replace('.', "_")
+pub(crate) fn base_name(figure: &str) -> String {
+    figure.replace('.', "_")
 }
 
 /// What Prometheus calls a figure: `weir_startup_seconds`, `weir_received_bytes_total`. Of a histogram: what `_bucket`, `_sum`

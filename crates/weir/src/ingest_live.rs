@@ -81,7 +81,10 @@ fn renew(outlets: &Outlets, counts: &Counts, broker: &str, ended: &Receiver<Stri
 /// Each count as a metric, defined in `docs/method.md`, section 27.
 fn readings(counts: &Counts) -> Vec<Reading> {
     let totals = counts.totals();
-    let reading = |name, help, unit, is_counter, value| Reading { name, help, unit, is_counter, value };
+    let reading = |name, help, unit, is_counter, value| {
+        let labels = Vec::new();
+        Reading { name, help, unit, is_counter, labels, value }
+    };
     let count = |name, help, value: u64| reading(name, help, Unit::Count, true, value as f64);
     let level = |name, help, value: u64| reading(name, help, Unit::Count, false, value as f64);
     let time = |name, help, value: Duration| reading(name, help, Unit::Micros, true, value.as_secs_f64());

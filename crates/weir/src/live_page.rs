@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use crate::live_agents::LiveAgents;
 use crate::outlets::{LiveOptions, Outlets};
+use crate::process_metrics::readings;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use weir_engine::WorkloadFacts;
@@ -85,6 +86,7 @@ impl LivePage {
     pub(crate) fn ran(&self, summary: &Summary) {
         let Some(shown) = &self.0 else { return };
         shown.outlets.board().end();
+        shown.outlets.board().read(Vec::new());
         shown.show(summary.clone(), None);
     }
 
@@ -210,6 +212,10 @@ impl Watched<'_> {
         let figures =
             aggregator.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
         outlets.board().show(second + 1, figures);
+        if let Some(usage) = aggregator.latest_usage() {
+            let machines = aggregator.latest_machines(&self.facts.machines);
+            outlets.board().read(readings(&usage.generator, &usage.targets, &machines));
+        }
         let now = Instant::now();
         if !outlets.wants_body() || now < self.next {
             return;

@@ -37,6 +37,7 @@ mod outlets;
 mod outline;
 mod prepare;
 mod print;
+mod process_metrics;
 mod push;
 mod records;
 mod repeated;

@@ -1,6 +1,7 @@
 //! What is known of a run while it goes on.
 
 use super::{Aggregator, points};
+use crate::machine;
 use crate::facts::WorkloadFacts;
 use crate::role::Role;
 use crate::summary::WorkloadPoint;
@@ -8,7 +9,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_metrics::common::FAILED;
 use weir_metrics::{Failure, Recorder};
-use weir_observe::Usage;
+use weir_observe::{MachineFacts, MachinePoint, MachineValues, Usage};
+
+/// Samples of the last seconds in which a machine must have been heard: a Prometheus has a point every ten or fifteen seconds.
+const HEARD_SAMPLES: usize = 20;
 
 /// A stage that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,17 @@ impl Aggregator {
         let samples = self.samples.items();
         let [.., before, latest] = samples else { return None };
         Usage::between(before, latest)
+    }
+
+    /// What these machines did last, of those that were heard in the last seconds.
+    pub fn latest_machines<'a>(
+        &self,
+        machines: &'a [MachineFacts],
+    ) -> Vec<(&'a MachineFacts, MachineValues)> {
+        let samples = self.samples.items();
+        let courses = machine::courses(machines, &samples[samples.len().saturating_sub(HEARD_SAMPLES)..]);
+        let latest = |course: &Vec<MachinePoint>| course.last().map(|point| point.values);
+        machines.iter().zip(&courses).filter_map(|(facts, course)| Some((facts, latest(course)?))).collect()
     }
 
     /// The stage that is under way at `elapsed`, of the first workload that has several.
