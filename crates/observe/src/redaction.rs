@@ -8,7 +8,7 @@ const MASK: &str = "***";
 /// Replaced are, as arguments and as words inside of one (`sh -c "…"`):
 /// - what follows `=`, `:` or a space after a name that stands for a secret (`--password=…`, `--token …`,
 ///   `streamkey=…`, `Authorization: …`, `?secret=…`), up to the end of the argument;
-/// - what follows `-p` and `-P`, joined or not, unless it makes a known longer flag (`-preset`);
+/// - what follows `-p` and `-P`, joined or not, unless it is a port or a path, or makes a known longer flag (`-preset`);
 /// - user and password in URLs and in front of an `@`, and the password after `-u user:`;
 /// - what follows the application in an RTMP URL: it is the key of a stream.
 pub fn redact<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
@@ -31,6 +31,8 @@ enum Next {
     Secret,
     /// A secret, unless it is another flag.
     SecretUnlessFlag,
+    /// A password, a port or a path: what `-p` means to each program.
+    PasswordOrPlace,
     /// `user:password`.
     Credentials,
 }
@@ -51,6 +53,7 @@ fn redact_argument(argument: &str, mut next: Next) -> (String, Next) {
         let hides_rest = match next {
             Next::Secret => true,
             Next::SecretUnlessFlag => !word.starts_with("--"),
+            Next::PasswordOrPlace => !is_port_or_path(word),
             Next::Open | Next::Credentials => false,
         };
         if hides_rest {
@@ -90,12 +93,13 @@ fn redact_word(word: &str) -> Shown {
     let hidden = |text: String| Shown { text, hides_rest: true, next: announced };
     let open = |next| Shown { text: word.to_owned(), hides_rest: false, next };
     match word {
-        "-p" | "-P" => return open(Next::Secret),
+        "-p" | "-P" => return open(Next::PasswordOrPlace),
         "-u" | "-U" | "--user" | "--proxy-user" => return open(Next::Credentials),
         _ => {}
     }
     let is_joined = word.starts_with("-p") || word.starts_with("-P");
-    if is_joined && !LONG_FLAGS.contains(&name.to_ascii_lowercase().as_str()) {
+    let is_known = || LONG_FLAGS.contains(&name.to_ascii_lowercase().as_str()) || is_port_or_path(&word[2..]);
+    if is_joined && !is_known() {
         return hidden(format!("{}{MASK}", &word[..2]));
     }
     if word.starts_with("-u")
@@ -111,6 +115,12 @@ fn redact_word(word: &str) -> Shown {
         Some(index) => hidden(format!("{}{MASK}", &word[..=index])),
         None => Shown { text: word, hides_rest: false, next: announced },
     }
+}
+
+/// Whether it is the number of a port, or a path from the root, from here or from home.
+fn is_port_or_path(word: &str) -> bool {
+    let is_port = word.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<u16>().is_ok();
+    is_port || ["/", "./", "../", "~/"].iter().any(|begin| word.starts_with(begin))
 }
 
 /// Flags with one dash that start with a `p` and are no `-pPASSWORD`. Those of them that tell of a secret
@@ -237,6 +247,9 @@ mod tests {
             "ffmpeg -re -i in.flv -preset veryfast -pix_fmt yuv420p -g 60 -x264-params keyint=60 -f flv out.flv",
             "node server.js --port=8000 --keyframe-interval 2",
             "postgres: 15/main: walwriter",
+            "nc -l -p 80 -k",
+            "httpd -p8080 -P /run/httpd.pid",
+            "nginx -p /etc/nginx/ -c nginx.conf",
             "git@host:repo http://127.0.0.1:3333/app/stream",
         ] {
             assert_eq!(redacted(line), line);
@@ -271,6 +284,9 @@ mod tests {
             ("f rtmp://h/live/a/b", "f rtmp://h/live/***"),
             ("x -p --password sesame", "x -p *** ***"),
             ("x -pgpassword sesame", "x -p*** ***"),
+            ("x -p 80 --token sesame", "x -p 80 --token ***"),
+            ("x -p /a?token=sesame", "x -p /a?token=***"),
+            ("x -p 123456 -p80x", "x -p *** -p***"),
             ("f srt://h:9000?passphrase=x&mode=caller", "f srt://h:9000?passphrase=***"),
         ] {
             assert_eq!(redacted(line), expected);

@@ -29,6 +29,14 @@ impl<'a> Names<'a> {
         quote(&name, 24)
     }
 
+    /// The same of one that was not heard at the end, with the agents that watch what is called so: one of them is silent.
+    pub(crate) fn of_unheard(&self, label: &str) -> String {
+        let watching = self.targets.iter().filter(|target| target.watch.to_string() == label);
+        let agents: Vec<_> = watching.filter_map(|target| Some(quote(target.agent.as_ref()?, 24))).collect();
+        let name = self.of(label);
+        if agents.is_empty() { name } else { format!("{name} at agent {}", agents.join(" or ")) }
+    }
+
     fn program_of(&self, watch: &Watch) -> Option<String> {
         let target = self.targets.iter().find(|target| target.watch == *watch)?;
         let name = program(target)?;
@@ -80,5 +88,18 @@ mod tests {
         ] {
             assert_eq!(names.of(label), name);
         }
+    }
+
+    #[test]
+    fn a_server_that_is_not_heard_is_named_with_its_agent() {
+        let at = |agent: &str, pid| TargetEnvironment {
+            agent: Some(agent.to_owned()),
+            ..target(Watch::Pid(pid), None, "nginx: master")
+        };
+        let targets = [at("east", 7), at("west", 8), at("north", 8)];
+        let names = Names { targets: &targets };
+        assert_eq!(names.of_unheard("pid=7"), "pid 7 at agent east");
+        assert_eq!(names.of_unheard("pid=8"), "pid 8 at agent west or north");
+        assert_eq!(names.of_unheard("port=80"), ":80");
     }
 }

@@ -2,9 +2,15 @@
 
 use weir_metrics::Failure;
 
-/// What to look at first.
-pub(crate) fn remedy(kind: Failure) -> &'static str {
+/// What to look at first. Over RTMP, where applications are the server's own, one that it does not have is the likeliest of mistakes.
+pub(crate) fn remedy(kind: Failure, is_rtmp: bool) -> &'static str {
     match kind {
+        Failure::ClosedByPeer | Failure::Reset if is_rtmp => {
+            "the server closed the link: check the application (rtmp://HOST/APPLICATION/STREAM), then port and scheme; its log says more"
+        }
+        Failure::StreamNotFound if is_rtmp => {
+            "check application and stream (rtmp://HOST/APPLICATION/STREAM), and publish it first: `weir publish URL` makes one"
+        }
         Failure::ConnectionRefused => {
             "start the server, or check host and port: `ss -ltn` on its machine lists what listens"
         }

@@ -234,7 +234,7 @@ fn rows(
     names: &Names<'_>,
 ) -> Vec<Vec<Cell>> {
     let unheard = stage.unheard.iter().map(|label| {
-        [Cell::text(names.of(label)), Cell::text("unknown").tone(Tone::Doubtful), Cell::nothing()]
+        [Cell::text(names.of_unheard(label)), Cell::text("unknown").tone(Tone::Doubtful), Cell::nothing()]
     });
     let mut servers = stage.targets.iter().map(|load| server(load, names)).chain(unheard);
     let mut first =
