@@ -153,9 +153,10 @@ fn limit(summary: &Summary) -> Glance {
     lines.push(format!("at {}, in its window", several(stage.clients.into(), "client")));
     let names = Names::new(&summary.run);
     let unheard = stage.unheard.iter();
-    lines.extend(
-        unheard.map(|label| format!("{}: unknown, nothing was heard of it at the end", names.of_unheard(label))),
-    );
+    lines
+        .extend(unheard.map(|label| {
+            format!("{}: unknown, nothing was heard of it at the end", names.of_unheard(label))
+        }));
     if stage.targets.is_empty() && stage.unheard.is_empty() {
         lines.push("The server was not watched: --watch says what it used".to_owned());
     }

@@ -96,7 +96,11 @@ fn why_a_run_did_not_pass_is_one_line() {
     let workload = &mut wrong.workloads[0];
     workload.targets = vec!["rtmp://127.0.0.1:1935/app/…1".to_owned()];
     workload.failures[0].kind = Failure::ClosedByPeer;
-    assert!(why(&wrong).contains("check the application (rtmp://HOST/APPLICATION/STREAM)"), "{}", why(&wrong));
+    assert!(
+        why(&wrong).contains("check the application (rtmp://HOST/APPLICATION/STREAM)"),
+        "{}",
+        why(&wrong)
+    );
     assert_eq!(why(&fixture::nothing_measured()), "interrupted after 0.4 s");
     assert_eq!(why(&fixture::both()), "it passed");
     let others = [fixture::steps(), fixture::invalid(), fixture::failures()].map(|it| why(&it));

@@ -11,12 +11,7 @@ pub(crate) struct Level<T> {
     of: fn(&T) -> Option<f64>,
 }
 
-const fn level<T>(
-    name: &'static str,
-    unit: Unit,
-    help: &'static str,
-    of: fn(&T) -> Option<f64>,
-) -> Level<T> {
+const fn level<T>(name: &'static str, unit: Unit, help: &'static str, of: fn(&T) -> Option<f64>) -> Level<T> {
     Level { figure: Figure { name, unit, kind: Kind::Gauge(Merge::Max), help }, of }
 }
 

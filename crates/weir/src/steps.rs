@@ -401,7 +401,10 @@ mod tests {
         ] {
             let failed = fails(&text);
             let expected = format!("{begins}exit status: 1: bind(): port in use; ");
-            assert!(failed.starts_with(&expected) && failed.ends_with("steps.log has what it said"), "{failed}");
+            assert!(
+                failed.starts_with(&expected) && failed.ends_with("steps.log has what it said"),
+                "{failed}"
+            );
         }
         let gone = fails("[start: 'true', wait: '127.0.0.1:9']");
         assert!(gone.contains("exit status: 0; start the server in the foreground; "), "{gone}");

@@ -1,8 +1,8 @@
 //! What is known of a run while it goes on.
 
 use super::{Aggregator, points};
-use crate::machine;
 use crate::facts::WorkloadFacts;
+use crate::machine;
 use crate::role::Role;
 use crate::summary::WorkloadPoint;
 use std::collections::BTreeMap;

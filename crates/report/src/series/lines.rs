@@ -71,7 +71,10 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     let mut apart: Vec<_> =
         compared.iter().filter(|(difference, ..)| difference.told_apart == Some(true)).collect();
     if apart.is_empty() {
-        return format!("nothing tells {other} from {base} ({} alike)", several(compared.len() as u64, "figure"));
+        return format!(
+            "nothing tells {other} from {base} ({} alike)",
+            several(compared.len() as u64, "figure")
+        );
     }
     // A figure that was nothing before has no ratio, and differs most.
     let size = |it: &Difference| it.ratio.map_or(f64::INFINITY, |ratio| ratio.mean.ln().abs());

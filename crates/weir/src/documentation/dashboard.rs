@@ -42,7 +42,9 @@ impl Panel {
                 let query = format!("sum by (workload) (rate({metric}{{{CHOSEN}}}[$__rate_interval]))");
                 match figure.unit {
                     // As in weir's own tables.
-                    Unit::Bytes => (vec![(format!("8 * {query}"), workload())], "bps", figure.name.to_owned()),
+                    Unit::Bytes => {
+                        (vec![(format!("8 * {query}"), workload())], "bps", figure.name.to_owned())
+                    }
                     Unit::Count => (vec![(query, workload())], "cps", format!("{} a second", figure.name)),
                     Unit::Micros => {
                         (vec![(query, workload())], "s", format!("{}, seconds a second", figure.name))

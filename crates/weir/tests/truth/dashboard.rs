@@ -1,7 +1,8 @@
 //! What Prometheus collects from a run is what its summary has, and `dashboards/grafana.json` asks for nothing else.
 
 use crate::support::{
-    CHECKS_OF_THE_MACHINE, NodeExporter, Prometheus, Run, air, config, free_port, shared, start_measuring, weir,
+    CHECKS_OF_THE_MACHINE, NodeExporter, Prometheus, Run, air, config, free_port, shared, start_measuring,
+    weir,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -111,11 +112,21 @@ fn what_a_watched_server_and_its_machine_use_is_collected_and_has_panels() {
     let watch = format!("pid={}", std::process::id());
     let mut command = weir();
     command.args(["play", &air.url, "-c", "3", "-d", "10m", "--warmup", "0s", "--drain", "200ms"]);
-    command.args(["--watch", &watch, "--node-exporter", &exporter.url(), "--base", "1s", "--interface", "lo"]);
+    command.args([
+        "--watch",
+        &watch,
+        "--node-exporter",
+        &exporter.url(),
+        "--base",
+        "1s",
+        "--interface",
+        "lo",
+    ]);
     command.arg(format!("--live={port}")).args(["--accept", CHECKS_OF_THE_MACHINE]);
     let measuring = start_measuring(&mut command);
-    let is_of_processes =
-        |query: &str| ["server", "machine", "generator"].iter().any(|of| query.contains(&format!("weir_{of}_")));
+    let is_of_processes = |query: &str| {
+        ["server", "machine", "generator"].iter().any(|of| query.contains(&format!("weir_{of}_")))
+    };
     let queries: Vec<_> = queries().into_iter().filter(|(.., query)| is_of_processes(query)).collect();
     assert!(queries.len() >= 10, "{queries:?}");
     for (_, panel, query) in queries {
