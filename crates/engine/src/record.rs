@@ -62,7 +62,7 @@ pub enum RecordError {
     )]
     NoRun(PathBuf),
     /// The system refused.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", make_room(.source))]
     Io {
         /// Which file.
         path: PathBuf,
@@ -79,6 +79,15 @@ pub enum RecordError {
         /// What is wrong.
         text: String,
     },
+}
+
+/// What helps against a full disk.
+fn make_room(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::StorageFull {
+        "; make room there, or write elsewhere with -o DIR"
+    } else {
+        ""
+    }
 }
 
 fn io_error(path: &Path) -> impl Fn(io::Error) -> RecordError + '_ {

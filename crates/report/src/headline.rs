@@ -13,7 +13,7 @@ use weir_metrics::Failure;
 const NAMED: usize = 3;
 
 /// What helps clients that were let in, and saw nothing for as long as they were there.
-const UNPUBLISHED: &str = "check that somebody publishes it: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
+const UNPUBLISHED: &str = "check its name, and that somebody publishes it: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
 
 /// Of a run in which nothing was measured.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use weir_metrics::Failure;
 pub(crate) fn remedy(kind: Failure, is_rtmp: bool) -> &'static str {
     match kind {
         Failure::ClosedByPeer | Failure::Reset if is_rtmp => {
-            "the server closed the link: check the application (rtmp://HOST/APPLICATION/STREAM), then port and scheme; its log says more"
+            "check the application (rtmp://HOST/APPLICATION/STREAM), then port and scheme; the log of the server says more"
         }
         Failure::StreamNotFound if is_rtmp => {
             "check application and stream (rtmp://HOST/APPLICATION/STREAM), and publish it first: `weir publish URL` makes one"

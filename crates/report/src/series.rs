@@ -91,10 +91,14 @@ pub(crate) fn sections(summary: &SeriesSummary, answer: Option<String>) -> Vec<S
 }
 
 fn badges(summary: &SeriesSummary) -> Vec<Badge> {
-    let verdict = if summary.runs.is_empty() && summary.ending == Ending::Running {
-        Badge::new("no run yet", Tone::Doubtful)
-    } else {
-        Badge::new(state_word(summary.verdict), state_tone(summary.verdict))
+    let is_uncounted = |it: &VariantSummary| it.counted == 0;
+    let verdict = match summary.ending {
+        Ending::Running if summary.runs.is_empty() => Badge::new("no run yet", Tone::Doubtful),
+        // A variant without a run that is counted may still get one.
+        Ending::Running | Ending::Interrupted if summary.variants.iter().any(is_uncounted) => {
+            Badge::new("incomplete", Tone::Doubtful)
+        }
+        _ => Badge::new(state_word(summary.verdict), state_tone(summary.verdict)),
     };
     let others = Badge::of_thresholds(summary).into_iter().chain(Badge::of_ending(&summary.ending));
     std::iter::once(verdict).chain(others).collect()

@@ -101,6 +101,11 @@ fn a_series_that_has_just_begun_says_so_and_not_that_nothing_was_measured() {
     begun.ending = Ending::Running;
     let text = written(&begun, "text", &Text::default());
     assert!(text.starts_with("weir 0.1.0 · nginx-rtmp-steps · no run yet"), "{text}");
+    let mut interrupted = summary(1);
+    interrupted.variants[1].counted = 0;
+    interrupted.ending = Ending::Interrupted;
+    let head = written(&interrupted, "text", &Text::default());
+    assert!(head.starts_with("weir 0.1.0 · nginx-rtmp-steps · incomplete, interrupted"), "{head}");
     assert!(!text.contains("nothing measured") && series_line(&begun).is_none(), "{text}");
 }
 

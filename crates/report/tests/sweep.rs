@@ -165,6 +165,12 @@ fn the_answer_names_the_best_those_alike_and_those_that_are_worse() {
     assert_eq!(sweep_line(&searches()), expected);
     let nothing = SweepSummary::new(&facts(Ranked::by_cpu_per_client(), 1), &[], None, Ending::Completed);
     assert_eq!(sweep_line(&nothing), "nothing was learnt of any variant");
+    let mut valueless = failing(4);
+    valueless.variants.iter_mut().for_each(|it| {
+        it.failed.clear();
+        it.value = None;
+    });
+    assert!(sweep_line(&valueless).starts_with("no run has a value of CPU a client: make them longer"));
     let begun = SweepSummary { ending: Ending::Running, ..nothing };
     assert_eq!(sweep_line(&begun), "it is swept; no run has come to its end yet");
     let ranked = Ranked::by_capacity(LoadKind::Clients, "viewers");

@@ -5,6 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::print::Asked;
 use crate::rows;
+use crate::run::said;
 use crate::screen::{Screen, is_for_drawing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -15,6 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_engine::threshold::Threshold;
+use weir_metrics::several;
 use weir_report::{Circumstances, StreamCheck};
 use weir_ts::{Analyser, Counts, Options};
 
@@ -53,14 +55,23 @@ pub(crate) fn check(args: &Check) -> Result<Exit, Failure> {
         findings_per_kind: args.findings,
         thresholds: args.thresholds.iter().map(|threshold| threshold.judge_total(total)).collect(),
     };
-    let passed = circumstances.thresholds.iter().all(|threshold| threshold.passed);
+    let failed: Vec<_> = circumstances.thresholds.iter().filter(|it| !it.passed).collect();
+    let why = if interrupted {
+        Some("interrupted before the end of the stream".to_owned())
+    } else {
+        failed
+            .first()
+            .map(|it| format!("{} failed: {}", several(failed.len() as u64, "threshold"), it.expression))
+    };
+    let passed = failed.is_empty();
     print(&StreamCheck::new(&report, circumstances), args)?;
     read?;
-    Ok(match (interrupted, passed) {
+    let exit = match (interrupted, passed) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Passed,
         (false, false) => Exit::Thresholds,
-    })
+    };
+    Ok(said(exit, why))
 }
 
 /// Every threshold is about a total that is counted.
@@ -115,6 +126,9 @@ impl Source {
             File::open(path).map_err(|error| refuse(error.to_string()))?
         };
         let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
+        if metadata.is_dir() {
+            return Err(refuse("is a directory; give a file that holds a transport stream".to_owned()));
+        }
         let length = metadata.is_file().then_some(metadata.len());
         Ok(Self { name, file, length })
     }

@@ -45,7 +45,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     for turn in turns(sides.len(), args.repetitions, Order::Interleaved, 0) {
         sides[turn.variant].measure();
         if interrupt.load(Ordering::Relaxed) {
-            return Ok(Exit::Interrupted);
+            return Err(interrupted());
         }
     }
     let subject = CodecSubject {
@@ -59,7 +59,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     for place in &mut places {
         match place.compare([&avro, &json], args.repetitions, &interrupt)? {
             Some(comparison) => saving.push(comparison),
-            None => return Ok(Exit::Interrupted),
+            None => return Err(interrupted()),
         }
     }
     if args.original {
@@ -72,6 +72,10 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     comparison.saving = saving;
     print(&comparison, args)?;
     Ok(Exit::Passed)
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Exit::Interrupted, "interrupted before the comparison was complete")
 }
 
 fn usage(error: &dyn std::fmt::Display) -> Failure {

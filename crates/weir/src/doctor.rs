@@ -116,7 +116,9 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     let mut held = 0;
     let mut clients = FIRST_STEP.min(most);
     loop {
-        let Some(step) = step(&origin, clients, interrupt)? else { return Ok(Exit::Interrupted) };
+        let Some(step) = step(&origin, clients, interrupt)? else {
+            return Err(Failure::new(Exit::Interrupted, "interrupted before the ceiling was found"));
+        };
         say(&[step.describe()]);
         if let Some(fault) = step.fault() {
             say(&[format!("  ceiling: {held} viewers; the step to {clients} failed: {fault}")]);

@@ -1,5 +1,6 @@
 //! The exit codes, which scripts rely on.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 use weir_engine::lines::Part;
@@ -106,8 +107,11 @@ impl Failure {
         Self { exit, line: line.into(), part: None }
     }
 
-    /// For a file that cannot be opened, read or written.
+    /// For a file that cannot be opened, read or written. A full disk is nothing that was asked for wrongly.
     pub(crate) fn of_file(path: &Path, error: &std::io::Error) -> Self {
+        if error.kind() == ErrorKind::StorageFull {
+            return Self::new(Exit::Internal, format!("{}: {error}; make room there", path.display()));
+        }
         Self::new(Exit::Usage, format!("{}: {error}", path.display()))
     }
 

@@ -116,9 +116,7 @@ impl Asked<'_> {
             Some(path) => {
                 let bytes = bytes("json")?;
                 let mut file = File::create(path).map_err(|error| Failure::of_file(path, &error))?;
-                // The name was right: a full disk is nothing that was asked for wrongly.
-                let full = |error| Failure::new(Exit::Internal, format!("{}: {error}", path.display()));
-                file.write_all(&bytes).map_err(full)?;
+                file.write_all(&bytes).map_err(|error| Failure::of_file(path, &error))?;
             }
             None => {}
         }

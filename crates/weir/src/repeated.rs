@@ -3,11 +3,13 @@
 use crate::args::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::print::print_progress;
+use crate::run_directory::name_of;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use weir_engine::record;
 use weir_engine::scenario::Variant;
-use weir_engine::series::{Ending, Turn};
+use weir_engine::series::{Ending, SeriesFigure, SeriesRun, Turn};
+use weir_engine::summary::{Summary, VerdictState};
 
 /// The turns, and where their directories are made.
 pub(crate) struct Repeated<'a> {
@@ -50,6 +52,20 @@ impl Repeated<'_> {
         }
         Ok((ending(interrupt, trouble.as_ref()), trouble))
     }
+}
+
+/// What is kept of a run, and what its figures are called. A run in which nothing was measured has its own line as a reason.
+pub(crate) fn kept_run(
+    variant: &str,
+    turn: Turn,
+    own: &Path,
+    summary: &Summary,
+) -> (SeriesRun, Vec<SeriesFigure>) {
+    let (mut run, figures) = SeriesRun::new(variant, turn.repetition, name_of(own), summary);
+    if run.verdict == VerdictState::NothingMeasured {
+        run.reason = weir_report::shortfall(summary).or(run.reason);
+    }
+    (run, figures)
 }
 
 /// How what was to be made several times ended.

@@ -6,8 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
 use crate::print::{check_answer, check_print, written};
-use crate::repeated::Repeated;
-use crate::run_directory::{directory, name_of};
+use crate::repeated::{Repeated, kept_run};
+use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
 use crate::{background, load, outline, prepare, print, run, run_directory};
 use std::io::Write;
@@ -230,7 +230,7 @@ struct SeriesWriter<'a> {
 impl SeriesWriter<'_> {
     fn add(&mut self, turn: Turn, own: &Path, summary: &Summary) {
         let variant = &self.facts.variants[turn.variant].name;
-        let (run, figures) = SeriesRun::new(variant, turn.repetition, name_of(own), summary);
+        let (run, figures) = kept_run(variant, turn, own, summary);
         self.runs.push(run);
         for figure in figures {
             if !self.figures.iter().any(|known| known.name == figure.name) {

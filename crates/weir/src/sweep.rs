@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
 use crate::print::check_answer;
-use crate::repeated::Repeated;
+use crate::repeated::{Repeated, kept_run};
 use crate::run_directory::{directory, name_of};
 use crate::series::{as_asked, repetitions, variants, variations_of};
 use crate::stepped::SteppedRun;
@@ -245,7 +245,7 @@ impl SweepWriter<'_> {
     }
 
     fn add_run(&mut self, turn: Turn, own: &Path, summary: &Summary) {
-        let (run, figures) = SeriesRun::new(self.variant(turn), turn.repetition, name_of(own), summary);
+        let (run, figures) = kept_run(self.variant(turn), turn, own, summary);
         self.cells.push(SweepCell::of_run(&run, summary));
         self.runs.push(run);
         for figure in figures {

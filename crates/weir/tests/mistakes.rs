@@ -81,14 +81,21 @@ const MISTAKES: &[Mistake] = &[
     Mistake("run unknown.yaml", 104, &["unknown.yaml", "clinets"]),
     Mistake("run threshold.yaml --check", 104, &["threshold.yaml:5:", "did you mean 'startup'?"]),
     Mistake("run empty.yaml", 104, &["empty.yaml"]),
-    Mistake("report nosuch", 2, &["nosuch"]),
+    Mistake("report nosuch", 2, &["nosuch is no run directory", "weir-runs/NAME-TIME"]),
+    Mistake("compare nosuch other", 2, &["nosuch is no run directory", "weir-runs/NAME-TIME"]),
     Mistake("check nosuch.ts", 2, &["nosuch.ts"]),
+    Mistake("check full", 2, &["full: is a directory", "give a file"]),
     Mistake("codec nosuch.avsc", 2, &["nosuch.avsc"]),
     Mistake("publish rtmp://127.0.0.1/a/b --file nosuch.mp4 -d 1s", 2, &["nosuch.mp4"]),
     Mistake("play rtmps://127.0.0.1/a/b --cacert nosuch.pem -d 1s", 2, &["nosuch.pem"]),
     Mistake("play rtmp://127.0.0.1/a/b -o full -d 1s", 2, &["is not empty", "choose a new directory"]),
     Mistake("play rtmp://127.0.0.1/a/b --json /nosuch/x.json -d 1s", 2, &["/nosuch/x.json"]),
     Mistake("init rtmp://127.0.0.1/a/b -o tabs.yaml", 2, &["is there already"]),
+    Mistake(
+        "run nobody.yaml -q",
+        97,
+        &["2 of 2 runs are not in the figures", "nothing answered at rtmp://127.0.0.1:1"],
+    ),
     // The machine and its servers.
     Mistake("origin --rtmp 127.0.0.1:BUSY", 2, &["127.0.0.1:BUSY is in use", "choose another port"]),
     Mistake(
@@ -111,6 +118,10 @@ fn write_files(folder: &Path) {
             "workloads:\n  - play: rtmp://h/a/b\n    duration: 5s\nthresholds:\n  - startupp.p99 < 1s\n",
         ),
         ("empty.yaml", ""),
+        (
+            "nobody.yaml",
+            "variants: {a: {n: 1}, b: {n: 2}}\nworkloads: [{play: 'rtmp://127.0.0.1:1/a/b', clients: {n}, duration: 1s}]\n",
+        ),
         ("a.avsc", r#"{"type": "record", "name": "A", "fields": [{"name": "n", "type": "long"}]}"#),
     ];
     for (name, text) in files {
@@ -164,4 +175,11 @@ fn a_full_disk_is_said_and_is_no_panic() {
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
     assert!(err.contains("No space left on device"), "{err}");
+    let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let (folder, url) = (tempfile::tempdir().unwrap(), "rtmp://127.0.0.1:1/a/b");
+    weir.args(["play", url, "-q", "-d", "1s", "--json", "/dev/full"]).current_dir(folder.path());
+    let output = weir.output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
+    assert!(err.contains("/dev/full: No space left on device") && err.contains("make room there"), "{err}");
 }

@@ -52,7 +52,7 @@ pub(crate) fn read_files(
     };
     let path = directory.join(RUN);
     let text = file(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound if directory.is_dir() => RecordError::NoRun(directory.to_owned()),
+        io::ErrorKind::NotFound => RecordError::NoRun(directory.to_owned()),
         _ => RecordError::Io { path: path.clone(), source },
     })?;
     let malformed = |text: String| RecordError::Malformed { path: path.clone(), line: 1, text };

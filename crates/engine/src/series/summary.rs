@@ -154,7 +154,7 @@ pub struct SeriesRun {
     pub unanswered: bool,
     /// Whether its figures can be believed.
     pub verdict: VerdictState,
-    /// The first reason of the verdict, if there is one.
+    /// The first reason of the verdict, or what a run says in which nothing was measured, if there is one.
     pub reason: Option<String>,
     /// Things to know when reading its figures, one line each.
     pub warnings: Vec<String>,
@@ -223,13 +223,14 @@ impl SeriesRun {
             Outcome::Running => "it still goes on".to_owned(),
             Outcome::AgentLost => "an agent was lost".to_owned(),
             Outcome::Aborted(threshold) => format!("{threshold} ended it"),
-            Outcome::Completed | Outcome::NobodyLeft if self.unanswered => "nobody was answered".to_owned(),
-            Outcome::Completed | Outcome::NobodyLeft if self.verdict == VerdictState::NothingMeasured => {
-                "nothing was measured".to_owned()
-            }
-            Outcome::Completed | Outcome::NobodyLeft => {
-                self.reason.clone().unwrap_or_else(|| "it is invalid".to_owned())
-            }
+            Outcome::Completed | Outcome::NobodyLeft => self.reason.clone().unwrap_or_else(|| {
+                let words = match self.verdict {
+                    _ if self.unanswered => "nobody was answered",
+                    VerdictState::NothingMeasured => "nothing was measured",
+                    _ => "it is invalid",
+                };
+                words.to_owned()
+            }),
         }
     }
 }

@@ -27,6 +27,10 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
         let noun = if is_capacity(summary) { "search" } else { "run" };
         return match summary.ending {
             Ending::Running => format!("it is swept; no {noun} has come to its end yet"),
+            _ if !is_capacity(summary) && summary.variants.iter().any(|it| it.counted > 0) => format!(
+                "no run has a value of {}: make them longer, or rank by another figure (--by)",
+                quote(&summary.ranked.title, 60)
+            ),
             _ => "nothing was learnt of any variant".to_owned(),
         };
     }

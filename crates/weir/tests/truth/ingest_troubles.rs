@@ -257,10 +257,14 @@ fn a_broker_and_a_database_that_come_after_the_ingester_are_waited_for() {
     let ingester =
         Ingester::start([&url, "--save", &place, "--save-password-file", password.to_str().unwrap()]);
     soon("it waits for the database", || {
-        ingester.err().contains("waiting until there is a place to save to")
+        ingester
+            .err()
+            .contains("; start PostgreSQL, or correct host and port; waiting until there is a place")
     });
     server.go_on();
-    soon("it waits for the broker", || ingester.err().contains("waiting until it is there"));
+    soon("it waits for the broker", || {
+        ingester.err().contains("; start the broker, or correct host and port; waiting until it is there")
+    });
     broker.go_on();
     soon("it is connected", || ingester.err().contains(": connected"));
     assert_eq!(publish(&broker, "w/{seq}", "2000/s", "200", "size:500"), 200);

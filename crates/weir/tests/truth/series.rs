@@ -156,7 +156,7 @@ fn a_series_of_a_server_that_is_not_there_measures_nothing() {
     let (said, summary) = Scenario::of(&text).run();
     assert_eq!((said.code, &summary["verdict"]), (Some(97), &"nothing_measured".into()), "{summary:#}");
     assert_eq!(summary["variants"][0]["counted"], 0);
-    assert!(summary["warnings"][0].as_str().unwrap().contains("nobody was answered"), "{summary:#}");
+    assert!(summary["warnings"][0].as_str().unwrap().contains("nothing answered at rtmp://"), "{summary:#}");
 }
 
 #[test]
@@ -166,9 +166,13 @@ fn a_step_that_fails_and_variants_that_cannot_be_are_one_line() {
         (
             "before: [run: 'echo no such table >&2; exit 3']\n",
             97,
-            "before: `echo …` ended with exit status: 3; ",
+            "before: `echo …` ended with exit status: 3: no such table; ",
         ),
-        ("repeat: 2\nbefore: [run: exit 3]\n", 97, "before: `exit …` ended with exit status: 3; "),
+        (
+            "repeat: 2\nbefore: [run: exit 3]\n",
+            97,
+            "before: `exit …` ended with exit status: 3: no such table; ",
+        ),
         ("before: [wait: nowhere]\n", 104, "before: wait: 'nowhere' is no address; write HOST:PORT"),
         ("before: [sleep: 3]\n", 104, "s.yaml:1:"),
         ("variants: {a: {x: 1}}\n", 104, "variants: {x} stands nowhere"),
