@@ -1,9 +1,13 @@
-//! What `weir --version` says beside the version: the target, and of a release the commit, where one is known.
+//! What `weir --version` says beside the version (the target, and of a release the commit, where one is known), and the
+//! schemas that `weir schema` prints, in a tenth of their size.
 
+use flate2::{Compression, write::DeflateEncoder};
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
+    pack_schemas().expect("the schemas below schemas/");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=WEIR_COMMIT");
     let of = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -16,6 +20,21 @@ fn main() {
         format!(" (a development build, {target})")
     };
     println!("cargo::rustc-env=WEIR_BUILD={text}");
+}
+
+/// Writes name and text of each schema into one file, with a zero behind each.
+fn pack_schemas() -> std::io::Result<()> {
+    println!("cargo::rerun-if-changed=schemas");
+    let path = Path::new(&std::env::var_os("OUT_DIR").unwrap_or_default()).join("schemas");
+    let mut packed = DeflateEncoder::new(std::fs::File::create(path)?, Compression::best());
+    for entry in std::fs::read_dir("schemas")? {
+        let path = entry?.path();
+        println!("cargo::rerun-if-changed={}", path.display());
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        write!(packed, "{name}\0{}\0", std::fs::read_to_string(&path)?)?;
+    }
+    packed.finish()?;
+    Ok(())
 }
 
 /// The commit of this checkout, or of the one that a package was made from; none where neither is known.

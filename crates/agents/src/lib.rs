@@ -7,6 +7,8 @@
 pub mod agent;
 pub mod coordinator;
 #[cfg(feature = "nats")]
+mod credentials;
+#[cfg(feature = "nats")]
 pub mod fingerprint;
 pub mod frame;
 #[cfg(any(test, feature = "fuzz"))]

@@ -1,5 +1,6 @@
 //! The shell: carries the messages of a state machine over NATS, on a thread with a tokio runtime of its own.
 
+use crate::credentials;
 use crate::fingerprint::Fingerprint;
 use crate::parts::{self, Reassembler};
 use crate::state_machine::{Outgoing, StateMachine};
@@ -220,7 +221,7 @@ impl<M: StateMachine> Carrier<M> {
         }
         if let Some(path) = &server.credentials {
             let text = std::fs::read_to_string(path).map_err(|error| file(path, error))?;
-            options = options.credentials(&text).map_err(|error| file(path, error))?;
+            options = credentials::authenticate(options, &text).map_err(|error| file(path, error))?;
         }
         if let Some(path) = &server.authorities {
             // The library reads this file when it connects, and would report a missing one as a failed connection.

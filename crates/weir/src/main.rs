@@ -46,6 +46,7 @@ mod rows;
 mod run;
 mod run_directory;
 mod saving;
+mod schema;
 mod schema_registry;
 mod screen;
 mod series;
@@ -60,9 +61,7 @@ mod watch;
 use args::{Cli, Verb};
 use clap::FromArgMatches;
 use exit::{Exit, Failure};
-use std::io::Write;
 use std::process::ExitCode;
-use weir_engine::scenario::Scenario;
 
 fn main() -> ExitCode {
     let arguments = outlets::live_address_joined(args::qos_spelled_out(std::env::args_os()));
@@ -107,13 +106,6 @@ fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
         Verb::Help(args) => help::help(&args),
         Verb::Agent(args) => agents::serve(&args),
         Verb::Agents(args) => agents::list(&args),
-        Verb::Schema(args) => {
-            let text = match args.what.as_str() {
-                "scenario" => Scenario::schema(),
-                what => weir_report::schema(what).unwrap_or_default(),
-            };
-            let _ = writeln!(std::io::stdout(), "{text}");
-            Ok(Exit::Passed)
-        }
+        Verb::Schema(args) => schema::schema(&args),
     }
 }
