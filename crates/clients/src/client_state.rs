@@ -4,8 +4,8 @@ use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
-    ACTIVE, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED, PLAYING,
-    REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
+    ACTIVE, CONNECT, CONNECTED, CUT_OFF, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED,
+    PLAYING, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
 
@@ -189,15 +189,18 @@ impl ClientState {
     pub fn pause(&mut self, shard: &mut ShardRecorder) {
         if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            shard.of(self.planned).shift(PLAYING, -1);
+            let recorder = shard.of(self.planned);
+            recorder.shift(PLAYING, -1);
+            recorder.count(CUT_OFF, 1);
         }
     }
 
-    /// The client plays again after it had starved.
-    pub fn resume(&mut self, shard: &mut ShardRecorder) {
+    /// The client has a link again, and plays.
+    pub fn resume(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {
             self.supply = Supply::Unneeded;
             shard.of(self.planned).shift(PLAYING, 1);
+            shard.returned(self.planned, now);
         }
     }
 
@@ -313,6 +316,7 @@ mod tests {
     use super::*;
     use crate::shard_recorder::Turn;
     use weir_metrics::Schema;
+    use weir_metrics::common::RETURNED;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -357,6 +361,23 @@ mod tests {
         assert_eq!(levels(&mut shard), (0, 1, 1), "it is one client, however often it starves");
         state.finish(start + 42 * SECOND, &mut shard);
         assert_eq!(levels(&mut shard), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_client_without_a_link_does_not_play_and_returns_once() {
+        let (mut state, mut shard, start) = begin(Duration::ZERO);
+        let planned = state.planned();
+        state.pause(&mut shard);
+        state.reach(ClientPhase::Playing, start, &mut shard);
+        state.pause(&mut shard);
+        state.pause(&mut shard);
+        let figures = shard.of(planned);
+        assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (0, 1, 0));
+        state.resume(start + SECOND, &mut shard);
+        state.resume(start + 2 * SECOND, &mut shard);
+        let figures = shard.of(planned);
+        assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (1, 1, 1));
+        assert_eq!(shard.last_returns(), [Some(start + SECOND)]);
     }
 
     #[test]

@@ -113,6 +113,8 @@ pub struct Gap {
 #[derive(Debug)]
 pub struct ShardRecorder {
     recorders: Vec<Recorder>,
+    /// Of each recorder: when a client that had lost its link last came back.
+    last_returns: Vec<Option<Moment>>,
     told: Vec<[u32; Failure::ALL.len()]>,
     failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
@@ -129,6 +131,7 @@ impl ShardRecorder {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
         Self {
+            last_returns: vec![None; recorders.len()],
             recorders,
             told,
             failures: Vec::new(),
@@ -161,6 +164,17 @@ impl ShardRecorder {
             Ending::Failed(failure) => recorder.fail(failure),
         }
         self.ended.iter_mut().for_each(|ended| ended.push((planned, ending)));
+    }
+
+    /// Books that a client which had lost its link plays again.
+    pub fn returned(&mut self, planned: PlannedStart, now: Moment) {
+        self.of(planned).count(common::RETURNED, 1);
+        self.last_returns[usize::from(planned.cell)] = Some(now);
+    }
+
+    /// When a client of each cell last came back that had lost its link.
+    pub fn last_returns(&self) -> &[Option<Moment>] {
+        &self.last_returns
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.

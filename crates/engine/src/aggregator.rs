@@ -7,6 +7,7 @@ mod growth;
 mod points;
 mod progress;
 mod published;
+mod restarts;
 mod slice;
 mod stage;
 mod workload;
@@ -30,6 +31,7 @@ use crate::{machine, summary, verdict};
 use agents::AgentsAggregator;
 use blocks::{Blocks, Firsts, Successor};
 use points::{busiest_names, by_name, workload_point};
+use restarts::Restarts;
 use stage::StageAggregator;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,6 +67,7 @@ pub struct Aggregator {
     /// The first generator thread that was lost, in which second of the run, and why.
     lost_thread: Option<(usize, f64, String)>,
     agents: AgentsAggregator,
+    restarts: Restarts,
     /// How long the slices are that windows are cut into, if they are.
     slice_seconds: Option<u32>,
 }
@@ -109,6 +112,7 @@ impl Aggregator {
             trouble: None,
             lost_thread: None,
             agents: AgentsAggregator::default(),
+            restarts: Restarts::default(),
             slice_seconds: None,
         }
     }
@@ -132,6 +136,7 @@ impl Aggregator {
         }
         if !workload.facts.background {
             self.begun.add(second..interval.end(), interval.figures.counter(STARTED));
+            self.restarts.add(interval);
         }
         let pause = interval.level_of(TURN_LAG).max as f64 * Unit::Micros.scale();
         if pause >= verdict::PAUSE_SECONDS {
@@ -181,6 +186,7 @@ impl Aggregator {
             EventLine::ThreadLost { at_seconds, thread, words } => {
                 self.lost_thread.get_or_insert((*thread, *at_seconds, words.clone()));
             }
+            EventLine::Restart { .. } => self.restarts.take(line),
             EventLine::Gap { workload, .. } | EventLine::Account { workload, .. } => {
                 if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
                     workload.readers.take(line);
@@ -336,6 +342,7 @@ impl Aggregator {
             workloads,
             machines,
             growth: self.growths(),
+            restarts: self.restarts.summaries(),
             series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
@@ -343,6 +350,7 @@ impl Aggregator {
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
         let judged = asked.iter().map(|threshold| match threshold.server_figure() {
             Some(_) => threshold.judge_growth(&summary),
+            None if threshold.is_about_restarts() => threshold.judge_restarts(&summary),
             None => threshold.judge(&summary.workloads),
         });
         // A default threshold without a value is left out: the rate of the source may be unknown.

@@ -1,6 +1,7 @@
 //! What the coordinator of a run receives: a report a second from each thread of this process, and what agents send.
 
 use crate::agents::report::AgentReport;
+use crate::event::EventLine;
 use crate::ingest::consumer::ConsumerError;
 use crate::ingest::ingested::Ingested;
 use std::sync::mpsc::Sender;
@@ -14,6 +15,8 @@ pub(crate) enum CoordinatorMessage {
     Thread(ThreadReport),
     /// The thread with this number has ended without its last report, for what these words say.
     ThreadLost(usize, String),
+    /// What the scenario has done to its servers.
+    Event(EventLine),
     /// From the agent with this number.
     Agent(u16, AgentReport),
 }

@@ -77,12 +77,24 @@ pub enum EventLine {
         /// What became of them.
         ingested: Box<Ingested>,
     },
-    /// The workload that saves messages could not go on.
+    /// The run could not go on: messages could not be saved any more, or a server was not there to be restarted.
     Trouble {
         /// Since the run's start.
         at_seconds: f64,
         /// Where it stood, and why.
         words: String,
+    },
+    /// A server of the scenario's own was told to end, by the scenario. A second line has when it was started again.
+    Restart {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Which of the scenario's restarts it is, from 0.
+        number: u16,
+        /// Its program.
+        server: String,
+        /// When it was started again, since the run's start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started_seconds: Option<f64>,
     },
     /// A generator thread of this process has ended before its part of the run was over.
     ThreadLost {

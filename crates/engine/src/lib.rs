@@ -44,6 +44,7 @@ mod reader_records;
 pub mod record;
 pub mod republish;
 mod reservoir;
+pub mod restarts;
 mod role;
 pub mod run;
 pub mod scenario;

@@ -15,6 +15,8 @@ pub enum Part {
     Abort(usize),
     /// A process under `watch`.
     Watch(usize),
+    /// A restart under `during`.
+    During(usize),
     /// The key `repeat`.
     Repeat,
 }
@@ -27,6 +29,7 @@ struct Places {
     thresholds: Vec<Spanned<IgnoredAny>>,
     abort: Vec<Spanned<IgnoredAny>>,
     watch: Vec<Spanned<IgnoredAny>>,
+    during: Vec<Spanned<IgnoredAny>>,
     repeat: Option<Spanned<IgnoredAny>>,
 }
 
@@ -40,6 +43,7 @@ impl Part {
             Self::Threshold(position) => places.thresholds.get(position),
             Self::Abort(position) => places.abort.get(position),
             Self::Watch(position) => places.watch.get(position),
+            Self::During(position) => places.during.get(position),
             Self::Repeat => places.repeat.as_ref(),
         };
         found.map(|place| place.referenced.line())

@@ -12,6 +12,7 @@ use crate::ingest::intake;
 use crate::ingest::{ConsumerError, Consuming, Share};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
+use crate::restarts::{Absence, RestartScript, Servers};
 use crate::scenario::Scenario;
 use crate::summary::{Role, RunFacts, Summary};
 use coordinator::{Coordinator, wall_offset};
@@ -48,6 +49,8 @@ pub struct Prepared {
     pub slice_seconds: Option<u32>,
     /// Which generators make the load.
     pub load: Load,
+    /// The servers that the scenario restarts while the run goes on, if it does.
+    pub servers: Option<Box<dyn Servers>>,
     /// How to watch the target.
     pub observer: Observer,
     /// What was run, and where.
@@ -101,8 +104,17 @@ pub fn run(
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
 ) -> Result<Summary, RunError> {
-    let Prepared { scenario, plan, workloads, consuming, slice_seconds, load, mut observer, mut facts } =
-        prepared;
+    let Prepared {
+        scenario,
+        plan,
+        workloads,
+        consuming,
+        slice_seconds,
+        load,
+        servers,
+        mut observer,
+        mut facts,
+    } = prepared;
     let stop = Arc::new(AtomicBool::new(false));
     let (reports, received) = channel();
     let leave_last: Vec<bool> = workloads.iter().map(|(_, workload)| workload.viewers_leave_last).collect();
@@ -184,12 +196,29 @@ pub fn run(
         let thread = agents.begin(origin, stop.clone(), AgentReports(reports.clone()));
         threads.push(thread.map_err(|source| RunError::Thread { thread: threads.len(), source })?);
     }
+    let absence = Absence::default();
+    let restarts = servers.filter(|_| !scenario.during.is_empty()).map(|servers| RestartScript {
+        restarts: scenario.during.clone(),
+        servers,
+        origin,
+        stop: stop.clone(),
+        absence: absence.clone(),
+        reports: reports.clone(),
+    });
     drop(reports);
     if let Some((thread, begin)) = intake {
         // One that has ended has said so.
         let _ = begin.send((origin, plan.length));
         threads.push(thread);
         shards += 1;
+    }
+    if let Some(script) = restarts {
+        let thread = std::thread::Builder::new().name("weir-restarts".to_owned());
+        let thread = thread.spawn(move || {
+            script.run();
+            Ok(())
+        });
+        threads.push(thread.map_err(|source| RunError::Thread { thread: threads.len(), source })?);
     }
     let mut coordinator = Coordinator {
         origin,
@@ -213,6 +242,7 @@ pub fn run(
         trouble: Vec::new(),
         taken: None,
         gathered,
+        absence,
         wall: wall_offset(),
     };
     let longest = plan.length + scenario.drain() + patience;

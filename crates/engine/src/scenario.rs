@@ -4,6 +4,7 @@
 //! and `weir publish` make the same value out of their flags.
 
 mod background;
+mod during;
 mod error;
 pub(crate) mod explanation;
 mod find;
@@ -15,11 +16,12 @@ mod variants;
 mod written;
 
 pub use background::BackgroundSpec;
+pub use during::Restart;
 pub use error::ScenarioError;
 pub use find::Find;
 pub use into::IntoSpec;
 pub use matrix::Matrix;
-pub use steps::{Fill, Step, shown_command};
+pub use steps::{Fill, Step, program, shown_command};
 pub use variant::Variant;
 pub use variants::{Order, Variants};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
@@ -120,6 +122,9 @@ pub struct Scenario {
     pub order: Option<Order>,
     /// What is done before each run: commands, servers that are started and ended with it, ports that are waited for.
     pub before: Vec<Step>,
+    /// What is done to servers of `before` while the run goes on, in the order of time: `{at: 10s, restart: mosquitto}`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub during: Vec<Restart>,
     /// What is done after each run.
     pub after: Vec<Step>,
 }

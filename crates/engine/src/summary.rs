@@ -7,6 +7,7 @@ mod figures;
 mod judgement;
 mod load;
 mod point;
+mod restart;
 mod stage;
 
 use crate::agents::facts::AgentFacts;
@@ -33,6 +34,7 @@ pub use figures::{FigureValue, Figures, Spread, Value};
 pub use judgement::{Reason, ThresholdPlace, ThresholdResult, Verdict, VerdictState};
 pub use load::{HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad};
 pub use point::{Point, WorkloadPoint};
+pub use restart::RestartSummary;
 pub use stage::{MessageRate, StageSummary};
 pub use weir_clients::{Column as ClientColumn, ColumnPosition, ColumnUnit, Statistic};
 
@@ -62,6 +64,9 @@ pub struct Summary {
     /// How the watched processes grew, of a run whose clients follow each other, or that is long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<TargetGrowth>,
+    /// Restarts of the server that the scenario asked for, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<RestartSummary>,
     /// One entry a second, for plots.
     pub series: Vec<Point>,
     /// What each figure says, by name, protocols' own included.

@@ -94,6 +94,9 @@ const STATISTICS: [(&str, Statistic); 13] = [
     ("ratio", Statistic::Ratio),
 ];
 
+/// The time until all clients were connected again after a restart of the server.
+pub(crate) const RECONNECTED: &str = "restart.reconnected";
+
 /// Another name of `units`.
 const MESSAGES: &str = "messages";
 
@@ -169,6 +172,11 @@ impl Threshold {
         SERVER_FIGURES.into_iter().find(|figure| *figure == self.figure)
     }
 
+    /// Whether it is about the time until all clients were connected again after a restart of the server.
+    pub fn is_about_restarts(&self) -> bool {
+        self.figure == RECONNECTED
+    }
+
     /// The figure of the watched processes that it asks for stage by stage, if it asks for one.
     pub fn server_load(&self) -> Option<ServerLoad> {
         ServerLoad::named(&self.figure)
@@ -179,6 +187,7 @@ impl Threshold {
         match self.statistic {
             Some(Statistic::Ratio) => FigureUnit::Ratio,
             Some(Statistic::Count) => FigureUnit::Count,
+            _ if self.is_about_restarts() => FigureUnit::Seconds,
             _ if self.server_figure().is_some_and(|it| it.ends_with("_bytes")) => FigureUnit::Bytes,
             _ if self.server_load() == Some(ServerLoad::Memory) => FigureUnit::Bytes,
             _ if self.server_load().is_some_and(|it| it != ServerLoad::Descriptors) => FigureUnit::Ratio,

@@ -51,6 +51,7 @@ fn each_scenario_is_read_and_planned() {
         let scenario = read(&path);
         let plan = scenario.plan().unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(!plan.slots.is_empty(), "{name} plans no client");
+        scenario.check_during(&plan).unwrap_or_else(|(_, error)| panic!("{name}: {error}"));
         for stage in &plan.stages {
             let seconds = stage.window_end - stage.window_begin;
             assert!(seconds >= 10, "{name}: the stage of {} has a window of {seconds} s", stage.clients);

@@ -30,6 +30,8 @@ crate::figures! {
     STARVED: Counter = "starved", Count, "viewers that played and then got no media for their timeout, each once";
     LOST: Counter = "lost", Count, "media units known to be missing";
     OPEN_ENDS: Counter = "open_ends", Count, "publishers whose end a viewer did not know: `lost` goes up to the last unit received";
+    CUT_OFF: Counter = "cut_off", Count, "times that a client which played lost its link and began to look for another";
+    RETURNED: Counter = "returned", Count, "times that such a client played again";
     NUMBERED: Counter = "numbered", Count, "media units that came with a number, by which a missing one shows in `lost`";
     REORDERED: Counter = "reordered", Count, "media units that arrived after a later one";
     DUPLICATE: Counter = "duplicate", Count, "media units that arrived twice";
@@ -46,6 +48,7 @@ crate::figures! {
     SHARD_WAIT: Gauge(Max) = "shard_wait", Micros, "of the interval's second, time that the shard's thread which waited longest waited for a CPU";
     TURN_LAG: Gauge(Max) = "turn_lag", Micros, "of the interval's second, the longest that a shard's thread overslept, or took for one turn";
     LATE_TURNS: Gauge(Max) = "late_turns", Micros, "of the interval's second, time that went into turns of 10 ms and more of the shard's thread that had most, time overslept included";
+    LAST_RETURN: Gauge(Max) = "last_return", Micros, "from the run's beginning to the latest of `returned`; 0 before the first";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";
     START_LAG: Spread = "start_lag", Micros, "actual start of a client after its planned start";
     SEND_LAG: Spread = "send_lag", Micros, "a publisher's write after the frame's time on the media timeline";

@@ -10,7 +10,7 @@ use crate::quantity::{
 };
 use crate::quote::{LINE, quote};
 use crate::stages::{self, leading, state_tone, state_word};
-use crate::{account, channels, clients, growth, ingest, machines, servers, surroundings};
+use crate::{account, channels, clients, growth, ingest, machines, restarts, servers, surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_engine::summary::{
     Outcome, Reason, Role, RunFacts, StageSummary, Summary, ThreadLoad, ThresholdResult, VerdictState,
@@ -29,6 +29,7 @@ pub(crate) fn digest(summary: &Summary) -> Document {
         sections.push(workload_section(workload, &summary.workloads, &names));
     }
     sections.extend(processes_and_host(summary, &names));
+    sections.extend(restarts::section(summary));
     sections.extend(growth::section(summary, &names));
     sections.extend(machines::section(summary));
     sections.push(verdict(summary));

@@ -47,6 +47,7 @@ mod plot;
 mod plots;
 mod remedy;
 mod report;
+mod restarts;
 mod servers;
 mod startup_map;
 mod text;

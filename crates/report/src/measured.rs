@@ -2,7 +2,7 @@
 
 use crate::account;
 use crate::growth;
-use crate::quantity::{bytes, number, percent, share};
+use crate::quantity::{bytes, number, percent, seconds, share};
 use weir_engine::growth::SERVER_FIGURES;
 use weir_engine::server_load::ServerLoad;
 use weir_engine::summary::{Summary, ThresholdResult};
@@ -16,7 +16,8 @@ pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String
     if statistic == "ratio" {
         return share(value);
     }
-    if let Some(load) = threshold.expression.parse::<Threshold>().ok().and_then(|it| it.server_load()) {
+    let asked = threshold.expression.parse::<Threshold>().ok();
+    if let Some(load) = asked.as_ref().and_then(Threshold::server_load) {
         return match load {
             ServerLoad::Memory => bytes(value),
             ServerLoad::Descriptors => number(value),
@@ -25,6 +26,9 @@ pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String
     }
     if SERVER_FIGURES.contains(&left) {
         return growth::of_figure(left, value);
+    }
+    if asked.is_some_and(|it| it.is_about_restarts()) {
+        return seconds(value);
     }
     let known = |name| summary.workloads.iter().find_map(|workload| workload.total.get(name));
     let unit = known(left).or_else(|| known(figure)).map(|figure| figure.unit);

@@ -59,11 +59,18 @@ pub(crate) fn of(variation: &Variation, repeat: u32, generators: &Generators) ->
     for line in scenario.too_short(&plan) {
         page.push_str(&format!("note: {line}\n"));
     }
-    for (what, steps) in [("before", scenario.before.len()), ("after", scenario.after.len())] {
+    let count = |page: &mut String, what: &str, steps: usize| {
         if steps > 0 {
             page.push_str(&format!("{what}: {steps} step{}\n", if steps > 1 { "s" } else { "" }));
         }
+    };
+    count(&mut page, "before", scenario.before.len());
+    for restart in &scenario.during {
+        let (at, down) = (time(restart.at.get()), restart.down());
+        let down = if down.is_zero() { String::new() } else { format!(", away for {}", time(down)) };
+        page.push_str(&format!("at {at}: restart of {}{down}\n", restart.restart));
     }
+    count(&mut page, "after", scenario.after.len());
     Ok(page)
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn prepare(
         consuming,
         slice_seconds: None,
         load: Load::Here,
+        servers: None,
         observer,
         facts,
     })
@@ -150,7 +151,10 @@ pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: &Generators) -
 /// # Errors
 /// The scenario has no plan; the failure names the workload.
 pub(crate) fn plan(scenario: &Scenario, wrong: Exit) -> Result<Plan, Failure> {
-    scenario.plan().map_err(|error| of_scenario(&error, scenario, wrong))
+    let plan = scenario.plan().map_err(|error| of_scenario(&error, scenario, wrong))?;
+    let during = scenario.check_during(&plan);
+    during.map_err(|(position, error)| Failure::new(wrong, error.to_string()).of(Part::During(position)))?;
+    Ok(plan)
 }
 
 fn of_scenario(error: &ScenarioError, scenario: &Scenario, wrong: Exit) -> Failure {
@@ -209,10 +213,15 @@ fn workload(
     Ok((facts, made))
 }
 
-/// A threshold on the server's processes needs some that are watched.
+/// A threshold on the server's processes needs some that are watched, and one on restarts a scenario that has them.
 pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), String> {
+    let text = threshold.text();
+    if threshold.is_about_restarts() && scenario.during.is_empty() {
+        return Err(format!(
+            "threshold '{text}': nothing is restarted; say under `during` what is, and when"
+        ));
+    }
     if threshold.server_load().is_some() && scenario.watch.is_empty() {
-        let text = threshold.text();
         return Err(format!(
             "threshold '{text}': no process is watched; name the server's: --watch name=nginx"
         ));

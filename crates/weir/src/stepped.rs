@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::live_page::LivePage;
 use crate::prepare::Generators;
 use crate::run::{Measured, run_in};
-use crate::steps::{StepError, StepRunner};
+use crate::steps::{SharedSteps, StepError, StepRunner};
 use crate::{background, prepare, print};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +62,8 @@ impl SteppedRun<'_> {
                 error => Failure::new(Exit::TargetDied, format!("{when}: {error}")),
             }
         };
-        let mut steps = StepRunner::new(self.folder, self.directory, self.variant, self.repetition);
+        let steps =
+            SharedSteps::new(StepRunner::new(self.folder, self.directory, self.variant, self.repetition));
         let mut scenario = self.scenario.clone();
         // What the seed decides is alike within a pair, and varies from pair to pair.
         scenario.seed = scenario.seed.wrapping_add(u64::from(self.repetition - 1));
@@ -70,13 +71,14 @@ impl SteppedRun<'_> {
             scenario.tags.insert("variant".to_owned(), variant.name.clone());
             scenario.tags.insert("repetition".to_owned(), self.repetition.to_string());
         }
-        let ran = steps
-            .take(&self.scenario.before, self.variant, interrupt)
-            .map_err(failed("before"))
-            .and_then(|()| {
-                let _far_end = background::far_end(&mut scenario)?;
-                start(prepare::prepare(scenario, Exit::Scenario, generators)?)
-            });
+        // The run locks them itself.
+        let taken = steps.lock().take(&self.scenario.before, self.variant, interrupt);
+        let ran = taken.map_err(failed("before")).and_then(|()| {
+            let _far_end = background::far_end(&mut scenario)?;
+            let prepared = prepare::prepare(scenario, Exit::Scenario, generators)?;
+            start(Prepared { servers: Some(Box::new(steps.clone())), ..prepared })
+        });
+        let mut steps = steps.lock();
         let servers = steps.check();
         // What was put up before a run is put away, however the run ended.
         let after = steps.take(&self.scenario.after, self.variant, &AtomicBool::new(false));

@@ -10,10 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::scenario::{Fill, Step, Variant, shown_command};
+use weir_engine::restarts::Servers;
+use weir_engine::scenario::{Fill, Step, Variant, program, shown_command};
 
 /// How often a command, a port or the wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -70,6 +71,7 @@ pub(crate) struct StepRunner {
 #[derive(Debug)]
 struct Group {
     child: Child,
+    command: String,
     /// Its program: other words of a command may be secrets.
     name: String,
     /// The latest bytes of its output, and the thread that copies them.
@@ -127,6 +129,9 @@ pub(crate) enum StepError {
     /// A command that was to go on has ended.
     #[error("`{name}` was to go on and ended with {status}{said}{}; {} has what it said", foreground(.status), .log.display())]
     Ended { name: String, status: ExitStatus, said: LastWords, log: PathBuf },
+    /// No step has started the server that is to be ended.
+    #[error("no step has started '{0}'")]
+    Unknown(String),
     /// Another server listens where that of the scenario should.
     #[error(
         "{0} takes connections before the scenario's own server is started; end the other one, or choose another port"
@@ -193,6 +198,33 @@ impl StepRunner {
         Ok(())
     }
 
+    /// Ends what a step `start` has started whose program is this one; returns when it has ended. It stands in its place until it
+    /// is started again.
+    ///
+    /// # Errors
+    /// It has ended before.
+    pub(crate) fn stop(&mut self, server: &str, signal: Signal) -> Result<(), StepError> {
+        self.check()?;
+        self.find(server)?.end(signal);
+        Ok(())
+    }
+
+    /// Starts it again, by the command that it was started with.
+    ///
+    /// # Errors
+    /// The system's words.
+    pub(crate) fn start_again(&mut self, server: &str) -> Result<(), StepError> {
+        let command = self.find(server)?.command.clone();
+        let group = self.spawn(&command)?;
+        *self.find(server)? = group;
+        Ok(())
+    }
+
+    fn find(&mut self, server: &str) -> Result<&mut Group, StepError> {
+        let group = self.started.iter_mut().find(|it| program(&it.command) == Some(server));
+        group.ok_or_else(|| StepError::Unknown(server.to_owned()))
+    }
+
     fn spawn(&self, command: &str) -> Result<Group, StepError> {
         let name = shown_command(command);
         let system = |source| StepError::System { what: format!("`{name}`"), source };
@@ -213,7 +245,13 @@ impl StepRunner {
         let pid = Pid::from_child(&child);
         GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
         let latest = Arc::<Mutex<Vec<u8>>>::default();
-        let mut group = Group { child, name: name.clone(), latest: latest.clone(), copying: None };
+        let mut group = Group {
+            child,
+            command: command.to_owned(),
+            name: name.clone(),
+            latest: latest.clone(),
+            copying: None,
+        };
         let copy = move || copy(output, log, &latest);
         let copying = std::thread::Builder::new().name("weir-steps".to_owned()).spawn(copy);
         group.copying = Some(copying.map_err(system)?);
@@ -268,6 +306,31 @@ impl StepRunner {
     }
 }
 
+/// The same, which a run can end and start again meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedSteps(Arc<Mutex<StepRunner>>);
+
+impl SharedSteps {
+    pub(crate) fn new(steps: StepRunner) -> Self {
+        Self(Arc::new(Mutex::new(steps)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, StepRunner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Servers for SharedSteps {
+    fn stop(&mut self, program: &str, kill: bool) -> Result<(), String> {
+        let signal = if kill { Signal::KILL } else { Signal::TERM };
+        self.lock().stop(program, signal).map_err(|error| error.to_string())
+    }
+
+    fn start(&mut self, program: &str) -> Result<(), String> {
+        self.lock().start_again(program).map_err(|error| error.to_string())
+    }
+}
+
 impl Drop for StepRunner {
     fn drop(&mut self) {
         while let Some(group) = self.started.pop() {
@@ -310,20 +373,25 @@ impl Group {
         }
         true
     }
-}
 
-impl Drop for Group {
-    /// Ends all of the group, those included that outlived the command which started them.
-    fn drop(&mut self) {
+    /// Ends all of it, those included that outlived the command which started them, by this signal or else by SIGKILL.
+    fn end(&mut self, signal: Signal) {
         let pid = self.pid();
         if !self.is_gone() {
-            let _ = kill_process_group(pid, Signal::TERM);
+            let _ = kill_process_group(pid, signal);
             if !self.goes_within(END_PATIENCE) {
                 let _ = kill_process_group(pid, Signal::KILL);
                 // The kernel needs a moment.
                 self.goes_within(KILL_PATIENCE);
             }
         }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end(Signal::TERM);
+        let pid = self.pid();
         GROUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|it| *it != pid);
     }
 }
@@ -439,6 +507,30 @@ mod tests {
             assert!(began.elapsed() < END_PATIENCE, "the server's own child goes on");
             std::thread::sleep(LOOK);
         }
+    }
+
+    #[test]
+    fn a_server_is_ended_and_started_again_by_its_own_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut of_run = runner(folder.path());
+        let text = "[start: 'exec /bin/sleep 600', start: 'exec tail -f /dev/null']";
+        of_run.take(&steps(text), None, &AtomicBool::new(false)).unwrap();
+        let pids = |of_run: &StepRunner| of_run.started.iter().map(Group::pid).collect::<Vec<_>>();
+        let before = pids(&of_run);
+        for signal in [Signal::TERM, Signal::KILL] {
+            of_run.stop("sleep", signal).unwrap();
+            let ended = of_run.check().unwrap_err().to_string();
+            assert!(ended.starts_with("`exec …` was to go on"), "{ended}");
+            of_run.start_again("sleep").unwrap();
+            of_run.check().unwrap();
+        }
+        let after = pids(&of_run);
+        assert!(before[0] != after[0] && before[1] == after[1], "{before:?} {after:?}");
+        let said = |result: Result<(), StepError>| result.unwrap_err().to_string();
+        assert_eq!(said(of_run.stop("cat", Signal::TERM)), "no step has started 'cat'");
+        let _ = kill_process_group(after[1], Signal::KILL);
+        assert!(of_run.started[1].goes_within(END_PATIENCE));
+        assert!(said(of_run.stop("sleep", Signal::TERM)).contains("was to go on"), "the other one is gone");
     }
 
     #[test]

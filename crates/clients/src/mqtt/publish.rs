@@ -286,7 +286,7 @@ impl Publisher {
         recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
         recorder.count(HELD_UP, u64::from(due && !self.held_up));
         recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
-        self.state.resume(shard);
+        self.state.resume(now, shard);
         self.forget(shard);
         self.resending = true;
         (self.held_up, self.free_since) = (false, now);

@@ -283,7 +283,7 @@ impl Subscriber {
     fn come_back(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let away = self.reconnecting.back(now);
         shard.of(self.viewer.state.planned()).record(AWAY, away.as_micros() as u64);
-        self.viewer.state.resume(shard);
+        self.viewer.state.resume(now, shard);
     }
 
     /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.

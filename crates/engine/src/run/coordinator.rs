@@ -12,6 +12,7 @@ use crate::event::EventLine;
 use crate::ingest::AgentCounts;
 use crate::plan::Segment;
 use crate::record::{RecordError, RecordWriter};
+use crate::restarts::Absence;
 use crate::scenario::Scenario;
 use crate::summary::Outcome;
 use std::collections::BTreeMap;
@@ -80,6 +81,8 @@ pub(super) struct Coordinator {
     pub(super) taken: Option<Outcome>,
     /// What agents have counted of messages that are saved.
     pub(super) gathered: Option<Arc<AgentCounts>>,
+    /// When the target is away because the scenario restarts it.
+    pub(super) absence: Absence,
     pub(super) trouble: Vec<String>,
     pub(super) wall: i128,
 }
@@ -235,7 +238,7 @@ impl Coordinator {
                 by_seconds: step as f64 * 1e-9,
             });
         }
-        died
+        died && !self.absence.covers(now)
     }
 
     /// Takes what came; the seconds that it completes, in order.
@@ -243,6 +246,12 @@ impl Coordinator {
         match arrival {
             CoordinatorMessage::Thread(report) => self.take(report),
             CoordinatorMessage::ThreadLost(thread, words) => self.lose_thread(thread, words),
+            CoordinatorMessage::Event(line) => {
+                if line.trouble().is_some() {
+                    self.taken = Some(Outcome::TargetDied);
+                }
+                self.write_event(&line);
+            }
             CoordinatorMessage::Agent(agent, report) => self.take_from_agent(agent, report),
         }
         if let Some(gathered) = &self.gathered

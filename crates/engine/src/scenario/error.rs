@@ -63,6 +63,14 @@ pub enum ScenarioError {
     /// The background cannot be had.
     #[error("background: {0}")]
     Background(&'static str),
+    /// A server that cannot be restarted, or not then.
+    #[error("`during` at {at} s: {words}")]
+    During {
+        /// When, in seconds.
+        at: f64,
+        /// Why, and what to do.
+        words: String,
+    },
     /// Several workloads save messages, and nothing says which of them saves which message.
     #[error("workload '{0}': one `ingest` or `probe` is all that a run has; compare several with `variants`")]
     SeveralSave(String),
@@ -86,6 +94,7 @@ impl ScenarioError {
             | Self::Parse { .. }
             | Self::Override { .. }
             | Self::Background(_)
+            | Self::During { .. }
             | Self::Empty => None,
         }
     }

@@ -27,6 +27,12 @@ impl Step {
     }
 }
 
+/// The program that a command of a shell runs, without its directory: `mosquitto` of `exec /usr/sbin/mosquitto -c FILE`.
+pub fn program(command: &str) -> Option<&str> {
+    let word = command.split_whitespace().find(|word| *word != "exec" && !word.contains('='))?;
+    word.rsplit('/').next()
+}
+
 /// A command as it may be shown: its program, as a password may be among its words.
 pub fn shown_command(command: &str) -> String {
     let program = command.split_whitespace().next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Whether some workload has the figure that a threshold is on, and whether statistic and limit fit it: known before the run.
 
-use super::{STATISTICS, Statistic, Threshold};
+use super::{RECONNECTED, STATISTICS, Statistic, Threshold};
 use crate::growth::SERVER_FIGURES;
 use crate::server_load::{self, ServerLoad};
 use weir_clients::meant;
@@ -87,6 +87,12 @@ impl Threshold {
                 self.check_limit(&[], "a number; write it without a unit")
             };
         }
+        if self.is_about_restarts() {
+            return match self.statistic {
+                None => self.check_limit(&[Measure::Time], "a time; write for example 5s"),
+                Some(_) => Err(self.unfit("it takes none: the longest of all restarts is meant")),
+            };
+        }
         if let Some(load) = self.server_load() {
             return self.check_server_load(&load);
         }
@@ -107,7 +113,8 @@ impl Threshold {
                     .map(|figure| figure.name)
                     .chain(RATIOS)
                     .chain(SERVER_FIGURES)
-                    .chain(server_load::NAMES),
+                    .chain(server_load::NAMES)
+                    .chain([RECONNECTED]),
             );
             if let ThresholdError::UnknownFigure { nearest: Some(nearest), .. } = &mut unknown
                 && RATIOS.contains(&nearest.as_str())
@@ -247,6 +254,7 @@ mod tests {
             "server.descriptors <= 1000",
             "server.busiest_thread < 90%",
             "thread.SW-WebRTC.cpu < 90%",
+            "restart.reconnected < 5s",
         ] {
             assert_eq!(check(fine), Ok(()), "{fine}");
         }
@@ -256,6 +264,9 @@ mod tests {
             ("server.memory < 80%", "bytes"),
             ("server.cpus < 80%", "did you mean 'server.cpu'?"),
             ("thread.x.cpu.p99 < 90%", "it takes none"),
+            ("restart.reconnected.p99 < 5s", "the longest of all restarts"),
+            ("restart.reconnected < 5%", "write for example 5s"),
+            ("restart.reconnect < 5s", "did you mean 'restart.reconnected'?"),
         ] {
             let said = check(wrong).unwrap_err();
             assert!(said.contains(words), "{said}");

@@ -18,6 +18,13 @@ impl Threshold {
         self.judge_value(|figure| bounds.filter_map(|it| it.bound(figure)).reduce(f64::max))
     }
 
+    /// Compares the longest time until all clients were connected again after a restart of the server. None fails, and so does a
+    /// restart after which they never were.
+    pub(crate) fn judge_restarts(&self, summary: &Summary) -> ThresholdResult {
+        let times: Option<Vec<f64>> = summary.restarts.iter().map(|it| it.reconnected_seconds).collect();
+        self.judge_value(|_| times.into_iter().flatten().reduce(f64::max))
+    }
+
     /// Compares the total that `look_up` knows under the figure's name. None fails.
     pub fn judge_total(&self, look_up: impl FnOnce(&str) -> Option<u64>) -> ThresholdResult {
         self.judge_value(|figure| look_up(figure).map(|total| total as f64))

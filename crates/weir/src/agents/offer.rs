@@ -43,7 +43,7 @@ pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
         spec.options = std::mem::take(&mut spec.options).with("client_id", messages.name.clone());
     }
     // These are the coordinator's.
-    (scenario.before, scenario.after) = (Vec::new(), Vec::new());
+    (scenario.before, scenario.during, scenario.after) = (Vec::new(), Vec::new(), Vec::new());
     (scenario.thresholds, scenario.abort, scenario.accept) = (Vec::new(), Vec::new(), Vec::new());
     (scenario.prometheus, scenario.prometheus_instance, scenario.node_exporter) = (None, None, None);
     (scenario.watch, scenario.bind_addr) = (Vec::new(), Vec::new());

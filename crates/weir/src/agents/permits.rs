@@ -51,6 +51,7 @@ impl Permits {
     /// Refuses a scenario that asks for more than clients of a protocol, before anything is asked of a server.
     pub(super) fn check_scenario(&self, scenario: &Scenario) -> Result<(), String> {
         let asks_for_more = !scenario.before.is_empty()
+            || !scenario.during.is_empty()
             || !scenario.after.is_empty()
             || scenario.background.is_some()
             || !scenario.watch.is_empty()
@@ -188,6 +189,7 @@ mod tests {
         let here = Permits::new(&[], None);
         for more in [
             "before: [{run: 'touch /tmp/x'}]",
+            "during: [{at: 1s, restart: x}]",
             "after: [{run: 'touch /tmp/x'}]",
             "watch: ['pid=1']",
             "prometheus: 'http://127.0.0.1:1'",

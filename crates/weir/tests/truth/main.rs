@@ -44,6 +44,7 @@ mod probe;
 mod push;
 mod registry;
 mod relay;
+mod restarts;
 mod rtc;
 mod scenarios;
 mod secrets;

@@ -127,6 +127,14 @@ fn every_error_in_a_file_has_a_line() {
             ":4:",
         ),
         ("workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 1s}]\nrepeat: 0\n", ":2:"),
+        (
+            "before: [start: sleep 9]\nworkloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 2s}]\nduring:\n  - {at: 1s, restart: slep}\n",
+            ":4:",
+        ),
+        (
+            "workloads: [{play: rtmp://127.0.0.1:9/a/s, duration: 2s}]\nthresholds:\n  - restart.reconnected < 1s\n",
+            ":3:",
+        ),
     ] {
         let (_directory, file) = written(text);
         let said = says(["run", file.to_str().unwrap()]);

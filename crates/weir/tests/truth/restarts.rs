@@ -1,0 +1,68 @@
+//! A broker that the scenario itself restarts while the load goes on.
+
+use crate::support::{Run, free_port, measure, report, shared};
+
+/// A run of subscribers and publishers on a mosquitto of the scenario's own, with these restarts and more lines.
+fn restarted(during: &str, options: &str, thresholds: &str) -> Run {
+    let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+    let (file, broker) = (directory.path().join("restart.yaml"), directory.path().join("broker.conf"));
+    std::fs::write(&broker, format!("listener {port} 127.0.0.1\nuser root\nallow_anonymous true\n")).unwrap();
+    let url = format!("mqtt://127.0.0.1:{port}");
+    let scenario = format!(
+        "before: [start: exec /usr/sbin/mosquitto -c broker.conf, wait: '127.0.0.1:{port}']
+during: {during}
+watch: [port={port}]
+workloads:
+  - {{play: '{url}/b/#', clients: 20, duration: 14s, qos: 1{options}}}
+  - {{publish: '{url}/b/{{client}}/{{seq}}', clients: 3, rate: 20/s, qos: 1{options}}}
+warmup: 0s
+thresholds: [lost <= 100000, {thresholds}]
+"
+    );
+    std::fs::write(&file, scenario).unwrap();
+    measure(["run".as_ref(), file.as_os_str()])
+}
+
+#[test]
+fn all_clients_come_back_after_a_restart_at_a_set_time_and_the_time_until_then_is_told() {
+    let _machine = shared();
+    let run = restarted(
+        "[{at: 3s, restart: mosquitto, down: 1500ms}]",
+        "",
+        "restart.reconnected < 11s, restart.reconnected >= 1500ms, failed.ratio == 0",
+    );
+    assert_eq!((run.code, &run.summary["outcome"]), (0, &"completed".into()), "{}", run.err);
+    let [restart] = &run.summary["restarts"].as_array().unwrap()[..] else {
+        panic!("{}", run.summary["restarts"])
+    };
+    let seconds = |key: &str| restart[key].as_f64().unwrap_or_else(|| panic!("{key}: {restart}"));
+    assert!(seconds("at_seconds") >= 3.0 && seconds("down_seconds") >= 1.5, "{restart}");
+    assert!(
+        seconds("reconnected_seconds") > seconds("down_seconds")
+            && seconds("at_seconds") + seconds("reconnected_seconds") < 15.0,
+        "{restart}"
+    );
+    assert_eq!((&restart["server"], &restart["away"]), (&"mosquitto".into(), &0.into()));
+    assert!(restart["cut_off"].as_u64() >= Some(23), "{restart}");
+    assert!(run.summary["verdict"]["state"].is_string());
+    for (workload, clients) in run.workloads().iter().zip([20.0, 3.0]) {
+        let total = |figure: &str| workload["total"][figure]["total"].as_f64().unwrap();
+        assert!(total("returned") >= clients && total("returned") == total("cut_off"), "{workload}");
+    }
+    let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    assert!(text.contains("Restarts") && text.contains("all clients were"), "{text}");
+    let again = report(run.directory()).summary["restarts"][0].clone();
+    assert_eq!((&again["cut_off"], &again["away"]), (&restart["cut_off"], &0.into()), "what is read back");
+    assert!((again["reconnected_seconds"].as_f64().unwrap() - seconds("reconnected_seconds")).abs() < 1e-5);
+}
+
+#[test]
+fn clients_that_do_not_connect_again_leave_the_time_open_and_the_threshold_fails() {
+    let _machine = shared();
+    let during = "[{at: 3s, restart: mosquitto, kill: true}]";
+    let run = restarted(during, ", no_reconnect: true", "restart.reconnected < 11s");
+    let restart = &run.summary["restarts"][0];
+    assert!(restart["reconnected_seconds"].is_null() && restart["cut_off"] == 0, "{restart}");
+    assert_eq!((run.code, &run.summary["outcome"]), (99, &"nobody_left".into()), "{}", run.err);
+    assert_eq!(run.slots("failed"), 20);
+}
