@@ -106,7 +106,7 @@ impl Filling {
                 payloads.push(&bytes);
             }
             Self::Directory(path) => {
-                for file in files(path)? {
+                for file in Self::files(path)? {
                     let bytes = std::fs::read(&file).map_err(|source| unreadable(&file, source))?;
                     check(bytes.len())?;
                     if payloads.bytes() + bytes.len() > DIRECTORY_BYTES {
@@ -135,6 +135,26 @@ impl Filling {
             }
         }
         Ok(payloads)
+    }
+
+    /// The files of a directory whose contents are payloads, by name; those whose names begin with a dot are left out, as by `ls`.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or has no such file.
+    pub fn files(directory: &Path) -> Result<Vec<PathBuf>, FillingError> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(|source| unreadable(directory, source))? {
+            let path = entry.map_err(|source| unreadable(directory, source))?.path();
+            let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            if path.is_file() && !is_hidden {
+                files.push(path);
+            }
+        }
+        files.sort();
+        if files.is_empty() {
+            return Err(FillingError::Empty { path: directory.display().to_string() });
+        }
+        Ok(files)
     }
 
     /// The mean size of a message in bytes; `None` if it is unknown before the run.
@@ -180,23 +200,6 @@ impl Maker {
 fn read(path: &Path) -> Result<Schema, FillingError> {
     let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
     Schema::parse(&text).map_err(|source| FillingError::Schema { path: path.display().to_string(), source })
-}
-
-/// The files of a directory, by name; those whose names begin with a dot are left out, as by `ls`.
-fn files(directory: &Path) -> Result<Vec<PathBuf>, FillingError> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(|source| unreadable(directory, source))? {
-        let path = entry.map_err(|source| unreadable(directory, source))?.path();
-        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if path.is_file() && !is_hidden {
-            files.push(path);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(FillingError::Empty { path: directory.display().to_string() });
-    }
-    Ok(files)
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> FillingError {

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use weir_agents::frame::{Offer, SentFile};
 use weir_agents::parts;
+use weir_clients::Filling;
 use weir_engine::ingest;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
@@ -48,16 +49,11 @@ pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
     (scenario.prometheus, scenario.prometheus_instance, scenario.node_exporter) = (None, None, None);
     (scenario.watch, scenario.bind_addr) = (Vec::new(), Vec::new());
     (scenario.repeat, scenario.order, scenario.find) = (None, None, None);
-    let mut files: Vec<SentFile> = Vec::new();
-    let mut trouble = None;
-    scenario.clone().each_file(&mut |path| match contents(path) {
-        Ok(bytes) => {
-            let path = path.display().to_string();
-            if !files.iter().any(|sent| sent.path == path) {
-                files.push(SentFile { path, contents: BASE64.encode(bytes) });
-            }
+    let (mut files, mut trouble) = (SentFiles::default(), None);
+    scenario.clone().each_file(&mut |path| {
+        if let Err(words) = files.add(path) {
+            trouble.get_or_insert(words);
         }
-        Err(error) => trouble = trouble.take().or(Some(format!("{}: {error}", path.display()))),
     });
     if let Some(trouble) = trouble {
         return Err(trouble);
@@ -67,7 +63,7 @@ pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
         figures: figures(),
         scenario: serde_json::to_value(&scenario).map_err(|error| error.to_string())?,
         targets: prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect(),
-        files,
+        files: files.files,
         segment: None,
     };
     let size = serde_json::to_vec(&offer).map_err(|error| error.to_string())?.len();
@@ -79,6 +75,37 @@ fn too_large() -> String {
         "the scenario and its files are more than the {} MB that agents are sent; use smaller files",
         LARGEST >> 20
     )
+}
+
+/// The files that go with an offer.
+#[derive(Default)]
+struct SentFiles {
+    files: Vec<SentFile>,
+    /// Bytes of their contents, as they are sent.
+    size: usize,
+}
+
+impl SentFiles {
+    /// Adds a file; of a directory of payloads each file, numbered in their order.
+    fn add(&mut self, path: &Path) -> Result<(), String> {
+        if !path.is_dir() {
+            return self.add_as(path.display().to_string(), path);
+        }
+        let files = Filling::files(path).map_err(|error| error.to_string())?;
+        let numbered = |number: usize| path.join(format!("{number:08}")).display().to_string();
+        files.iter().enumerate().try_for_each(|(number, file)| self.add_as(numbered(number), file))
+    }
+
+    fn add_as(&mut self, path: String, file: &Path) -> Result<(), String> {
+        if self.files.iter().any(|sent| sent.path == path) {
+            return Ok(());
+        }
+        let bytes = contents(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let contents = BASE64.encode(bytes);
+        self.size += contents.len();
+        self.files.push(SentFile { path, contents });
+        if self.size > LARGEST { Err(too_large()) } else { Ok(()) }
+    }
 }
 
 /// What is in a file, which may be endless.
@@ -93,26 +120,38 @@ pub(super) fn scenario(offer: &Offer, folder: &Path) -> Result<Scenario, String>
     let mut scenario: Scenario =
         serde_json::from_value(offer.scenario.clone()).map_err(|error| format!("the scenario: {error}"))?;
     let mut trouble = None;
-    scenario.each_file(&mut |path| {
-        let text = path.display().to_string();
-        let sent = offer.files.iter().position(|sent| sent.path == text);
-        match sent
-            .ok_or_else(|| format!("it names a file of this machine, {text}"))
-            .and_then(|number| written(&offer.files[number], folder, number))
-        {
-            Ok(own) => *path = own,
-            Err(words) => trouble = Some(words),
-        }
+    scenario.each_file(&mut |path| match own_path(offer, folder, path) {
+        Ok(own) => *path = own,
+        Err(words) => trouble = Some(words),
     });
     trouble.map_or(Ok(scenario), Err)
 }
 
-/// Where a file that was sent stands now. Its name is a number and the end of its own, which may say what it is.
-fn written(file: &SentFile, folder: &Path, number: usize) -> Result<PathBuf, String> {
+/// Where what was sent of a file, or of a directory, stands now. Its name is a number and, of a file, the end of its own, which may
+/// say what it is.
+fn own_path(offer: &Offer, folder: &Path, path: &Path) -> Result<PathBuf, String> {
+    let sent = || offer.files.iter().enumerate();
+    let text = path.display().to_string();
+    if let Some((number, file)) = sent().find(|(_, sent)| sent.path == text) {
+        let is_plain = |it: &&str| it.len() <= 8 && it.chars().all(|c| c.is_ascii_alphanumeric());
+        let end = Path::new(&file.path).extension().and_then(|end| end.to_str()).filter(is_plain);
+        return written(file, folder.join(format!("{number}.{}", end.unwrap_or("bin"))));
+    }
+    let mut inside = sent().filter(|(_, sent)| Path::new(&sent.path).parent() == Some(path)).peekable();
+    let Some((first, _)) = inside.peek() else {
+        return Err(format!("it names a file of this machine, {text}"));
+    };
+    let own = folder.join(first.to_string());
+    fs::create_dir_all(&own).map_err(|error| format!("{}: {error}", own.display()))?;
+    for (number, file) in inside {
+        written(file, own.join(format!("{number:08}")))?;
+    }
+    Ok(own)
+}
+
+/// Writes a file that was sent.
+fn written(file: &SentFile, own: PathBuf) -> Result<PathBuf, String> {
     let bytes = BASE64.decode(&file.contents).map_err(|error| format!("a file that was sent: {error}"))?;
-    let is_plain = |it: &&str| it.len() <= 8 && it.chars().all(|c| c.is_ascii_alphanumeric());
-    let end = Path::new(&file.path).extension().and_then(|end| end.to_str()).filter(is_plain);
-    let own = folder.join(format!("{number}.{}", end.unwrap_or("bin")));
     let mut options = OpenOptions::new();
     let open = options.write(true).create(true).truncate(true).mode(0o600).open(&own);
     open.and_then(|mut out| out.write_all(&bytes)).map_err(|error| format!("{}: {error}", own.display()))?;
@@ -144,6 +183,29 @@ mod tests {
         );
         let shown = serde_json::to_string(&made.workloads).unwrap();
         assert!(!shown.contains("/etc"), "{shown}");
+    }
+
+    #[test]
+    fn a_directory_of_payloads_is_sent_file_by_file_in_its_order() {
+        let (here, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (name, content) in [("z.json", "second"), ("a", "first"), (".hidden", "none")] {
+            fs::write(here.path().join(name), content).unwrap();
+        }
+        let mut files = SentFiles::default();
+        files.add(here.path()).unwrap();
+        files.add(here.path()).unwrap();
+        assert_eq!(files.files.len(), 2);
+        let text =
+            format!("{{workloads: [{{publish: 'mqtt://h/a', payload: 'dir:{}'}}]}}", here.path().display());
+        let made = scenario(&offer(&text, files.files), folder.path()).unwrap();
+        let mut own = PathBuf::new();
+        made.clone().each_file(&mut |path| own.clone_from(path));
+        assert!(own.starts_with(folder.path()), "{}", own.display());
+        let contents =
+            Filling::files(&own).unwrap().into_iter().map(|file| fs::read_to_string(file).unwrap());
+        assert_eq!(contents.collect::<Vec<_>>(), ["first", "second"]);
+        let said = SentFiles::default().add(Path::new("/nowhere/else")).unwrap_err();
+        assert!(said.starts_with("/nowhere/else: "), "{said}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod hostile;
 mod ingesters;
 mod machines;
+mod payloads;
 mod places;
 mod searches;
 mod watching;
