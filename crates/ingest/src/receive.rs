@@ -353,6 +353,9 @@ impl Session<ReceiverState> for Receiver {
                 let for_good = failure == Failure::TlsFailed && !self.resuming;
                 let remedy = match failure {
                     Failure::ConnectionRefused => "; start the broker, or correct host and port",
+                    _ if self.phase == ReceiverPhase::Handshaking && !self.resuming => {
+                        ", before it answered; check that what listens there speaks MQTT"
+                    }
                     _ => "",
                 };
                 Err((format!("{words}{remedy}"), for_good))

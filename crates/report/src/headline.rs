@@ -66,7 +66,7 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
     } else {
         nobody(&workloads)
     };
-    let is_rtmp = workloads.iter().flat_map(|it| &it.targets).all(|url| url.starts_with("rtmp"));
+    let is_rtmp = workloads.iter().flat_map(|it| &it.targets).all(|url| url.starts_with("rtmp:"));
     Some(Headline {
         line: format!("{what} ({kinds}{words})"),
         remedy: Some(remedy(commonest.kind, is_rtmp)),

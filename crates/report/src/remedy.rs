@@ -48,7 +48,7 @@ pub(crate) fn remedy(kind: Failure, is_rtmp: bool) -> &'static str {
             "the server speaks another dialect or another protocol: `WEIR_LOG=debug` shows the dialogue"
         }
         Failure::Rejected | Failure::SubscriptionRefused | Failure::Disconnected => {
-            "the server refused, and its words are above: its log says more"
+            "the server refused, as it says itself: its log says more"
         }
         Failure::StreamEnded => "its publisher went away: keep one running while viewers play",
         Failure::ClosedByPeer | Failure::Reset => {

@@ -4,6 +4,7 @@ use crate::answer::KeptAnswer;
 use crate::args::{Run, Sweep};
 use crate::capacity::{SearchedVariant, Trials};
 use crate::exit::{Exit, Failure};
+use crate::figures::declared;
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
 use crate::print::check_answer;
@@ -16,7 +17,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use weir_clients::meant;
 use weir_engine::capacity::{CapacitySummary, LoadKind};
+use weir_engine::compare::better;
 use weir_engine::scenario::{Find, Order};
 use weir_engine::series::{
     Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
@@ -24,6 +27,9 @@ use weir_engine::series::{
 use weir_engine::summary::Summary;
 use weir_engine::sweep::{LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary};
 use weir_shard::clock;
+
+/// Figures of runs that are neither declared nor better one way.
+const UNDECLARED: [&str; 3] = ["published", "counted", "cpu.weir"];
 
 /// The figure that ranks runs without a watched process.
 const USUAL_FIGURE: &str = "startup.p50";
@@ -51,6 +57,7 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         let line = format!("--of {} is of a search; add --find capacity", of.name());
         return Err(Failure::new(Exit::Usage, line));
     }
+    args.by.as_deref().map_or(Ok(()), check_figure)?;
     let swept = Swept { args, folder, variations: &variations, is_search: kind.is_some() };
     // Before a server is started, or a directory made: what cannot be run or searched is said at once.
     let noun = swept.check()?;
@@ -79,6 +86,22 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         Some(failure) if summary.ending != Ending::Interrupted => Err(failure),
         _ => Ok(summary.explained()),
     }
+}
+
+/// Refuses what can be no figure of a run, before any is made. Whether a run has one that there is, it says itself.
+fn check_figure(name: &str) -> Result<(), Failure> {
+    let of_figure = name.strip_suffix(".p50").or_else(|| name.strip_suffix(".p99")).unwrap_or(name);
+    let is_it =
+        |known: &str| of_figure.strip_suffix(known).is_some_and(|it| it.is_empty() || it.ends_with('.'));
+    let declared = declared();
+    let names = || declared.iter().flat_map(|it| &it.figures).map(|it| it.name).chain(UNDECLARED);
+    if better(name).is_some() || names().any(is_it) {
+        return Ok(());
+    }
+    let hint = meant(name, names())
+        .map_or_else(|| "`weir figures` lists them".to_owned(), |it| format!("did you mean '{it}'?"));
+    let name = weir_report::quote(name, 60);
+    Err(Failure::new(Exit::Usage, format!("--by {name}: there is no such figure; {hint}")))
 }
 
 /// The scenario's variants as the command line has them.

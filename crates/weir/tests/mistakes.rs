@@ -91,6 +91,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake("play rtmp://127.0.0.1/a/b -o full -d 1s", 2, &["is not empty", "choose a new directory"]),
     Mistake("play rtmp://127.0.0.1/a/b --json /nosuch/x.json -d 1s", 2, &["/nosuch/x.json"]),
     Mistake("init rtmp://127.0.0.1/a/b -o tabs.yaml", 2, &["is there already"]),
+    Mistake("sweep nobody.yaml --by startupp.p99", 2, &["--by startupp.p99", "did you mean 'startup'?"]),
     Mistake(
         "run nobody.yaml -q",
         97,

@@ -260,7 +260,10 @@ fn rows_go_into_postgresql_and_no_password_into_anything() {
     let days = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'rows_json'::regclass";
     let days: Vec<String> = client.query(days, &[]).unwrap().iter().map(|row| row.get(0)).collect();
     // The second day may begin while it runs.
-    assert!((1..=2).contains(&days.len()) && days.iter().all(|day| day.starts_with("rows_json_2")), "{days:?}");
+    assert!(
+        (1..=2).contains(&days.len()) && days.iter().all(|day| day.starts_with("rows_json_2")),
+        "{days:?}"
+    );
     let mut folders = vec![experiment.path("run")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
