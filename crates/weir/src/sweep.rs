@@ -98,7 +98,7 @@ fn check_figure(name: &str) -> Result<(), Failure> {
     if better(name).is_some() || names().any(is_it) {
         return Ok(());
     }
-    let hint = meant(name, names())
+    let hint = meant(of_figure, names())
         .map_or_else(|| "`weir figures` lists them".to_owned(), |it| format!("did you mean '{it}'?"));
     let name = weir_report::quote(name, 60);
     Err(Failure::new(Exit::Usage, format!("--by {name}: there is no such figure; {hint}")))
