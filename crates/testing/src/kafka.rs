@@ -2,14 +2,22 @@
 
 use crate::process::{Kept, program, soon};
 use crate::{free_port, maven};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The version that the tests run, and the last of those before, which many clusters still are.
 pub const KAFKA: &str = "4.1.1";
 /// The last version before 4.
 pub const KAFKA_3: &str = "3.9.1";
+
+/// How long a consumer has for its first record: on a busy machine it takes ten seconds to start.
+const FIRST_RECORD: Duration = Duration::from_secs(60);
+/// How long nothing may come behind a record before that was all.
+const NEXT_RECORD: Duration = Duration::from_secs(4);
 
 /// What all its programs are in.
 const POM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kafka/pom.xml");
@@ -138,16 +146,24 @@ impl Kafka {
     fn consume(&self, topic: &str, with_values: bool) -> Vec<KafkaRecord> {
         let mut command = java(self.version, "128m", "org.apache.kafka.tools.consumer.ConsoleConsumer");
         command.args(["--bootstrap-server", &self.address(), "--topic", topic, "--from-beginning"]);
-        // How long nothing may come before that was all.
-        command.args(["--timeout-ms", "5000"]);
         for what in ["partition", "headers", "key"] {
             command.args(["--property", &format!("print.{what}=true")]);
         }
         command.args(["--property", &format!("print.value={with_values}")]);
-        let output = command.output().unwrap();
-        let out = String::from_utf8(output.stdout).unwrap();
+        let mut consumer = Kept::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+        let lines = BufReader::new(consumer.0.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let (sender, receiver) = channel();
+        let reader = std::thread::spawn(move || lines.for_each(|line| sender.send(line).unwrap_or_default()));
         // `Partition:0	name:value,name:value	key	value`
-        out.lines().filter_map(record).collect()
+        let mut records = Vec::new();
+        let mut patience = FIRST_RECORD;
+        while let Ok(line) = receiver.recv_timeout(patience) {
+            patience = NEXT_RECORD;
+            records.extend(record(&line));
+        }
+        consumer.kill();
+        reader.join().unwrap();
+        records
     }
 }
 

@@ -29,11 +29,17 @@ pub fn program(name: &str, package: &str) -> Command {
     command
 }
 
+/// How long [`soon`] waits: a server in Java is there after five seconds, and after twenty beside a build and other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a process may take to end: the longest run of a test is one of 50 s, and its report is written behind it.
+const LONGEST_RUN: Duration = Duration::from_secs(150);
+
 /// Waits until something is so, for as long as a busy machine may need.
 pub fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what}: not within 20 s");
+        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -84,7 +90,7 @@ impl Kept {
         let mut status = None;
         let began = Instant::now();
         while status.is_none() {
-            assert!(began.elapsed() < Duration::from_secs(60), "process {} does not end", self.pid());
+            assert!(began.elapsed() < LONGEST_RUN, "process {} does not end", self.pid());
             std::thread::sleep(Duration::from_millis(20));
             status = self.0.try_wait().unwrap();
         }

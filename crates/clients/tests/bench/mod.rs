@@ -114,7 +114,7 @@ impl Nginx {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let patience = Instant::now();
         while TcpStream::connect(address).is_err() {
-            assert!(patience.elapsed() < Duration::from_secs(5), "nginx does not listen");
+            assert!(patience.elapsed() < Duration::from_secs(60), "nginx does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         Self { child, port, _directory: directory }

@@ -228,6 +228,7 @@ fn connections_are_refused() {
 
 #[test]
 fn a_thread_uses_the_cpu_that_was_said() {
+    let began = Instant::now();
     let _origin = origin(&["burn 300ms thread=busy-bee"]);
     let ticks = || -> Option<u64> {
         std::fs::read_dir("/proc/self/task").unwrap().flatten().find_map(|task| {
@@ -240,9 +241,10 @@ fn a_thread_uses_the_cpu_that_was_said() {
         })
     };
     until("the thread", || ticks().is_some());
-    let (before, began) = (ticks().unwrap(), Instant::now());
     std::thread::sleep(Duration::from_secs(2));
     // A hundred ticks a second (proc(5), sysconf(_SC_CLK_TCK)).
-    let share = (ticks().unwrap() - before) as f64 / 100.0 / began.elapsed().as_secs_f64();
-    assert!((share - 0.3).abs() < 0.05, "{share}");
+    let share = || ticks().unwrap() as f64 / 100.0 / began.elapsed().as_secs_f64();
+    // What others keep it from using, it makes good.
+    until("its share", || share() > 0.25);
+    assert!(share() < 0.35, "{}", share());
 }

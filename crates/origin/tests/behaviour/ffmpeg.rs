@@ -63,14 +63,15 @@ pub(crate) const FRAMES: u32 = 75;
 
 /// Publishes three seconds of H.264 and AAC, a keyframe every second.
 pub(crate) fn publish(url: &str) -> Tool {
-    publish_with(url, &["-c:v", "libx264", "-preset", "ultrafast", "-g", "25"])
+    publish_for(3, url)
 }
 
-fn publish_with(url: &str, video: &[&str]) -> Tool {
+fn publish_for(seconds: u32, url: &str) -> Tool {
+    let picture = format!("testsrc2=s=160x90:r=25:d={seconds}");
+    let sound = format!("sine=f=440:r=44100:d={seconds}");
     let mut arguments = vec!["-hide_banner", "-loglevel", "warning", "-nostdin", "-re"];
-    arguments.extend(["-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=3"]);
-    arguments.extend(["-f", "lavfi", "-i", "sine=f=440:r=44100:d=3"]);
-    arguments.extend(video);
+    arguments.extend(["-f", "lavfi", "-i", &picture, "-f", "lavfi", "-i", &sound]);
+    arguments.extend(["-c:v", "libx264", "-preset", "ultrafast", "-g", "25"]);
     arguments.extend(["-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "32k"]);
     arguments.extend(["-flvflags", "no_duration_filesize", "-f", "flv", url]);
     Tool::start("ffmpeg", &arguments)
@@ -117,9 +118,11 @@ fn every_frame_that_is_published_is_decoded() {
 
 #[test]
 fn viewers_that_come_within_a_group_of_pictures_start_at_its_keyframe() {
+    // A busy machine takes seconds to start a player.
+    const SECONDS: u32 = 8;
     let origin = start(OriginConfig::default());
     let url = url(address(&origin), "a");
-    let publisher = publish(&url);
+    let publisher = publish_for(SECONDS, &url);
     let received = || origin.counts().stream("live/a").map_or(0, |stream| stream.received.video);
     let mut players = Vec::new();
     let mut starts = Vec::new();
@@ -140,9 +143,9 @@ fn viewers_that_come_within_a_group_of_pictures_start_at_its_keyframe() {
     publisher.finish();
     for (player, start) in players.into_iter().zip(starts) {
         assert!(start >= 1_000, "{start}");
-        // It may have come one group later than our own, when the machine is busy.
-        let frames = counted(player);
-        assert!(frames == 50 || frames == 25, "{frames} from {start} ms");
+        // It may have come some groups later than our own, when the machine is busy.
+        let (frames, groups) = (counted(player), SECONDS - start / 1_000);
+        assert!(frames % 25 == 0 && (1..=groups).contains(&(frames / 25)), "{frames} from {start} ms");
     }
 }
 

@@ -9,7 +9,7 @@ use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Client, ClientEvent, ClientOptions, flv};
 
 /// Longest wait for anything in these tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An origin that sends each packet as it comes, with these faults.
 pub(crate) fn origin(faults: &[&str]) -> Origin {

@@ -11,6 +11,7 @@ mod compare;
 mod interruptions;
 mod latency;
 mod machine;
+mod probe;
 mod processor;
 mod republish;
 mod stalls;

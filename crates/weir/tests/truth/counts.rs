@@ -9,15 +9,7 @@ fn viewers_count_every_byte_and_message_that_the_origin_sent() {
     for merge in [Duration::ZERO, Duration::from_millis(350)] {
         let air = air(&weir_origin::OriginConfig { merge, ..config(&[]) });
         // Four of the seven are witnesses, three read in batches.
-        let run = std::thread::scope(|scope| {
-            let watched = scope.spawn(|| {
-                measure(["play", &air.url, "-c", "7", "-d", "6500ms", "--warmup", "0s", "--drain", "200ms"])
-            });
-            std::thread::sleep(Duration::from_millis(3_000));
-            // With the stream's end all that was sent has come.
-            air.end_publisher();
-            watched.join().unwrap()
-        });
+        let run = air.play_to_its_end(&air.url, 7, Duration::from_millis(2_500));
         let (kind, clients, _, words) = run.failure();
         assert_eq!((kind.as_str(), clients), ("stream_ended", 7), "{words}");
         let counts = air.origin.counts();

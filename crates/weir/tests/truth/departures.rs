@@ -1,6 +1,9 @@
 //! Publishers and servers that die in the middle.
 
-use crate::support::{Publishing, air, config, origin_process, report, shared, soon, start_measuring, weir};
+use crate::support::{
+    Air, Publishing, air, config, measure, origin_process, report, shared, soon, start_measuring, weir,
+};
+use crate::whip;
 use std::time::Duration;
 
 #[test]
@@ -48,4 +51,26 @@ fn a_server_that_dies_ends_the_run_with_whole_artefacts() {
         assert!(bytes > 0, "{name} is empty");
     }
     assert_eq!(report(run.directory()).code, 97);
+}
+
+#[test]
+fn a_stream_by_whip_ends_with_its_publisher_and_its_name_is_free_then() {
+    let _machine = shared();
+    let mut air = whip::on_air(&[]);
+    let url = air.url.clone();
+    let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
+    let (kind, clients, side, words) = run.failure();
+    assert_eq!((&*kind, clients, &*side), ("rejected", 1, "remote"));
+    assert!(words.contains("409") && words.contains("live/a is being published"), "{words}");
+    let stream = |air: &Air| air.origin.counts().stream("live/a").unwrap().clone();
+    assert_eq!((stream(&air).publications, stream(&air).live), (1, true));
+    // Without a goodbye nothing but silence tells; so far the name is taken.
+    air.publishing.kill();
+    let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
+    assert_eq!(&*run.failure().0, "rejected");
+    soon("the origin gives up a publisher that is gone", || !stream(&air).live);
+    let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
+    assert_eq!(run.well(), 1, "{:?}", run.failures());
+    soon("with a goodbye it is over at once", || !stream(&air).live);
+    assert_eq!(stream(&air).publications, 2);
 }

@@ -6,15 +6,7 @@ use crate::support::{air, config, measure, shared};
 fn every_tenth_frame_dropped_is_every_tenth_frame_lost() {
     let _machine = shared();
     let air = air(&config(&["drop unit=every:10 kind=video viewers=1..2"]));
-    let run = std::thread::scope(|scope| {
-        let watched = scope.spawn(|| {
-            measure(["play", &air.url, "-c", "4", "-d", "8s", "--warmup", "0s", "--drain", "200ms"])
-        });
-        std::thread::sleep(std::time::Duration::from_secs(4));
-        // With the stream's end all that was sent has come, and the counts agree to the unit.
-        air.end_publisher();
-        watched.join().unwrap()
-    });
+    let run = air.play_to_its_end(&air.url, 4, std::time::Duration::from_secs(3));
     assert_eq!(run.failure().0, "stream_ended");
     let counts = air.origin.counts();
     let dropped: u64 = counts.viewers.iter().map(|viewer| viewer.dropped.video).sum();

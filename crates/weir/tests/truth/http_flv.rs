@@ -17,13 +17,7 @@ fn on_air(faults: &[&str]) -> (Air, String) {
 fn viewers_count_what_the_origin_has_sent() {
     let _machine = shared();
     let (air, url) = on_air(&[]);
-    let run = std::thread::scope(|scope| {
-        let watched = scope.spawn(|| measure(["play", &url, "-c", "5", "-d", "20s", "--warmup", "0s"]));
-        std::thread::sleep(std::time::Duration::from_secs(4));
-        // With the stream's end all that was sent has come.
-        air.end_publisher();
-        watched.join().unwrap()
-    });
+    let run = air.play_to_its_end(&url, 5, std::time::Duration::from_millis(2_500));
     let (kind, clients, _, words) = run.failure();
     assert_eq!((kind.as_str(), clients), ("stream_ended", 5), "{words}");
     let counts = air.origin.counts();

@@ -19,7 +19,7 @@ fn killed_ten_times(broker: &Mosquitto, place: &[&str], mut rows: impl FnMut() -
     // The session begins before the first message.
     let first = Ingester::start(&arguments);
     soon("the table is there", || rows().is_some());
-    std::thread::sleep(Duration::from_millis(200));
+    first.wait_for_subscription();
     let publisher = start_measuring(weir().args([
         "publish",
         &broker.url("k/{seq}"),
@@ -157,7 +157,7 @@ fn ingesters_that_share_a_stream_save_each_message_once() {
     let ingesters = ["one", "two"].map(start);
     let mut client = server.client();
     soon("the table is there", || client.query_one("SELECT count(*) FROM messages_dead", &[]).is_ok());
-    std::thread::sleep(Duration::from_millis(500));
+    ingesters.iter().for_each(Ingester::wait_for_subscription);
     let run =
         measure(["publish", &broker.url("s/{seq}"), "-q", "1", "--rate", "4000/s", "--count", "4000"].iter());
     assert_eq!(run.total("mqtt.acknowledged") as u64, 4_000);

@@ -53,7 +53,7 @@ fn into_sqlite(broker: &Mosquitto, topic: &str, file: &Path, more: &[&str]) -> I
     soon("the tables are there", || {
         count(file, "SELECT count(*) FROM sqlite_master WHERE type = 'table'") >= 2
     });
-    std::thread::sleep(Duration::from_millis(300));
+    ingester.wait_for_subscription();
     ingester
 }
 
@@ -108,7 +108,7 @@ fn a_database_that_is_restarted_is_found_again_and_nothing_is_lost() {
     let there =
         |server: &Postgresql| server.client().query_one("SELECT count(*) FROM messages_dead", &[]).is_ok();
     soon("the table is there", || there(&server));
-    std::thread::sleep(Duration::from_millis(300));
+    ingester.wait_for_subscription();
     assert_eq!(publish(&broker, "d/{seq}", "2000/s", "1000", "size:500"), 1_000);
     server.stop();
     assert_eq!(publish(&broker, "d/{seq}", "2000/s", "1000", "size:500"), 1_000);
@@ -134,7 +134,7 @@ fn into_clickhouse(broker: &Mosquitto, topic: &str, server: &ClickHouseServer) -
         "--durability",
         "normal",
     ]);
-    soon("it is connected", || ingester.err().contains("weir: subscribed to mqtt://"));
+    ingester.wait_for_subscription();
     ingester
 }
 
@@ -193,7 +193,7 @@ fn kafka_that_comes_late_and_is_restarted_is_found_again_and_nothing_is_lost() {
     let ingester = Ingester::start([&url, "--save", &place, "--batch", "100"]);
     soon("it waits for Kafka", || ingester.err().contains("waiting until there is a place to save to"));
     server.go_on();
-    soon("it is subscribed", || ingester.err().contains("subscribed to"));
+    ingester.wait_for_subscription();
     assert_eq!(publish(&broker, "q/{seq}", "2000/s", "1000", "size:500"), 1_000);
     server.kill();
     assert_eq!(publish(&broker, "q/{seq}", "2000/s", "1000", "size:500"), 1_000);
@@ -292,7 +292,7 @@ fn a_database_keeps_what_comes_under_a_forged_mark_beside_what_is_genuine() {
         Ingester::start([&url, "--save", &place, "--save-password-file", password.to_str().unwrap()]);
     let mut client = server.client();
     soon("the table is there", || client.query_one("SELECT count(*) FROM messages_dead", &[]).is_ok());
-    std::thread::sleep(Duration::from_millis(300));
+    ingester.wait_for_subscription();
     // A mark as MQTT 3.1.1 has it: publisher, sequence number, and four clocks.
     let sent = |number: u64, payload: &str| {
         let fields = [7, number, 0, 0, 0, 0].map(u64::to_be_bytes).concat();

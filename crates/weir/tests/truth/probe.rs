@@ -1,14 +1,14 @@
 //! Messages that another consumer takes: what became of them is what it has in its table.
 
-use crate::ingest_runs::{ASKED, Asked, Experiment, SCHEMA, number};
-use crate::support::{Gateway, Ingester, Mosquitto, Postgresql, free_port, quiet, says, shared, soon};
+use crate::support::experiment::{ASKED, Asked, Experiment, SCHEMA, number};
+use crate::support::{Gateway, Ingester, Mosquitto, Postgresql, free_port, says, shared, soon};
 use std::path::Path;
 use weir_origin::{ANY_PORT, MQTT, Origin, OriginConfig};
 
-const LOSSLESS: &str = "persistence false\nmax_queued_messages 0";
+pub(crate) const LOSSLESS: &str = "persistence false\nmax_queued_messages 0";
 
 /// The other consumer: takes Avro, one insert a message, into this place.
-fn consumer(url: &str, place: &str, more: &[&str]) -> Ingester {
+pub(crate) fn consumer(url: &str, place: &str, more: &[&str]) -> Ingester {
     let port = free_port();
     let metrics = format!(":{port}");
     let mut arguments = vec![url, "--schema", SCHEMA, "--save", place, "--batch", "1", "--table", "other"];
@@ -20,7 +20,7 @@ fn consumer(url: &str, place: &str, more: &[&str]) -> Ingester {
 }
 
 /// The other consumer's table, which it makes beside its subscription and in its own time.
-fn wait_for_table(server: &Postgresql) {
+pub(crate) fn wait_for_table(server: &Postgresql) {
     soon("the other consumer's table is there", || server.client().query("SELECT 1 FROM other", &[]).is_ok());
 }
 
@@ -31,38 +31,6 @@ fn wait_for_file(file: &Path) {
         connection.query_row("SELECT count(*) FROM other", (), |row| row.get::<_, i64>(0)).is_ok()
     };
     soon("the other consumer's table is there", is_there);
-}
-
-#[test]
-fn a_table_that_another_consumer_fills_is_asked_until_all_is_there() {
-    let _machine = quiet();
-    let (broker, server) = (Mosquitto::with(LOSSLESS), Postgresql::start());
-    let file = server.password_file();
-    let other =
-        consumer(&broker.url("e/avro/+"), &server.place(), &["--save-password-file", file.to_str().unwrap()]);
-    wait_for_table(&server);
-    let probe = format!("sql:{}#other", server.place());
-    let into = format!("save_password_file: {}", file.display());
-    let asked = Asked {
-        probe: Some(&probe),
-        into: &into,
-        rate: "300/s",
-        settle: "500ms",
-        rest: "repeat: 2",
-        ..ASKED
-    };
-    let ran = Experiment::of(&broker.address(), &asked).run();
-    let theirs = other.stop();
-    let told = format!("{}{}{:#}\n{:#?}", ran.said.err, theirs.err, theirs.summary, ran.ingested);
-    assert_eq!(ran.said.code, Some(0), "{told}");
-    assert_eq!((ran.total("published"), ran.total("counted"), ran.total("lost")), (600, 600, 0), "{told}");
-    for repetition in &ran.ingested {
-        assert_eq!((&repetition["classic"][0], &repetition["classic"][1]), (&0.into(), &300.into()));
-        let stretch = |edge| repetition["commit"][edge].as_f64().unwrap();
-        assert!(stretch("last_seconds") - stretch("first_seconds") > 0.8, "{repetition:#}");
-        assert!(repetition["decode_seconds"].is_null());
-    }
-    assert_eq!(theirs.total("saved"), 600, "{told}");
 }
 
 #[test]

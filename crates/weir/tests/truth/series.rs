@@ -124,11 +124,12 @@ fn a_server_that_ends_by_itself_and_one_of_others_are_not_measured() {
     let _machine = shared();
     let port = free_port();
     let workloads = format!(
-        "workloads: [{{publish: 'rtmp://127.0.0.1:{port}/live/a', duration: 2s}}]\nwarmup: 0s\nrepeat: 2\n"
+        "workloads: [{{publish: 'rtmp://127.0.0.1:{port}/live/a', duration: 30s}}]\nwarmup: 0s\nrepeat: 2\n"
     );
     let weir = env!("CARGO_BIN_EXE_weir");
+    // On a busy machine the run begins more than a second after its server.
     let dies = format!(
-        "{workloads}before:\n  - start: timeout 1 {weir} origin --rtmp 127.0.0.1:{port}\n  - wait: 127.0.0.1:{port}\n"
+        "{workloads}before:\n  - start: timeout 4 {weir} origin --rtmp 127.0.0.1:{port}\n  - wait: 127.0.0.1:{port}\n"
     );
     let (said, summary) = Scenario::of(&dies).run();
     assert_eq!((said.code, &summary["variants"][0]["counted"]), (Some(97), &0.into()), "{summary:#}");

@@ -8,6 +8,7 @@ mod brokers;
 mod browser;
 mod browser_tab;
 mod coturn;
+pub(crate) mod experiment;
 mod exporter;
 mod gateway;
 mod go;

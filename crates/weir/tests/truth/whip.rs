@@ -21,7 +21,7 @@ pub(crate) fn places(origin: &Origin) -> (String, String) {
 }
 
 /// Puts `live/a` on air by WHIP, with a keyframe a second.
-fn on_air(faults: &[&str]) -> Air {
+pub(crate) fn on_air(faults: &[&str]) -> Air {
     on_air_with(faults, &[])
 }
 
@@ -135,32 +135,6 @@ fn faults_of_a_stream_by_whip_are_counted_to_the_packet() {
     assert_eq!((total("lost"), total("rtc.gaps"), total("reordered")), (4 * 51, 4 * 11, 0));
     let latency = ["min", "p50"].map(|key| run.spread("latency")[key].as_f64().unwrap());
     assert!(latency[0] >= 0.3 && latency[1] < 0.6, "held back for 300 ms, not more: {latency:?}");
-}
-
-#[test]
-fn a_stream_ends_with_its_publisher_and_its_name_is_free_then() {
-    let _machine = shared();
-    let mut air = on_air(&[]);
-    let url = air.url.clone();
-    let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
-    let (kind, clients, side, words) = run.failure();
-    assert_eq!((&*kind, clients, &*side), ("rejected", 1, "remote"));
-    assert!(words.contains("409") && words.contains("live/a is being published"), "{words}");
-    let stream = |air: &Air| air.origin.counts().stream("live/a").unwrap().clone();
-    assert_eq!((stream(&air).publications, stream(&air).live), (1, true));
-    // Without a goodbye nothing but silence tells; so far the name is taken.
-    air.publishing.kill();
-    let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
-    assert_eq!(&*run.failure().0, "rejected");
-    let began = std::time::Instant::now();
-    while stream(&air).live {
-        assert!(began.elapsed().as_secs() < 60, "the origin waits for a publisher that is gone");
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
-    assert_eq!(run.well(), 1, "{:?}", run.failures());
-    soon("with a goodbye it is over at once", || !stream(&air).live);
-    assert_eq!(stream(&air).publications, 2);
 }
 
 /// What the origin answers: its head and its body.

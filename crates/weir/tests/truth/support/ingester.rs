@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use tempfile::TempDir;
-use weir_testing::Kept;
+use weir_testing::{Kept, soon};
 
 /// A running ingester.
 pub(crate) struct Ingester {
@@ -44,6 +44,11 @@ impl Ingester {
     /// What it has said so far.
     pub(crate) fn err(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("err")).unwrap()
+    }
+
+    /// Waits until the broker has granted its subscription: what is published from now on comes.
+    pub(crate) fn wait_for_subscription(&self) {
+        soon("it is subscribed", || self.err().contains("weir: subscribed to mqtt://"));
     }
 
     /// The most memory that it has had, in bytes.

@@ -1,4 +1,4 @@
-//! Whose turn it is: most tests share the machine, some need it quiet, few need all of it (`alone.rs` has the last two).
+//! Whose turn it is: most tests share the machine, some need it quiet, few need all of it.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
