@@ -1,5 +1,6 @@
 //! Writes the reports of the made-up runs into a directory, to look at them: `cargo run -p weir-report --example look -- DIR`.
-#[path = "../tests/fixture/mod.rs"]
+#[allow(dead_code, reason = "it shows one of them")]
+#[path = "../tests/formats/fixture/mod.rs"]
 mod fixture;
 use weir_report::{FORMATS, Report, Text};
 fn main() -> std::io::Result<()> {

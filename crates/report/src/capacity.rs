@@ -3,7 +3,7 @@
 mod edge;
 pub(crate) mod lines;
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::picture::Picture;
 use crate::plot::{Hue, Line, Mark, Plot};
 use crate::quantity::{
@@ -201,15 +201,9 @@ fn at_the_edge(summary: &CapacitySummary) -> Option<Grid> {
     let rows: Vec<_> = rows.collect();
     (!rows.is_empty()).then(|| Grid {
         caption: "CPU in percent of one core: at about half of the load, at the bounds".to_owned(),
-        columns: vec![
-            Column::number("Load"),
-            Column::word("Verdict"),
-            Column::number("Playing"),
-            Column::number("Media"),
-            Column::number("Target"),
-            Column::number("Busiest thread").narrow("Thread"),
-            Column::number("weir"),
-            Column::number("Host"),
+        columns: columns![
+            number "Load", word "Verdict", number "Playing", number "Media", number "Target",
+            number "Busiest thread" / "Thread", number "weir", number "Host",
         ],
         rows,
     })
@@ -246,14 +240,9 @@ fn trials(summary: &CapacitySummary) -> Grid {
         caption:
             "One row a load, in the order in which they were held; each trial has a directory of its own"
                 .to_owned(),
-        columns: vec![
-            Column::word("Trial"),
-            Column::word("Purpose"),
-            Column::number("Load"),
-            Column::word("Verdict"),
-            Column::number("Good seconds").narrow("Good"),
-            Column::number("Playing"),
-            Column::prose("What did not hold"),
+        columns: columns![
+            word "Trial", word "Purpose", number "Load", word "Verdict", number "Good seconds" / "Good",
+            number "Playing", prose "What did not hold",
         ],
         rows: rows.collect(),
     }

@@ -1,6 +1,6 @@
 //! The table by channel, and which readers met the gaps in each.
 
-use crate::document::{Cell, Column, Grid, Tone};
+use crate::document::{Cell, Column, Grid, Tone, columns};
 use crate::quantity::{bit_rate, count};
 use crate::quote::{LINE, quote};
 use weir_engine::summary::{ChannelSummary, GapSources, WorkloadSummary};
@@ -67,13 +67,12 @@ fn sources(channels: &[ChannelSummary]) -> Option<Grid> {
             row
         })
         .collect();
-    let mut columns = vec![
-        Column::word("CHANNEL"),
-        Column::number("All readers: server or tuner").narrow("All: server\nor tuner"),
-        Column::number("Some readers: connection").narrow("Some:\nconnection"),
-        Column::number("Some, while this host dropped: generator").narrow("Some, and this\nhost dropped"),
-        Column::number("Nobody else there: cannot be told").narrow("Nobody else:\nunknown"),
-        Column::number("Not placed, of single readers").narrow("Not\nplaced"),
+    let mut columns = columns![
+        word "CHANNEL", number "All readers: server or tuner" / "All: server\nor tuner",
+        number "Some readers: connection" / "Some:\nconnection",
+        number "Some, while this host dropped: generator" / "Some, and this\nhost dropped",
+        number "Nobody else there: cannot be told" / "Nobody else:\nunknown",
+        number "Not placed, of single readers" / "Not\nplaced",
     ];
     columns.truncate(1 + shown);
     let caption = "Places with gaps, by the readers that met them".to_owned();

@@ -2,7 +2,7 @@
 //! know it.
 
 use crate::account::in_unit;
-use crate::document::{Cell, Column, Fact, Grid, Part, Tone};
+use crate::document::{Cell, Column, Fact, Grid, Part, Tone, columns};
 use crate::quantity::{NOTHING, count, span};
 use weir_engine::summary::{
     BaseUnit, ClientColumn, ClientFigure, ClientRow, ClientStates, ClientsSummary, ColumnPosition,
@@ -77,15 +77,9 @@ fn states(states: &ClientStates) -> Fact {
 
 fn all(clients: &ClientsSummary) -> Grid {
     let shown = clients.figures.iter().filter(|figure| figure.summed && figure.count > 0);
-    let columns = vec![
-        Column::word("All clients"),
-        Column::number("Avg"),
-        Column::number("Max"),
-        Column::number("Min"),
-        Column::number("P50"),
-        Column::number("P99"),
-        Column::number("Total"),
-        Column::number("Clients"),
+    let columns = columns![
+        word "All clients", number "Avg", number "Max", number "Min", number "P50", number "P99",
+        number "Total", number "Clients",
     ];
     let row = |figure: &ClientFigure| {
         let value = |value: Option<f64>| Cell::text(said(value, figure.unit));

@@ -2,7 +2,7 @@
 //!
 //! A value like a run's summary: nothing here measures or reads.
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::faster::{conclusion, nanos};
 use crate::json;
 use crate::quantity::{bytes, count};
@@ -160,13 +160,10 @@ impl CodecComparison {
             Fact::new("Conclusion", self.conclusion.clone()),
             Fact::new("Definitions", "docs/method.md, section 26"),
         ];
-        let columns = vec![
-            Column::word("Encoding"),
-            Column::word("Decoder"),
-            Column::number("Bytes a record").narrow("Bytes"),
-            Column::number("CPU a record").narrow("CPU"),
-            Column::number("95% confidence").narrow("95%"),
-            Column::number("Records/s a core").narrow("Records/s"),
+        let columns = columns![
+            word "Encoding", word "Decoder", number "Bytes a record" / "Bytes",
+            number "CPU a record" / "CPU", number "95% confidence" / "95%",
+            number "Records/s a core" / "Records/s",
         ];
         let rows =
             [&self.avro, &self.json].into_iter().chain(&self.others).map(EncodingFigures::row).collect();

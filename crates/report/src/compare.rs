@@ -2,7 +2,7 @@
 
 mod pictures;
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::picture::Picture;
 use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
 use crate::quote::{LINE, quote};
@@ -296,12 +296,7 @@ fn runs(comparison: &Comparison) -> Grid {
     });
     Grid {
         caption: "One row a run".to_owned(),
-        columns: vec![
-            Column::word("Side"),
-            Column::word("Run"),
-            Column::word("Started, UTC"),
-            Column::word("Verdict"),
-        ],
+        columns: columns![word "Side", word "Run", word "Started, UTC", word "Verdict"],
         rows: rows.collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! From a summary to what a report says. It names no protocol: figures of protocols are listed by the names
 //! that they bring, those with a dot.
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::headline::{Headline, headline, is_of_nothing};
 use crate::measured::measured;
 use crate::names::Names;
@@ -254,12 +254,7 @@ fn failures(workload: &WorkloadSummary) -> Grid {
     Grid {
         caption: "Failures by kind, with what was said first: the peer's words, the system's, or weir's"
             .to_owned(),
-        columns: vec![
-            Column::number("Failed"),
-            Column::word("Kind"),
-            Column::word("Side"),
-            Column::prose("What was said"),
-        ],
+        columns: columns![number "Failed", word "Kind", word "Side", prose "What was said"],
         rows: rows.collect(),
     }
 }
@@ -270,30 +265,20 @@ fn processes_and_host(summary: &Summary, names: &Names<'_>) -> Vec<Section> {
     let mut sections = Vec::new();
     let processes: Vec<_> = workload.stages.iter().flat_map(|stage| process_rows(stage, names)).collect();
     if !processes.is_empty() {
-        let columns = vec![
-            Column::number("Clients"),
-            Column::word("Server"),
-            Column::number("CPU mean / max").narrow("CPU\nmean/max"),
-            Column::number("Open conns").narrow("Open\nconns"),
-            Column::number("Context switches/s").narrow("Switches\n/s"),
-            Column::prose("Busiest threads"),
+        let columns = columns![
+            number "Clients", word "Server", number "CPU mean / max" / "CPU\nmean/max",
+            number "Open conns" / "Open\nconns", number "Context switches/s" / "Switches\n/s",
+            prose "Busiest threads",
         ];
         let caption = "The target over each stage's window; CPU: 100% is one core".to_owned();
         sections.push(Section::new("Target", vec![Part::Grid(Grid { caption, columns, rows: processes })]));
     }
     let hosts: Vec<_> = workload.stages.iter().filter_map(host_row).collect();
     if !hosts.is_empty() {
-        let columns = vec![
-            Column::number("Clients"),
-            Column::number("CPU"),
-            Column::number("Others"),
-            Column::number("Steal"),
-            Column::number("Load1"),
-            Column::number("Memory"),
-            Column::number("Received"),
-            Column::number("Sent"),
-            Column::number("TCP retransmits/s").narrow("Retrans-\nmits/s"),
-            Column::number("Listen drops").narrow("Listen\ndrops"),
+        let columns = columns![
+            number "Clients", number "CPU", number "Others", number "Steal", number "Load1",
+            number "Memory", number "Received", number "Sent",
+            number "TCP retransmits/s" / "Retrans-\nmits/s", number "Listen drops" / "Listen\ndrops",
         ];
         let caption =
             "The host over each stage's window, loopback included; CPU, others and steal: 100% is one core"
@@ -436,7 +421,7 @@ fn thresholds(summary: &Summary) -> Option<Section> {
         }
         row
     });
-    let mut columns = vec![Column::word("Result"), Column::prose("Threshold"), Column::number("Measured")];
+    let mut columns = columns![word "Result", prose "Threshold", number "Measured"];
     columns.extend(is_placed.then(|| Column::prose("Worst in")));
     let grid = Grid { caption: "What was asked of the target".to_owned(), columns, rows: rows.collect() };
     Some(Section::new("Thresholds", vec![Part::Grid(grid)]))

@@ -79,6 +79,14 @@ pub(crate) enum ColumnKind {
     Prose,
 }
 
+/// The heads of a table, `number "Load", word "Verdict"`; behind a stroke what stands there where space is short.
+macro_rules! columns {
+    ($($kind:ident $title:literal $(/ $narrow:literal)?),* $(,)?) => {
+        vec![$($crate::document::Column::$kind($title)$(.narrow($narrow))?),*]
+    };
+}
+pub(crate) use columns;
+
 /// One entry of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {

@@ -1,7 +1,7 @@
 //! Figures over all runs of a name, and where they changed, as text, Markdown, JSON and a page.
 
 use crate::compare::{finding_tone, finding_word, relative};
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::picture::Picture;
 use crate::plot::{Hue, Line, Mark, Plot};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment, several};
@@ -112,12 +112,9 @@ fn figures(history: &History) -> Grid {
     Grid {
         caption: "Levels: the mean of the runs before the first change, and of those since the last"
             .to_owned(),
-        columns: vec![
-            Column::word("Figure"),
-            Column::number("First level").narrow("First"),
-            Column::number("Level now").narrow("Now"),
-            Column::number("Last run").narrow("Last"),
-            Column::number("Changes"),
+        columns: columns![
+            word "Figure", number "First level" / "First", number "Level now" / "Now",
+            number "Last run" / "Last", number "Changes",
         ],
         rows: rows.collect(),
     }
@@ -146,13 +143,8 @@ fn changes(history: &History) -> Grid {
     });
     Grid {
         caption: "The first run of each new level, and the means on both sides".to_owned(),
-        columns: vec![
-            Column::word("Since, UTC"),
-            Column::word("Figure"),
-            Column::number("From"),
-            Column::number("To"),
-            Column::number("Change"),
-            Column::word("Finding"),
+        columns: columns![
+            word "Since, UTC", word "Figure", number "From", number "To", number "Change", word "Finding",
         ],
         rows: rows.collect(),
     }
@@ -190,7 +182,7 @@ fn runs(history: &History) -> Grid {
     });
     Grid {
         caption: "One row a run, in the order in which they were made".to_owned(),
-        columns: vec![Column::word("Started, UTC"), Column::word("Run"), Column::word("Verdict")],
+        columns: columns![word "Started, UTC", word "Run", word "Verdict"],
         rows: rows.collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! What became of a run's messages: the account of each, and the stages that they went through.
 
-use crate::document::{Cell, Column, Fact, Grid, Part, Tone};
+use crate::document::{Cell, Column, Fact, Grid, Part, Tone, columns};
 use crate::quantity::{bytes, count, seconds};
 use weir_engine::ingest::{FirstAndLast, Ingested, MessageBalance};
 use weir_engine::summary::WorkloadSummary;
@@ -76,12 +76,7 @@ fn account(ingested: &Ingested) -> Grid {
 }
 
 fn stages(ingested: &Ingested) -> Grid {
-    let columns = vec![
-        Column::word("Stage"),
-        Column::number("First"),
-        Column::number("Last"),
-        Column::number("Last − first").narrow("Length"),
-    ];
+    let columns = columns![word "Stage", number "First", number "Last", number "Last − first" / "Length"];
     let rows = STAGES.iter().filter_map(|(title, of)| {
         let span = of(ingested)?;
         let times = [span.first_seconds, span.last_seconds, span.seconds()];

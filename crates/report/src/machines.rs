@@ -1,6 +1,6 @@
 //! The target's machine: one table for each way in which it was read, with what it did before the load.
 
-use crate::document::{Cell, Column, Fact, Grid, Link, Part, Section};
+use crate::document::{Cell, Fact, Grid, Link, Part, Section, columns};
 use crate::quantity::{bit_rate, bytes, count, joined, number, percent, span};
 use crate::quote::{LINE, quote};
 use crate::stages::leading;
@@ -18,15 +18,9 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
 }
 
 fn parts(machine: &MachineSummary) -> Vec<Part> {
-    let columns = vec![
-        Column::word("Name"),
-        Column::number("Base"),
-        Column::number("Min"),
-        Column::number("Max"),
-        Column::number("Mean"),
-        Column::number("p95"),
-        Column::number("Min+"),
-        Column::number("Max+"),
+    let columns = columns![
+        word "Name", number "Base", number "Min", number "Max", number "Mean", number "p95", number "Min+",
+        number "Max+",
     ];
     let rows = machine.named().map(|(name, figure)| row(name, figure)).to_vec();
     let caption = format!("The target's machine, by {}; 100% is all cores", source(&machine.facts));
@@ -74,14 +68,9 @@ fn stages(summary: &Summary) -> Option<Grid> {
         })
     });
     let rows: Vec<_> = rows.collect();
-    let columns = vec![
-        Column::number("Clients"),
-        Column::word("By"),
-        Column::number("cpu"),
-        Column::number("memory"),
-        Column::number("load1"),
-        Column::number("tx"),
-        Column::number("rx"),
+    let columns = columns![
+        number "Clients", word "By", number "cpu", number "memory", number "load1", number "tx",
+        number "rx",
     ];
     let caption = "The same over each stage's window, mean / max".to_owned();
     (!rows.is_empty()).then_some(Grid { caption, columns, rows })

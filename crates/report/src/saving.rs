@@ -1,6 +1,6 @@
 //! What `weir codec --save` measured: the same records decoded and saved, Avro against JSON, in each place.
 
-use crate::document::{Cell, Column, Fact, Grid};
+use crate::document::{Cell, Fact, Grid, columns};
 use crate::faster::{conclusion, nanos};
 use crate::quantity::{bytes, count};
 use crate::quote::quote;
@@ -105,14 +105,9 @@ impl SavingFigures {
 
 /// One row a destination and encoding.
 pub(crate) fn saving_grid(comparisons: &[SavingComparison]) -> Grid {
-    let columns = vec![
-        Column::word("Save"),
-        Column::word("Encoding"),
-        Column::number("Time a record").narrow("Time"),
-        Column::number("95% confidence").narrow("95%"),
-        Column::number("Records/s"),
-        Column::number("CPU a record").narrow("CPU"),
-        Column::number("Bytes a row").narrow("Row"),
+    let columns = columns![
+        word "Save", word "Encoding", number "Time a record" / "Time", number "95% confidence" / "95%",
+        number "Records/s", number "CPU a record" / "CPU", number "Bytes a row" / "Row",
     ];
     let rows = comparisons.iter().flat_map(|comparison| {
         [&comparison.avro, &comparison.json].map(|it| {

@@ -3,7 +3,7 @@
 pub(crate) mod lines;
 
 use self::lines::series_line;
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::quantity::{in_figure_unit, moment, several, span};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
@@ -172,13 +172,9 @@ fn cells(unit: FigureUnit, counted: &Counted) -> [Cell; 2] {
 }
 
 fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid {
-    let columns = vec![
-        Column::word("Figure"),
-        Column::number("Difference"),
-        Column::number("95% confidence").narrow("95%"),
-        Column::number("Ratio"),
-        Column::number("95% confidence").narrow("95%"),
-        Column::word("Told apart").narrow("Apart"),
+    let columns = columns![
+        word "Figure", number "Difference", number "95% confidence" / "95%", number "Ratio",
+        number "95% confidence" / "95%", word "Told apart" / "Apart",
     ];
     let rows = comparison.differences.iter().filter_map(|it| {
         let figure = figures.iter().find(|figure| figure.name == it.figure)?;
@@ -232,12 +228,9 @@ fn thresholds(variant: &VariantSummary) -> impl Iterator<Item = Fact> {
 }
 
 fn runs(summary: &SeriesSummary) -> Grid {
-    let mut columns = vec![
-        Column::word("Run"),
-        Column::number("Repetition").narrow("Rep."),
-        Column::word("Outcome"),
-        Column::word("Verdict"),
-        Column::number("Thresholds failed").narrow("Failed"),
+    let mut columns = columns![
+        word "Run", number "Repetition" / "Rep.", word "Outcome", word "Verdict",
+        number "Thresholds failed" / "Failed",
     ];
     let saves = summary.runs.iter().any(|run| run.classic.is_some());
     let rows = summary.runs.iter().map(|run| {

@@ -1,6 +1,6 @@
 //! A row for each server of a workload that goes to several.
 
-use crate::document::{Cell, Column, Grid, Tone};
+use crate::document::{Cell, Grid, Tone, columns};
 use crate::quantity::{bit_rate, count, seconds};
 use crate::quote::quote;
 use weir_engine::summary::WorkloadSummary;
@@ -28,14 +28,10 @@ pub(crate) fn table(workload: &WorkloadSummary) -> Option<Grid> {
     });
     Some(Grid {
         caption: "By server, ramps and drain included".to_owned(),
-        columns: vec![
-            Column::word("Server"),
-            Column::number("Clients"),
-            Column::number("Played"),
-            Column::number("Failed"),
-            Column::number("Startup p50").narrow("Startup\np50"),
-            Column::number("Startup p99").narrow("Startup\np99"),
-            Column::number("Rate a client").narrow("Rate a\nclient"),
+        columns: columns![
+            word "Server", number "Clients", number "Played", number "Failed",
+            number "Startup p50" / "Startup\np50", number "Startup p99" / "Startup\np99",
+            number "Rate a client" / "Rate a\nclient",
         ],
         rows: rows.collect(),
     })

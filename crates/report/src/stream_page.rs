@@ -1,6 +1,6 @@
 //! A checked stream as a document: what it is, what is wrong with it, and where.
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::quantity::{TIE, bit_rate, bytes, count, joined, seconds, several, share, span};
 use crate::quote::quote;
 use crate::stream::{FindingEntry, PidEntry, ProgramEntry, StreamCheck};
@@ -110,7 +110,7 @@ impl StreamCheck {
                 Cell::text(value),
             ]
         });
-        let columns = vec![Column::word("Result"), Column::prose("Threshold"), Column::number("Counted")];
+        let columns = columns![word "Result", prose "Threshold", number "Counted"];
         section("Thresholds", columns, rows.collect())
     }
 
@@ -153,17 +153,10 @@ impl StreamCheck {
     }
 
     fn packet_identifiers(&self) -> Option<Section> {
-        let columns = vec![
-            Column::word("PID"),
-            Column::word("Carries"),
-            Column::number("Packets"),
-            Column::number("Bit rate"),
-            Column::number("Lost at least").narrow("Lost at\nleast"),
-            Column::number("Gaps"),
-            Column::number("Repeated").narrow("Re-\npeated"),
-            Column::number("Damaged").narrow("Dam-\naged"),
-            Column::number("Scrambled").narrow("Scram-\nbled"),
-            Column::number("Drops"),
+        let columns = columns![
+            word "PID", word "Carries", number "Packets", number "Bit rate",
+            number "Lost at least" / "Lost at\nleast", number "Gaps", number "Repeated" / "Re-\npeated",
+            number "Damaged" / "Dam-\naged", number "Scrambled" / "Scram-\nbled", number "Drops",
         ];
         section("PIDs", columns, self.pids.iter().map(row).collect())
     }
@@ -215,13 +208,7 @@ impl StreamCheck {
     }
 
     fn places(&self) -> Option<Section> {
-        let columns = vec![
-            Column::number("Packet"),
-            Column::word("PID"),
-            Column::number("Time"),
-            Column::word("Kind"),
-            Column::prose("Finding"),
-        ];
+        let columns = columns![number "Packet", word "PID", number "Time", word "Kind", prose "Finding"];
         let rows = self.findings.iter().map(|finding| {
             vec![
                 Cell::text(count(finding.packet)),

@@ -4,7 +4,7 @@ pub(crate) mod lines;
 
 use self::lines::{bounds, figure, is_capacity, short, sweep_line};
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::heat_map::heat_map;
 use crate::intervals::{IntervalRow, intervals};
 use crate::picture::Picture;
@@ -283,12 +283,7 @@ fn searches(summary: &SweepSummary) -> Grid {
     Grid {
         caption: "One row a search, in the order in which they were made; each has a directory of its own"
             .to_owned(),
-        columns: vec![
-            Column::word("Search"),
-            Column::number("Repetition").narrow("Rep."),
-            Column::word("Answer"),
-            Column::number("Capacity"),
-        ],
+        columns: columns![word "Search", number "Repetition" / "Rep.", word "Answer", number "Capacity"],
         rows: rows.collect(),
     }
 }

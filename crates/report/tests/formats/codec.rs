@@ -1,7 +1,6 @@
 //! What `weir codec` says.
 
-mod fixture;
-
+use crate::fixture;
 use weir_report::{CodecComparison, CodecSubject, EncodingTimes, SavingComparison, SavingTimes, Text};
 
 fn comparison(avro: &[f64], json: &[f64]) -> CodecComparison {

@@ -1,7 +1,6 @@
 //! Checked streams as people and programs will read them; the analyser itself counts what is in them.
 
-mod fixture;
-
+use crate::fixture;
 use insta::assert_snapshot;
 use serde_json::Value;
 use weir_engine::threshold::Threshold;

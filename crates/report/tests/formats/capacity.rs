@@ -1,7 +1,6 @@
 //! What the report of a search for a capacity says, in each format.
 
-mod fixture;
-
+use crate::fixture;
 use weir_engine::capacity::{
     Answer, Bounds, CapacitySummary, CapacityTrial, Cost, CostOf, Evidence, FailedThreshold, LAYOUT,
     LoadKind, LoadOutcome, NetworkLoad, Purpose, Sought, Verdict,

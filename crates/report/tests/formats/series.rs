@@ -1,7 +1,6 @@
 //! What a series' report says, in each format.
 
-mod fixture;
-
+use crate::fixture;
 use std::collections::BTreeMap;
 use weir_engine::scenario::{Order, Variant};
 use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};

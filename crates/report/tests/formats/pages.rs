@@ -1,7 +1,6 @@
 //! Whole reports of made-up runs, as people will read them.
 
-mod fixture;
-
+use crate::fixture;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
@@ -192,7 +191,7 @@ fn a_page_asks_for_nothing_and_runs_its_own_script_alone() {
             assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
         }
         let script = page.split_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
-        assert_eq!(script, include_str!("../templates/hover.js"));
+        assert_eq!(script, include_str!("../../templates/hover.js"));
         assert_eq!(page.matches("<script").count(), 1);
         let allowed = format!("script-src 'sha256-{}'", STANDARD.encode(Sha256::digest(script)));
         assert!(page.contains(&allowed), "{allowed}");

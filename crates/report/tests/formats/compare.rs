@@ -1,7 +1,6 @@
 //! What a comparison of runs and their history say, in each format, and what is refused.
 
-mod fixture;
-
+use crate::fixture;
 use std::collections::BTreeMap;
 use weir_engine::compare::{ComparedRun, Comparison, ComparisonError, Options, Side};
 use weir_engine::history::History;

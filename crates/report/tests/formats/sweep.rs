@@ -1,7 +1,6 @@
 //! What the report of a sweep says, in each format.
 
-mod fixture;
-
+use crate::fixture;
 use std::collections::BTreeMap;
 use weir_engine::capacity::{Evidence, LoadKind};
 use weir_engine::scenario::{Order, Variant};

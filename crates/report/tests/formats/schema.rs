@@ -1,7 +1,6 @@
 //! The published schema and what is written agree.
 
-mod fixture;
-
+use crate::fixture;
 use weir_engine::summary::Summary;
 use weir_report::{Report, Text};
 
