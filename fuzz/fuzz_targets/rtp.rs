@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use weir_metrics::Moment;
 use weir_rtc::account::{Hints, Kind, Track, TrackSettings};
-use weir_rtc::rtp::{FrameMarking, Packet, absolute_send_time, transport_sequence_number};
+use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
 use weir_rtc::{Datagram, feedback, nack};
 
 /// A header out of four bytes, with a number and a time stamp near the last ones.
@@ -38,7 +38,6 @@ fn account(datagrams: impl Iterator<Item = (u64, Vec<u8>)>, kind: Kind) {
             let marking = FrameMarking::parse(element).filter(|_| identifier == 1);
             hints.start = hints.start.or(marking.map(|marking| marking.start));
             hints.keyframe = hints.keyframe.or(marking.map(|marking| marking.independent));
-            let _ = absolute_send_time(element);
             if let Some(number) = transport_sequence_number(element) {
                 recorder.arrive(moment, number);
             }

@@ -3,7 +3,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_rtc::rtp::Packet;
 use weir_rtc::srtp::{Inbound, KeyingMaterial, Outbound, Profile};
 
 fuzz_target!(|data: &[u8]| {
@@ -19,8 +18,6 @@ fuzz_target!(|data: &[u8]| {
         let mut packet = bytes.to_vec();
         if outbound.protect_rtp(&mut packet, 0).is_ok() {
             assert_eq!(packet.len(), bytes.len() + profile.rtp_overhead());
-            let header = Packet::parse(bytes).expect("a packet that was protected");
-            inbound.pass_rtp(header.ssrc().wrapping_add(1), header.sequence_number());
             if let Ok(opened) = inbound.open_rtp(&mut packet.clone()) {
                 assert_eq!(opened, bytes);
                 assert!(inbound.open_rtp(&mut packet).is_err());

@@ -5,7 +5,7 @@ use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::options::{PlayOptions, PublishOptions};
 use crate::shard_recorder::ShardRecorder;
-use crate::target::{Link, Scheme};
+use crate::target::Scheme;
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::io::IoSlice;
@@ -16,7 +16,7 @@ use weir_shard::Context;
 use weir_shard::tls::ClientTls;
 
 /// The scheme of both.
-pub const SCHEMES: &[Scheme] = &[Scheme { name: "bulk", port: 5201, link: Link::Tcp }];
+pub const SCHEMES: &[Scheme] = &[Scheme::tcp("bulk", 5201)];
 
 /// Streams have the common figures only.
 pub const SCHEMA: Schema = Schema::new(&[]);

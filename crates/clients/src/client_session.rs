@@ -215,9 +215,6 @@ impl<C: ClientSession> Session<ShardRecorder> for Driver<C> {
         } else {
             [self.client.state().deadline(), self.client.poll_timeout(context)].into_iter().flatten().min()
         };
-        match next {
-            Some(next) => context.set_timer(next),
-            None => context.clear_timer(),
-        }
+        context.set_timer(next);
     }
 }

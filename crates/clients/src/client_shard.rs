@@ -9,7 +9,6 @@ use weir_metrics::Moment;
 use weir_shard::{Endpoint, Lag, OpenError, Session, SessionId, Shard};
 
 /// A shard of clients. Each method is that of [`Shard`].
-#[derive(Debug)]
 pub struct ClientShard(Shard<ShardRecorder>);
 
 impl ClientShard {

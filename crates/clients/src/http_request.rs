@@ -1,13 +1,10 @@
 //! The request for a stream: one GET, and another where a redirect leads.
 
-use crate::target::{Credentials, Link, Scheme, Target};
+use crate::target::{Credentials, Scheme, Target};
 use weir_web::{Message, credentials, uri};
 
 /// The schemes of servers that are asked by HTTP.
-pub const SCHEMES: &[Scheme] = &[
-    Scheme { name: "http", port: 80, link: Link::Tcp },
-    Scheme { name: "https", port: 443, link: Link::Tls },
-];
+pub const SCHEMES: &[Scheme] = &[Scheme::tcp("http", 80), Scheme::tls("https", 443)];
 
 /// What only HTTP has.
 #[derive(Clone, Debug, Default)]

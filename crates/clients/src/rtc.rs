@@ -22,7 +22,7 @@ mod workload;
 pub use account::COLUMNS;
 pub use workload::{oven, whep, whip};
 
-use crate::target::{Link, Scheme};
+use crate::target::Scheme;
 
 /// What only WebRTC has.
 #[derive(Clone, Debug)]
@@ -52,20 +52,13 @@ pub const WHOLE_FRAME_RATE: &str = "frames.ratio >= 90%";
 pub const FEW_LOST: &str = "lost.ratio <= 1%";
 
 /// The schemes of viewers by WHEP.
-pub const WHEP_SCHEMES: &[Scheme] = &[
-    Scheme { name: "whep+http", port: 80, link: Link::Tcp },
-    Scheme { name: "whep+https", port: 443, link: Link::Tls },
-];
+pub const WHEP_SCHEMES: &[Scheme] = &[Scheme::tcp("whep+http", 80), Scheme::tls("whep+https", 443)];
 
 /// The schemes of publishers by WHIP.
-pub const WHIP_SCHEMES: &[Scheme] = &[
-    Scheme { name: "whip+http", port: 80, link: Link::Tcp },
-    Scheme { name: "whip+https", port: 443, link: Link::Tls },
-];
+pub const WHIP_SCHEMES: &[Scheme] = &[Scheme::tcp("whip+http", 80), Scheme::tls("whip+https", 443)];
 
 /// The schemes of viewers of OvenMediaEngine. Its own port is 3333.
-pub const OVEN_SCHEMES: &[Scheme] =
-    &[Scheme { name: "ws", port: 80, link: Link::Tcp }, Scheme { name: "wss", port: 443, link: Link::Tls }];
+pub const OVEN_SCHEMES: &[Scheme] = &[Scheme::tcp("ws", 80), Scheme::tls("wss", 443)];
 
 /// Their figures.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

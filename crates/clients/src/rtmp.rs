@@ -10,13 +10,10 @@ mod workload;
 
 pub use workload::{play, publish};
 
-use crate::target::{Link, Scheme};
+use crate::target::Scheme;
 
 /// The schemes of both.
-pub const SCHEMES: &[Scheme] = &[
-    Scheme { name: "rtmp", port: 1935, link: Link::Tcp },
-    Scheme { name: "rtmps", port: 443, link: Link::Tls },
-];
+pub const SCHEMES: &[Scheme] = &[Scheme::tcp("rtmp", 1935), Scheme::tls("rtmps", 443)];
 
 /// The figures of both.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -53,6 +53,18 @@ pub struct Scheme {
     pub link: Link,
 }
 
+impl Scheme {
+    /// One over TCP.
+    pub const fn tcp(name: &'static str, port: u16) -> Self {
+        Self { name, port, link: Link::Tcp }
+    }
+
+    /// One over TLS.
+    pub const fn tls(name: &'static str, port: u16) -> Self {
+        Self { name, port, link: Link::Tls }
+    }
+}
+
 /// What carries the links of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
@@ -412,10 +424,7 @@ impl fmt::Debug for Credentials {
 mod tests {
     use super::*;
 
-    const SCHEMES: &[Scheme] = &[
-        Scheme { name: "rtmp", port: 1935, link: Link::Tcp },
-        Scheme { name: "rtmps", port: 443, link: Link::Tls },
-    ];
+    const SCHEMES: &[Scheme] = &[Scheme::tcp("rtmp", 1935), Scheme::tls("rtmps", 443)];
 
     fn parse(url: &str) -> Result<Target, TargetError> {
         Target::parse(url, "play", SCHEMES)

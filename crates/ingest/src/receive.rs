@@ -368,10 +368,7 @@ impl Session<ReceiverState> for Receiver {
         if let Err((words, for_good)) = outcome {
             return self.disconnect(words, for_good, context);
         }
-        match self.next_timer(context.now) {
-            Some(at) => context.set_timer(at),
-            None => context.clear_timer(),
-        }
+        context.set_timer(self.next_timer(context.now));
     }
 }
 

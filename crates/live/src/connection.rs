@@ -179,7 +179,7 @@ impl Session<Site> for Connection {
     fn after_event(&mut self, context: &mut Context<'_, Site>) {
         match self.phase {
             Phase::Tab(at) | Phase::Leaving(at) => context.set_timer(at),
-            Phase::Asking => context.clear_timer(),
+            Phase::Asking => context.set_timer(None),
         }
     }
 }

@@ -3,26 +3,27 @@
 //! Messages that are sent are not kept: each has a token of the caller's, and when a session is resumed the caller is
 //! asked for the message of a token again. What a [`Session`] holds is a few bytes a message in flight.
 
+mod dispatcher;
 mod event;
 mod flight;
+mod granted;
 mod options;
 mod session;
 
 pub use event::{ClientEvent, Message};
+pub use granted::Granted;
 pub use options::{Acknowledging, ClientOptions, WillOptions};
 pub use session::{Resend, Session};
 
-use crate::error::{EncodeError, Error, Violation};
+use crate::error::{EncodeError, Error};
 use crate::packet::{
-    Acknowledgement, Auth, Connack, Disconnect, Packet, PacketId, PacketKind, Publish, Subscribe,
-    Subscription, Unsubscribe,
+    Acknowledgement, Disconnect, Packet, PacketId, Publish, Subscribe, Subscription, Unsubscribe,
 };
 use crate::property::Properties;
-use crate::reader::{Event, Reader};
+use crate::reader::Reader;
 use crate::{Aliases, Qos, ReasonCode, Version};
+use dispatcher::Dispatcher;
 use flight::Awaits;
-use session::Arrival;
-use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,23 +68,6 @@ enum ClientPhase {
     Connecting,
     Connected,
     Over,
-}
-
-/// What the server takes, by its CONNACK (MQTT 5 section 3.2.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Granted {
-    /// Messages of QoS 1 and 2 that it takes before it has acknowledged the first.
-    pub receive_maximum: u16,
-    /// The largest packet.
-    pub maximum_packet_size: u32,
-    /// The highest QoS.
-    pub maximum_qos: Qos,
-    /// Whether messages may be kept.
-    pub retain_available: bool,
-    /// The highest topic alias.
-    pub topic_alias_maximum: u16,
-    /// The keep-alive that is in force, in seconds; 0 for none.
-    pub keep_alive: u16,
 }
 
 /// A message that cannot be published now.
@@ -246,7 +230,7 @@ impl Client {
     }
 
     /// The next message that a resumed session has to send again, in the order in which they were sent first
-    /// (MQTT-4.6.0-1). Give the message to [`Self::resend`], or call [`Self::abandon`].
+    /// (MQTT-4.6.0-1). Give the message to [`Self::resend`].
     pub fn next_resend(&mut self) -> Option<Resend> {
         if self.is_connected() { self.session.resend.pop_front() } else { None }
     }
@@ -263,11 +247,6 @@ impl Client {
     ) -> Result<(), PublishError> {
         self.may_publish(message)?;
         self.write_publish(&Publish { dup: true, packet_id: Some(resend.packet_id), ..*message }, now)
-    }
-
-    /// Gives up a message that a resumed session would send again: its identifier is free.
-    pub fn abandon(&mut self, resend: Resend) {
-        self.session.flight.end(resend.packet_id);
     }
 
     /// Subscribes. The answer carries `token`.
@@ -327,15 +306,6 @@ impl Client {
         debug_assert_eq!(written, Ok(()), "PINGREQ always fits");
         self.last_sent = now;
         self.pinged.get_or_insert(now);
-    }
-
-    /// Sends AUTH (MQTT 5 section 4.12).
-    ///
-    /// # Errors
-    /// MQTT 3.1.1 has no AUTH; a reason or a property that AUTH does not have.
-    pub fn authenticate(&mut self, auth: &Auth<'_>, now: Duration) -> Result<(), EncodeError> {
-        self.last_sent = now;
-        auth.encode(self.options.version, &mut self.output)
     }
 
     /// Sends DISCONNECT. The connection may be closed when it is sent.
@@ -485,317 +455,5 @@ impl Client {
             let _ = Disconnect::of(reason).encode(Version::V5, &mut self.output);
         }
         self.phase = ClientPhase::Over;
-    }
-}
-
-impl Granted {
-    /// As long as the server has not said anything else.
-    fn before(options: &ClientOptions) -> Self {
-        Self {
-            receive_maximum: u16::MAX,
-            maximum_packet_size: crate::MAX_PACKET_SIZE,
-            maximum_qos: Qos::ExactlyOnce,
-            retain_available: true,
-            topic_alias_maximum: 0,
-            keep_alive: options.keep_alive,
-        }
-    }
-
-    fn read(&mut self, connack: &Connack<'_>) {
-        let properties = &connack.properties;
-        let size = properties.maximum_packet_size().map_or(self.maximum_packet_size, NonZeroU32::get);
-        *self = Self {
-            receive_maximum: properties.receive_maximum().map_or(self.receive_maximum, NonZeroU16::get),
-            maximum_packet_size: size,
-            maximum_qos: properties.maximum_qos().unwrap_or(self.maximum_qos),
-            retain_available: properties.retain_available().unwrap_or(true),
-            topic_alias_maximum: properties.topic_alias_maximum().unwrap_or(0),
-            keep_alive: properties.server_keep_alive().unwrap_or(self.keep_alive),
-        };
-    }
-}
-
-/// The parts of a client that an event changes, apart from the reader that the event may borrow from.
-struct Dispatcher<'c> {
-    options: &'c ClientOptions,
-    session: &'c mut Session,
-    phase: &'c mut ClientPhase,
-    output: &'c mut Vec<u8>,
-    aliases: &'c mut Aliases,
-    granted: &'c mut Granted,
-    large: &'c mut Option<(Qos, Option<PacketId>, bool)>,
-    pinged: &'c mut Option<Duration>,
-}
-
-type Broken = (PacketKind, Violation);
-
-impl Dispatcher<'_> {
-    #[inline]
-    fn on_event(&mut self, event: &Event<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Broken> {
-        match event {
-            Event::Packet(Packet::Publish(publish)) if *self.phase == ClientPhase::Connected => {
-                self.message(publish, on).map_err(|violation| (PacketKind::Publish, violation))
-            }
-            Event::Packet(packet) => self.packet(packet, on).map_err(|violation| (packet.kind(), violation)),
-            Event::Begin { publish, payload } => {
-                self.begin(publish, *payload, on).map_err(|violation| (PacketKind::Publish, violation))
-            }
-            Event::Payload(bytes) => {
-                if self.large.is_some_and(|(_, _, fresh)| fresh) {
-                    on(ClientEvent::MessagePayload(bytes));
-                }
-                Ok(())
-            }
-            Event::End => {
-                if let Some((qos, packet_id, fresh)) = self.large.take() {
-                    if fresh {
-                        on(ClientEvent::MessageEnd { packet_id });
-                    }
-                    self.answer(qos, packet_id, fresh);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    #[inline]
-    fn message(
-        &mut self,
-        publish: &Publish<'_>,
-        on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<(), Violation> {
-        let fresh = self.admit(publish, on)?;
-        let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
-        if fresh {
-            on(ClientEvent::Message(Message { topic, publish: *publish }));
-        } else if let Some(packet_id) = publish.packet_id {
-            on(ClientEvent::Repeated { packet_id });
-        }
-        self.answer(publish.qos, publish.packet_id, fresh);
-        Ok(())
-    }
-
-    fn begin(
-        &mut self,
-        publish: &Publish<'_>,
-        payload: u32,
-        on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<(), Violation> {
-        if *self.phase != ClientPhase::Connected {
-            return Err(Violation::ConnackFirst);
-        }
-        let fresh = self.admit(publish, on)?;
-        let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
-        if fresh {
-            on(ClientEvent::MessageBegin { message: Message { topic, publish: *publish }, payload });
-        } else if let Some(packet_id) = publish.packet_id {
-            on(ClientEvent::Repeated { packet_id });
-        }
-        *self.large = Some((publish.qos, publish.packet_id, fresh));
-        Ok(())
-    }
-
-    /// Whether a message is a new one, and not one that was received and not yet released (section 4.3.3).
-    #[inline]
-    fn admit(
-        &mut self,
-        publish: &Publish<'_>,
-        on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<bool, Violation> {
-        let Some(id) = publish.packet_id else { return Ok(true) };
-        let fresh = self.session.arrive(publish.qos, id) == Arrival::Fresh;
-        let most = usize::from(self.options.receive_maximum);
-        if self.options.version == Version::V5 && self.session.unacknowledged() > most {
-            if self.options.strict_receive_maximum {
-                return Err(Violation::ReceiveMaximum);
-            }
-            on(ClientEvent::Excess { packet_id: id });
-        }
-        Ok(fresh)
-    }
-
-    /// Acknowledges a message, unless the caller does.
-    #[inline]
-    fn answer(&mut self, qos: Qos, packet_id: Option<PacketId>, fresh: bool) {
-        let Some(id) = packet_id else { return };
-        let waits = qos == Qos::ExactlyOnce && self.session.waits_for_caller(id);
-        if self.options.acknowledging == Acknowledging::ByCaller && (fresh || waits) {
-            return;
-        }
-        let kind = self.session.answer(id, ReasonCode::Success);
-        self.acknowledge(kind, Acknowledgement::success(id));
-    }
-
-    #[inline]
-    fn acknowledge(&mut self, kind: PacketKind, acknowledgement: Acknowledgement<'_>) {
-        let written = acknowledgement.encode(kind, self.options.version, self.output);
-        debug_assert_eq!(written, Ok(()), "reasons are chosen for their packets");
-    }
-
-    fn packet(&mut self, packet: &Packet<'_>, on: &mut impl FnMut(ClientEvent<'_>)) -> Result<(), Violation> {
-        match (*self.phase, packet) {
-            // What still comes after a DISCONNECT of either side means nothing (MQTT-3.14.4-1).
-            (ClientPhase::Over, _) => Ok(()),
-            (ClientPhase::Connecting, Packet::Connack(connack)) => self.connack(connack, on),
-            (_, Packet::Auth(auth)) => {
-                if self.options.authentication_method.is_none() {
-                    return Err(Violation::AuthUnasked);
-                }
-                on(ClientEvent::Auth(*auth));
-                Ok(())
-            }
-            (ClientPhase::Connecting, _) => Err(Violation::ConnackFirst),
-            (ClientPhase::Connected, Packet::Connack(_)) => Err(Violation::SecondConnack),
-            (ClientPhase::Connected, packet) => self.connected(packet, on),
-        }
-    }
-
-    fn connack(
-        &mut self,
-        connack: &Connack<'_>,
-        on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<(), Violation> {
-        if connack.reason.is_error() {
-            *self.phase = ClientPhase::Over;
-            on(ClientEvent::Refused(*connack));
-            return Ok(());
-        }
-        if connack.session_present {
-            if self.options.clean_start {
-                return Err(Violation::SessionUnasked);
-            }
-            if self.session.is_new() {
-                return Err(Violation::SessionUnknown);
-            }
-        }
-        self.granted.read(connack);
-        *self.phase = ClientPhase::Connected;
-        if connack.session_present {
-            for id in self.session.resume() {
-                self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(id));
-            }
-        } else {
-            self.session.lose();
-        }
-        self.session.begin();
-        on(ClientEvent::Connected(*connack));
-        Ok(())
-    }
-
-    fn connected(
-        &mut self,
-        packet: &Packet<'_>,
-        on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<(), Violation> {
-        match packet {
-            Packet::Puback(Acknowledgement { packet_id, reason, properties }) => {
-                let token = self.session.flight.awaited(*packet_id, Awaits::Puback);
-                let Some(token) = token else { return self.stray() };
-                self.session.flight.end(*packet_id);
-                on(ClientEvent::Acknowledged {
-                    token,
-                    qos: Qos::AtLeastOnce,
-                    reason: *reason,
-                    properties: *properties,
-                });
-            }
-            Packet::Pubrec(Acknowledgement { packet_id, reason, properties }) => {
-                self.pubrec(*packet_id, *reason, properties, on);
-            }
-            Packet::Pubcomp(Acknowledgement { packet_id, reason, properties }) => {
-                let token = self.session.flight.awaited(*packet_id, Awaits::Pubcomp);
-                let Some(token) = token else { return self.stray() };
-                self.session.flight.end(*packet_id);
-                on(ClientEvent::Acknowledged {
-                    token,
-                    qos: Qos::ExactlyOnce,
-                    reason: *reason,
-                    properties: *properties,
-                });
-            }
-            Packet::Pubrel(Acknowledgement { packet_id, .. }) => {
-                let known = self.session.release(*packet_id);
-                let reason = if known || self.options.version == Version::V311 {
-                    ReasonCode::Success
-                } else {
-                    ReasonCode::PacketIdentifierNotFound
-                };
-                self.acknowledge(PacketKind::Pubcomp, Acknowledgement::of(*packet_id, reason));
-            }
-            Packet::Suback(suback) => {
-                let token = self.answered(suback.packet_id, Awaits::Suback(suback.reasons.len() as u16))?;
-                on(ClientEvent::Subscribed { token, suback: *suback });
-            }
-            Packet::Unsuback(unsuback) => {
-                let awaits = Awaits::Unsuback(unsuback.reasons.len() as u16);
-                let token = self.answered(unsuback.packet_id, awaits)?;
-                on(ClientEvent::Unsubscribed { token, unsuback: *unsuback });
-            }
-            Packet::Pingresp => {
-                *self.pinged = None;
-                on(ClientEvent::Pong);
-            }
-            Packet::Disconnect(disconnect) if self.options.version == Version::V5 => {
-                *self.phase = ClientPhase::Over;
-                on(ClientEvent::Disconnected(*disconnect));
-            }
-            Packet::Connect(_)
-            | Packet::Subscribe(_)
-            | Packet::Unsubscribe(_)
-            | Packet::Pingreq
-            | Packet::Disconnect(_) => return Err(Violation::WrongSide),
-            // Handled before.
-            Packet::Connack(_) | Packet::Publish(_) | Packet::Auth(_) => {}
-        }
-        Ok(())
-    }
-
-    /// The first acknowledgement of a message of QoS 2: it is released, or over (section 4.3.3).
-    fn pubrec(
-        &mut self,
-        packet_id: PacketId,
-        reason: ReasonCode,
-        properties: &Properties<'_>,
-        on: &mut impl FnMut(ClientEvent<'_>),
-    ) {
-        let v5 = self.options.version == Version::V5;
-        let flight = &mut self.session.flight;
-        if let Some(token) = flight.awaited(packet_id, Awaits::Pubrec) {
-            if reason.is_error() {
-                flight.end(packet_id);
-                let qos = Qos::ExactlyOnce;
-                on(ClientEvent::Acknowledged { token, qos, reason, properties: *properties });
-                return;
-            }
-            flight.release(packet_id);
-            on(ClientEvent::Received { token, reason, properties: *properties });
-        } else if flight.awaited(packet_id, Awaits::Pubcomp).is_none() && v5 {
-            // Nothing is known of it: PUBREL says so (section 3.6.2.1).
-            let lost = Acknowledgement::of(packet_id, ReasonCode::PacketIdentifierNotFound);
-            return self.acknowledge(PacketKind::Pubrel, lost);
-        }
-        self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(packet_id));
-    }
-
-    /// An acknowledgement for nothing. A server that resumed a session may repeat one; otherwise it is a violation.
-    fn stray(&self) -> Result<(), Violation> {
-        if self.session.was_resumed() { Ok(()) } else { Err(Violation::AcknowledgesNothing) }
-    }
-
-    fn answered(&mut self, packet_id: PacketId, answer: Awaits) -> Result<u64, Violation> {
-        let flight = &mut self.session.flight;
-        let v311 = self.options.version == Version::V311;
-        let (awaits, token) = flight.state(packet_id).ok_or(Violation::AnswersNothing)?;
-        match (awaits, answer) {
-            (Awaits::Suback(asked), Awaits::Suback(told)) if asked == told => {}
-            // UNSUBACK says no reasons in MQTT 3.1.1.
-            (Awaits::Unsuback(asked), Awaits::Unsuback(told)) if asked == told || v311 => {}
-            (Awaits::Suback(_), Awaits::Suback(_)) | (Awaits::Unsuback(_), Awaits::Unsuback(_)) => {
-                return Err(Violation::ReasonCount);
-            }
-            _ => return Err(Violation::AnswersNothing),
-        }
-        flight.end(packet_id);
-        Ok(token)
     }
 }

@@ -74,11 +74,6 @@ impl DeliveryTracker {
         let _ = self.place(publisher, || first);
     }
 
-    /// One above the highest number that came of a publisher, or the first that should; `None` if nothing is known of it.
-    pub fn next_of(&self, publisher: u64) -> Option<u64> {
-        self.places.get(&publisher).map(|place| self.tracks[*place].next)
-    }
-
     /// The messages missing from a publisher that has sent those below `end`, if it is unknown whether
     /// those in `excused` should come: ranges in order, ends not included.
     pub fn unreceived(&self, publisher: u64, end: u64, excused: &[(u64, u64)]) -> Unreceived {
@@ -240,7 +235,6 @@ mod tests {
         assert_eq!(deliveries.unreceived(8, 5, &[]), Unreceived::default());
         // A publisher of which messages should have come, and none did.
         deliveries.expect(9, 4);
-        assert_eq!((deliveries.next_of(9), deliveries.next_of(8)), (Some(4), None));
         assert_eq!(deliveries.unreceived(9, 6, &[]).behind, 2);
         assert_eq!(deliveries.take(9, 3, || 0), Some(Arrival::Early));
         assert_eq!(deliveries.take(9, 5, || 0), Some(Arrival::Ahead { missing: 1 }));

@@ -290,15 +290,6 @@ impl<'a> Properties<'a> {
         self.user_properties().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// The identifiers of all subscriptions that matched a message.
-    pub fn subscription_identifiers(&self) -> impl Iterator<Item = SubscriptionIdentifier> + 'a {
-        let any = if self.has(SUBSCRIPTION_IDENTIFIER) { self.iter() } else { Iter(Fields(&[])) };
-        any.filter_map(|property| match property {
-            Property::SubscriptionIdentifier(identifier) => Some(identifier),
-            _ => None,
-        })
-    }
-
     /// Bytes on the wire with the Property Length; the length may be left out without properties.
     #[inline]
     pub(crate) fn wire_len(&self) -> usize {
@@ -500,9 +491,11 @@ mod tests {
         assert_eq!(properties.user_property("a"), Some("1"));
         assert_eq!(properties.topic_alias(), Some(NonZeroU16::MIN));
         assert_eq!(properties.content_type(), None);
-        let identifiers: Vec<_> =
-            properties.subscription_identifiers().map(SubscriptionIdentifier::get).collect();
-        assert_eq!(identifiers, [7, 300]);
+        let identifiers = properties.iter().filter_map(|property| match property {
+            Property::SubscriptionIdentifier(identifier) => Some(identifier.get()),
+            _ => None,
+        });
+        assert_eq!(identifiers.collect::<Vec<_>>(), [7, 300]);
     }
 
     #[test]

@@ -195,8 +195,7 @@ impl Http {
 
     /// The answer's body, whatever its status below 300.
     pub(crate) fn get(&self, address: &Address, accept: &str) -> Result<Vec<u8>, HttpError> {
-        let (status, body) = self.answer(address, accept)?;
-        if (200..300).contains(&status) { Ok(body) } else { Err(refusal(status, &body)) }
+        accepted(self.answer(address, accept)?)
     }
 
     /// The body of the answer to a POST of nothing, which may take as long as this.
@@ -204,13 +203,7 @@ impl Http {
     /// # Errors
     /// See [`HttpError`].
     pub fn post(&self, address: &Address, timeout: Duration) -> Result<Vec<u8>, HttpError> {
-        let mut request = self.agent.post(address.url.as_str()).header("Accept", "application/json");
-        if let Some(authorization) = &address.authorization {
-            request = request.header("Authorization", authorization);
-        }
-        let response = request.config().timeout_global(Some(timeout)).build().send_empty();
-        let (status, body) = read(response, timeout)?;
-        if (200..300).contains(&status) { Ok(body) } else { Err(refusal(status, &body)) }
+        accepted(self.exchange(address, &[("Accept", "application/json")], &[], timeout)?)
     }
 
     /// A POST of this body with these fields. Of the answer only the status counts.
@@ -218,8 +211,7 @@ impl Http {
     /// # Errors
     /// See [`HttpError`].
     pub fn send(&self, address: &Address, fields: &[(&str, &str)], body: &[u8]) -> Result<(), HttpError> {
-        let (status, body) = self.exchange(address, fields, body, TIMEOUT)?;
-        if (200..300).contains(&status) { Ok(()) } else { Err(refusal(status, &body)) }
+        accepted(self.exchange(address, fields, body, TIMEOUT)?).map(drop)
     }
 
     /// A POST of this body with these fields, whose whole answer may take as long as this: status and body.
@@ -254,6 +246,11 @@ impl Http {
         }
         read(request.call(), TIMEOUT)
     }
+}
+
+/// The body of an answer whose status says that all is well.
+fn accepted((status, body): (u16, Vec<u8>)) -> Result<Vec<u8>, HttpError> {
+    if (200..300).contains(&status) { Ok(body) } else { Err(refusal(status, &body)) }
 }
 
 /// Status and body of an answer that had this long.

@@ -90,12 +90,6 @@ impl StreamViewer {
     }
 }
 
-impl std::fmt::Debug for StreamViewer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StreamViewer")
-    }
-}
-
 /// A packet of a stream in another form, `by` microseconds later.
 fn reframed(packet: &Packet, by: i64, frame: FrameMessage) -> Option<Packet> {
     let (header, body) = unframe(packet)?;

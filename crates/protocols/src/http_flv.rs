@@ -9,7 +9,7 @@ use crate::group::Group;
 use crate::http;
 use crate::protocol::{Play, Protocol, Serve};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
-use weir_clients::{Link, Scheme, ts};
+use weir_clients::{Scheme, ts};
 use weir_metrics::Schema;
 
 /// Files over HTTP and HTTPS.
@@ -39,7 +39,4 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     }),
 };
 
-const SCHEMES: &[Scheme] = &[
-    Scheme { name: "http+flv", port: 80, link: Link::Tcp },
-    Scheme { name: "https+flv", port: 443, link: Link::Tls },
-];
+const SCHEMES: &[Scheme] = &[Scheme::tcp("http+flv", 80), Scheme::tls("https+flv", 443)];

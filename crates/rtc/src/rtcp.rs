@@ -13,12 +13,12 @@ mod report;
 mod transport;
 
 pub use bitrate::{Bitrate, append_bitrate};
-pub use bye::{Bye, append_bye};
+pub use bye::append_bye;
 pub use compound::{Compound, Packet, ParseError};
-pub use description::{Chunk, Chunks, Description, Item, append_canonical_name};
+pub use description::append_canonical_name;
 pub use extended::{Extended, ExtendedBlock, LastReport, append_receiver_time};
 pub use nack::{Nack, append_nack};
-pub use picture::{FullIntraEntry, FullIntraRequest, append_full_intra_request, append_picture_loss};
+pub use picture::append_picture_loss;
 pub use report::{
     Blocks, ReceiverReport, ReportBlock, SenderFigures, SenderReport, append_receiver_report,
     append_sender_report,

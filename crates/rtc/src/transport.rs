@@ -87,12 +87,6 @@ pub struct Remote {
     pub fingerprint: Fingerprint,
 }
 
-impl fmt::Debug for Remote {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Remote").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
-    }
-}
-
 /// What is to be done, or was reached.
 #[derive(Debug)]
 pub enum Output {

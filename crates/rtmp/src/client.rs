@@ -104,7 +104,8 @@ impl Client {
         Ok(())
     }
 
-    /// How media messages are framed to be published here, as soon as the server has given the stream its number.
+    /// How media messages are framed to be published here, as soon as the server has given the stream its number: whole ones
+    /// may be put on the wire after what [`Client::output`] holds.
     pub fn framing(&self) -> Option<MediaFraming> {
         self.dialogue.framing()
     }
@@ -114,12 +115,6 @@ impl Client {
         let framing = self.framing().ok_or(NotStreaming)?;
         framing.frame(kind, timestamp, payload, &mut self.dialogue.output);
         Ok(())
-    }
-
-    /// Publishes messages that have been framed with [`Client::framing`], whole ones. They may also be put on the
-    /// wire directly, after what [`Client::output`] holds.
-    pub fn send_framed(&mut self, bytes: &[u8]) {
-        self.dialogue.output.extend_from_slice(bytes);
     }
 
     /// Ends the stream: takes back the publication, deletes the stream. The connection may be closed when that is sent.

@@ -14,8 +14,7 @@ mod writer;
 
 pub use audio::{AudioCodec, AudioPacketType, AudioTag};
 pub use body::{
-    aac_frame, aac_sequence_header, avc_end_of_sequence, avc_frame, avc_sequence_header, opus_frame,
-    opus_sequence_header,
+    aac_frame, aac_sequence_header, avc_frame, avc_sequence_header, opus_frame, opus_sequence_header,
 };
 pub use four_cc::FourCc;
 pub use modifier::Multitrack;

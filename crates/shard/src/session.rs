@@ -3,7 +3,6 @@
 use crate::datagrams::Datagrams;
 use crate::endpoint::Endpoint;
 use crate::link_error::OpenError;
-use std::fmt;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -308,14 +307,9 @@ impl<W> Context<'_, W> {
         self.link.acknowledged()
     }
 
-    /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish. A session has one deadline.
-    pub fn set_timer(&mut self, at: Moment) {
-        self.actions.timer = Some(Some(at));
-    }
-
-    /// Withdraws the deadline.
-    pub fn clear_timer(&mut self) {
-        self.actions.timer = Some(None);
+    /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish, or for none. A session has one deadline.
+    pub fn set_timer(&mut self, at: impl Into<Option<Moment>>) {
+        self.actions.timer = Some(at.into());
     }
 
     /// From now on, wait until `bytes` have come before reading (1: read at every event).
@@ -514,17 +508,5 @@ impl Outgoing<'_> {
     /// Bytes that [`Self::send_side`] took and the link has not.
     pub fn unsent_side(&self) -> usize {
         self.0.unsent_side()
-    }
-}
-
-impl fmt::Debug for Outgoing<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing").field("unsent", &self.0.unsent()).finish()
-    }
-}
-
-impl<W> fmt::Debug for Context<'_, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("now", &self.now).field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -26,7 +26,6 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustls::ServerConfig;
 use slab::Slab;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -337,7 +336,7 @@ impl<W: World> Shard<W> {
     }
 
     fn alive(&mut self, id: SessionId) -> Option<&mut Entry<W>> {
-        self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)
+        entry_of(&mut self.entries, id)
     }
 
     fn writable(&mut self, id: SessionId) {
@@ -405,9 +404,7 @@ impl<W: World> Shard<W> {
 
     /// Calls a session with one event and carries out what it asks for.
     fn dispatch(&mut self, id: SessionId, event: Event<'_>) {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
         let is_end = matches!(event, Event::Closed { .. });
         // What is there when a session gets these events follows by itself, or never.
         let may_pull = !is_end && !matches!(event, Event::Bytes(_) | Event::Connected | Event::HungUp { .. });
@@ -549,12 +546,12 @@ impl<W: World> Shard<W> {
 
 impl<W: World> timer::Deadlines for Slab<Entry<W>> {
     fn of(&mut self, id: SessionId) -> Option<&mut Deadline> {
-        self.get_mut(id.key as usize).filter(|entry| entry.id == id).map(|entry| &mut entry.deadline)
+        entry_of(self, id).map(|entry| &mut entry.deadline)
     }
 }
 
-impl<W: World> fmt::Debug for Shard<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shard").field("sessions", &self.entries.len()).finish_non_exhaustive()
-    }
+/// The entry of a session, unless another one has its key by now.
+#[inline]
+fn entry_of<W>(entries: &mut Slab<Entry<W>>, id: SessionId) -> Option<&mut Entry<W>> {
+    entries.get_mut(id.key as usize).filter(|entry| entry.id == id)
 }

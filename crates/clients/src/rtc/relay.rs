@@ -3,7 +3,7 @@
 use super::refusal::of_turn;
 use crate::client_session::End;
 use crate::redirect::{Redirect, Redirects};
-use crate::target::{Link, Scheme, Target};
+use crate::target::{Scheme, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -12,10 +12,7 @@ use weir_rtc::turn::{Carrier, Client, Event, Frame, Frames, TurnServer, datagram
 use weir_shard::{Context, Endpoint, OpenError, Outgoing, Transport};
 
 /// The schemes under which servers are sought.
-pub(super) const SCHEMES: &[Scheme] = &[
-    Scheme { name: "turn", port: 3478, link: Link::Tcp },
-    Scheme { name: "turns", port: 5349, link: Link::Tls },
-];
+pub(super) const SCHEMES: &[Scheme] = &[Scheme::tcp("turn", 3478), Scheme::tls("turns", 5349)];
 
 /// Carriers in order of preference: a client that is sent to a relay is often in a network that blocks UDP.
 const CARRIERS: [Carrier; 3] = [Carrier::Tcp, Carrier::Tls, Carrier::Udp];

@@ -304,7 +304,7 @@ impl Sending {
         for packet in Compound::new(opened) {
             match packet {
                 Ok(rtcp::Packet::Nack(nack)) => self.repeat(&nack, recorder, send),
-                Ok(rtcp::Packet::PictureLoss { .. } | rtcp::Packet::FullIntraRequest(_)) => {
+                Ok(rtcp::Packet::PictureLoss { .. } | rtcp::Packet::FullIntraRequest) => {
                     recorder.count(PICTURE_REQUESTS_HEARD, 1);
                     self.wants_keyframe |= self.keyframe_at <= now;
                 }

@@ -7,7 +7,7 @@ use crate::endpoints::EndpointFinder;
 use crate::http_request::HttpOptions;
 use crate::http_request::Request;
 use crate::options::PlayOptions;
-use crate::target::{Link, Scheme, Target};
+use crate::target::{Scheme, Target};
 use crate::workload::{ServerVersion, Workload};
 use crate::workload_error::WorkloadError;
 use serde::Deserialize;
@@ -16,10 +16,7 @@ use std::fmt::Write as _;
 use weir_web::uri::query_value;
 
 /// The schemes of such servers.
-pub const SCHEMES: &[Scheme] = &[
-    Scheme { name: "mirakurun+http", port: 40_772, link: Link::Tcp },
-    Scheme { name: "mirakurun+https", port: 443, link: Link::Tls },
-];
+pub const SCHEMES: &[Scheme] = &[Scheme::tcp("mirakurun+http", 40_772), Scheme::tls("mirakurun+https", 443)];
 
 /// `service_type` of digital television (ETSI EN 300 468, table 87; ARIB STD-B10, table 6-35).
 const TELEVISION: u32 = 1;

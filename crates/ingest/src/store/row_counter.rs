@@ -57,9 +57,3 @@ impl RowCounter {
         Ok(row.get::<_, i64>(0).max(0) as u64)
     }
 }
-
-impl std::fmt::Debug for RowCounter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RowCounter({})", self.database)
-    }
-}

@@ -83,7 +83,7 @@ pub enum ClientEvent<'a> {
     },
     /// The server answered PINGREQ.
     Pong,
-    /// A step of an authentication, to be answered with [`Client::authenticate`](super::Client::authenticate).
+    /// A step of an authentication.
     Auth(Auth<'a>),
     /// The server ends the connection, and says why.
     Disconnected(Disconnect<'a>),

@@ -23,7 +23,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// A session of an HTTP connection.
 pub(crate) struct HttpSession {
     peer: SocketAddr,
-    link: u64,
     faults: LinkFaults,
     phase: HttpPhase,
     requests: Requests,
@@ -55,7 +54,6 @@ impl HttpSession {
         let link = worker.accept();
         Self {
             peer,
-            link,
             faults: LinkFaults::of(&worker.settings().faults, link),
             phase: HttpPhase::Asking,
             // Nothing here takes a body.
@@ -218,10 +216,7 @@ impl HttpSession {
             HttpPhase::Leaving(at) => Some(*at),
             HttpPhase::Asking | HttpPhase::Silent => None,
         };
-        match [deadline, self.faults.next_cut()].into_iter().flatten().min() {
-            Some(at) => context.set_timer(at),
-            None => context.clear_timer(),
-        }
+        context.set_timer([deadline, self.faults.next_cut()].into_iter().flatten().min());
     }
 
     fn fault(
@@ -304,12 +299,6 @@ impl Session<Worker> for HttpSession {
             Some(cut) => self.end(Some(cut), context),
             None => self.arm(context),
         }
-    }
-}
-
-impl std::fmt::Debug for HttpSession {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpSession").field("link", &self.link).finish_non_exhaustive()
     }
 }
 

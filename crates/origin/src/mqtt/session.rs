@@ -1,12 +1,14 @@
 //! One accepted MQTT connection.
 
 mod carrier;
+mod connecting;
 mod keep_alive;
 mod outbound;
 #[cfg(test)]
 mod outliving;
 #[cfg(test)]
 mod properties;
+mod publishing;
 #[cfg(test)]
 mod silence;
 #[cfg(test)]
@@ -15,7 +17,7 @@ mod subscribing;
 #[cfg(test)]
 mod turns;
 
-use super::broker::{Broker, Entered, LONGEST_AWAY, unit_of};
+use super::broker::{Broker, unit_of};
 use super::flight::{Acknowledged, Again};
 use super::inbox::{Delivery, InboxKey};
 use super::publication::Publication;
@@ -23,15 +25,16 @@ use super::role::{Role, fault, reason};
 use super::wills::Will;
 use crate::fault::{Answer, Cut, Front, Gate, GateUnit, LinkPhase, Script, Subject, Why};
 use carrier::Carrier;
+use connecting::kept_for;
 use keep_alive::KeepAlive;
 use outbound::Outbound;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_mqtt::packet::{Acknowledgement, Connack, Connect, Disconnect, Publish};
+use weir_mqtt::packet::{Acknowledgement, Disconnect, Publish};
 use weir_mqtt::{
-    Aliases, Event as Heard, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader,
-    ReasonCode, Version, Violation,
+    Aliases, Event as Heard, Limits, Packet, PacketId, PacketKind, Qos, Reader, ReasonCode, Version,
+    Violation,
 };
 use weir_shard::{Context, Session};
 
@@ -43,10 +46,6 @@ const LARGEST_PACKET: u32 = 64 << 20;
 const LARGEST_BEFORE_CONNECT: u32 = 64 << 10;
 /// What a client may have done in one turn before others have theirs, in units of about a microsecond.
 const WORK_A_TURN: usize = 2_000;
-/// Patterns and subscriptions that are looked at for a message in one unit of work.
-const MATCHING_STEPS: usize = 16;
-/// Bytes of a message that are copied in one unit of work.
-const COPIED: usize = 4 << 10;
 /// Messages that are looked at for a subscriber in one turn: those that are kept, and those that wait.
 const MESSAGES_A_TURN: usize = 1_024;
 /// Units that faults may hold back for one subscriber. What is more waits in its queue.
@@ -250,201 +249,6 @@ impl MqttSession {
         Ok(())
     }
 
-    fn connect(&mut self, connect: &Connect<'_>, context: &mut Context<'_, Broker>) {
-        self.version = connect.version;
-        let offered = connect.user_name.map(|user| {
-            let password = connect.password.map(String::from_utf8_lossy).unwrap_or_default();
-            format!("{user}:{password}")
-        });
-        match fault(&mut self.script, LinkPhase::Connect, offered.as_deref(), context) {
-            Some(Answer::Nothing) => {
-                context.established();
-                return self.phase = MqttPhase::Silent;
-            }
-            Some(Answer::Refusal { why, code, words }) => {
-                let usual = match why {
-                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
-                    Why::Moved { .. } => ReasonCode::UseAnotherServer,
-                    Why::Rejected => ReasonCode::ServerUnavailable,
-                };
-                return self.turn_away(
-                    reason(code.as_deref(), PacketKind::Connack, usual),
-                    words,
-                    context.now,
-                );
-            }
-            None => {}
-        }
-        if connect.client_id.is_empty() && connect.version == Version::V311 && !connect.clean_start {
-            // MQTT 3.1.1, MQTT-3.1.3-8.
-            return self.turn_away(ReasonCode::ClientIdentifierNotValid, None, context.now);
-        }
-        let mut properties = PropertyBuffer::new();
-        let idle = context.world.settings.patience.idle;
-        if let Some(seconds) = self.keep_alive.agree(connect.version, connect.keep_alive, idle) {
-            let told = properties.push(Property::ServerKeepAlive(seconds));
-            debug_assert_eq!(told, Ok(()), "a short property");
-        }
-        if let Some(limit) = self.keep_alive.limit() {
-            // A client that is silent for too long gets a DISCONNECT before the shard ends its link.
-            context.allow_silence(limit + FAREWELL);
-        }
-        self.client_id = connect.client_id.to_owned();
-        if self.client_id.is_empty() {
-            self.client_id = format!("weir-origin-{}", self.link);
-            if connect.version == Version::V5 {
-                let told = properties.push(Property::AssignedClientIdentifier(&self.client_id));
-                debug_assert_eq!(told, Ok(()), "a short property");
-            }
-        }
-        let seconds = match connect.version {
-            // MQTT 3.1.1 section 3.1.2.4: with or without an end, nothing between.
-            Version::V311 => {
-                if connect.clean_start {
-                    0
-                } else {
-                    u32::MAX
-                }
-            }
-            Version::V5 => connect.properties.session_expiry_interval().unwrap_or(0),
-        };
-        let kept_for = kept_for(seconds);
-        if connect.version == Version::V5 && u64::from(seconds) > kept_for.as_secs() {
-            let told = properties.push(Property::SessionExpiryInterval(kept_for.as_secs() as u32));
-            debug_assert_eq!(told, Ok(()), "a short property");
-        }
-        let clean = connect.clean_start;
-        let entered = context.world.enter(context.id(), &self.client_id, clean, kept_for, context.now);
-        let Entered { key, other, is_resumed, number } = entered;
-        if let Some(other) = other {
-            context.wake(other);
-        }
-        (self.inbox, self.number) = (Some(key), number);
-        if is_resumed {
-            self.resend = context.world.unacknowledged(key);
-            if context.world.is_subscriber(key) {
-                self.begin_subscriber(context);
-            }
-        }
-        self.window = connect.properties.receive_maximum().map_or(WINDOW, |most| most.get().min(WINDOW));
-        self.will = connect.will.map(|will| {
-            let (qos, retain, properties) = (will.qos, will.retain, will.properties);
-            let publish = Publish { qos, retain, properties, ..Publish::new(will.topic, will.payload) };
-            let delay = properties.will_delay_interval().unwrap_or(0);
-            Will { publication: Publication::of(&publish), delay: Duration::from_secs(delay.into()) }
-        });
-        if connect.version == Version::V5 {
-            self.outbound = Outbound::to(connect.properties.topic_alias_maximum().unwrap_or(0));
-            let told = properties.push(Property::TopicAliasMaximum(TOPIC_ALIASES));
-            debug_assert_eq!(told, Ok(()), "a short property");
-        }
-        self.phase = MqttPhase::Connected;
-        context.established();
-        let connack = Connack {
-            session_present: is_resumed,
-            reason: ReasonCode::Success,
-            properties: properties.properties(),
-        };
-        self.send(&Packet::Connack(connack));
-    }
-
-    fn publish(&mut self, publish: &Publish<'_>, context: &mut Context<'_, Broker>) {
-        let Some(key) = self.inbox else { return };
-        let is_exact = publish.qos == Qos::ExactlyOnce;
-        if let Some(id) = publish.packet_id.filter(|_| is_exact)
-            && !context.world.receive(key, id)
-        {
-            // It came before, and was not released (MQTT-4.3.3-10).
-            return self.send(&Packet::Pubrec(Acknowledgement::success(id)));
-        }
-        let now = context.now;
-        let counts = &mut context.world.counts;
-        counts.received += 1;
-        counts.received_bytes += publish.payload.len() as u64;
-        if self.publisher.is_none() {
-            counts.publishers += 1;
-            let number = context.world.settings.registry.next_publisher();
-            self.publisher =
-                Some(Role::begin(LinkPhase::Publish, Subject::Publisher(number), &mut self.script, context));
-        }
-        let Some(publisher) = &mut self.publisher else { return };
-        let mut withheld = publisher.answer == Some(Answer::Nothing);
-        if let Some(script) = &mut publisher.script {
-            let unit = unit_of(publish.payload.len());
-            withheld |= script.withholds(&unit, now);
-            self.cut = script.rule(&unit, now).cut;
-            context.world.note(script.take_effects());
-        }
-        let refusal = match &publisher.answer {
-            Some(Answer::Refusal { why, code, .. }) => {
-                let usual = match why {
-                    Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
-                    _ => ReasonCode::QuotaExceeded,
-                };
-                let kind = if is_exact { PacketKind::Pubrec } else { PacketKind::Puback };
-                Some(reason(code.as_deref(), kind, usual))
-            }
-            _ => None,
-        };
-        let mut outcome = refusal.unwrap_or(ReasonCode::Success);
-        if refusal.is_none() {
-            let mut wake = Vec::new();
-            let matched = context.world.publish(self.inbox, Publication::of(publish), now, &mut wake);
-            self.work += matched.steps / MATCHING_STEPS + publish.payload.len() / COPIED + wake.len();
-            for id in wake {
-                context.wake(id);
-            }
-            if !matched.any {
-                outcome = ReasonCode::NoMatchingSubscribers;
-            }
-        }
-        if let Some(id) = publish.packet_id {
-            if withheld {
-                context.world.counts.withheld += 1;
-                return;
-            }
-            // MQTT 3.1.1 has one way to say it.
-            let outcome = if self.version == Version::V311 { ReasonCode::Success } else { outcome };
-            if is_exact {
-                if outcome.is_error() {
-                    // The exchange is over (MQTT 5 section 4.3.3).
-                    context.world.release(key, id);
-                }
-                self.send(&Packet::Pubrec(Acknowledgement::of(id, outcome)));
-            } else {
-                context.world.counts.acknowledged += 1;
-                self.send(&Packet::Puback(Acknowledgement::of(id, outcome)));
-            }
-        }
-    }
-
-    /// A subscriber has a message of QoS 2.
-    fn on_pubrec(&mut self, pubrec: &Acknowledgement<'_>, context: &mut Context<'_, Broker>) {
-        let Some(key) = self.inbox else { return };
-        let (id, is_error) = (pubrec.packet_id, pubrec.reason.is_error());
-        let acknowledged = context.world.acknowledged(key, |flight| flight.on_pubrec(id, is_error));
-        let answer = match acknowledged {
-            Acknowledged::Over(_) => return,
-            Acknowledged::Unknown if is_error => return,
-            Acknowledged::Unknown if self.version == Version::V5 => ReasonCode::PacketIdentifierNotFound,
-            Acknowledged::Unknown | Acknowledged::Received(_) => ReasonCode::Success,
-        };
-        self.send(&Packet::Pubrel(Acknowledgement::of(id, answer)));
-    }
-
-    /// A publisher releases a message of QoS 2.
-    fn on_pubrel(&mut self, pubrel: &Acknowledgement<'_>, context: &mut Context<'_, Broker>) {
-        let Some(key) = self.inbox else { return };
-        let is_known = context.world.release(key, pubrel.packet_id);
-        context.world.counts.acknowledged += u64::from(is_known);
-        let answer = if is_known || self.version == Version::V311 {
-            ReasonCode::Success
-        } else {
-            ReasonCode::PacketIdentifierNotFound
-        };
-        self.send(&Packet::Pubcomp(Acknowledgement::of(pubrel.packet_id, answer)));
-    }
-
     /// Sends a subscriber what waits for it, until its link takes no more.
     fn pump(&mut self, context: &mut Context<'_, Broker>) {
         let (Some(key), MqttPhase::Connected) = (self.inbox, self.phase) else { return };
@@ -523,20 +327,6 @@ impl MqttSession {
     fn send(&mut self, packet: &Packet<'_>) {
         let written = packet.encode(self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "{packet:?}");
-    }
-
-    /// Does not let a client in.
-    fn turn_away(&mut self, reason: ReasonCode, words: Option<String>, now: Moment) {
-        let mut properties = PropertyBuffer::new();
-        if let (Some(words), Version::V5) = (words, self.version) {
-            // Words that are too long are left out.
-            let _ = properties.push(Property::ReasonString(&words));
-        }
-        let fits = reason.code_in(PacketKind::Connack, self.version).is_some();
-        let reason = if fits { reason } else { ReasonCode::ServerUnavailable };
-        let connack = Connack { session_present: false, reason, properties: properties.properties() };
-        self.send(&Packet::Connack(connack));
-        self.phase = MqttPhase::Leaving(now + FAREWELL);
     }
 
     /// Ends a connection that breaks the standard, or asks for what there is not (MQTT 5 section 4.13).
@@ -618,11 +408,6 @@ impl MqttSession {
             }
         }
     }
-}
-
-/// For how long a session is kept that its client wants to be kept for so many seconds.
-fn kept_for(seconds: u32) -> Duration {
-    Duration::from_secs(seconds.into()).min(LONGEST_AWAY)
 }
 
 /// Whether the shard reads a client: not while it has yet to take what waits for it.
@@ -709,10 +494,7 @@ impl Session<Broker> for MqttSession {
                 }
                 cut.carry_out(context);
             }
-            None => match self.next_moment() {
-                Some(at) => context.set_timer(at),
-                None => context.clear_timer(),
-            },
+            None => context.set_timer(self.next_moment()),
         }
     }
 }

@@ -105,8 +105,9 @@ impl Peer {
                         self.repeat(kind, number, feed, service);
                     }
                 }
-                Ok(rtcp::Packet::PictureLoss { .. }) => service.counts.picture_losses += 1,
-                Ok(rtcp::Packet::FullIntraRequest(_)) => service.counts.picture_losses += 1,
+                Ok(rtcp::Packet::PictureLoss { .. } | rtcp::Packet::FullIntraRequest) => {
+                    service.counts.picture_losses += 1;
+                }
                 Ok(rtcp::Packet::ReceiverReport(_)) => service.counts.receiver_reports += 1,
                 _ => {}
             }

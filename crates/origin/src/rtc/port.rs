@@ -37,10 +37,7 @@ impl Session<Worker> for Port {
         })
         .unwrap_or_default();
         context.wake_all(wakes);
-        match next {
-            Some(next) => context.set_timer(next.max(now + MOST_OFTEN)),
-            None => context.clear_timer(),
-        }
+        context.set_timer(next.map(|next| next.max(now + MOST_OFTEN)));
     }
 }
 

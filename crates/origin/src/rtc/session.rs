@@ -64,7 +64,6 @@ const INTAKE: OfferOptions<'static> = OfferOptions {
 /// A session of a connection.
 pub(crate) struct RtcSession {
     peer: SocketAddr,
-    link: u64,
     faults: LinkFaults,
     phase: RtcPhase,
     requests: Requests,
@@ -91,7 +90,6 @@ impl RtcSession {
         let link = worker.accept();
         Self {
             peer,
-            link,
             faults: LinkFaults::of(&worker.settings().faults, link),
             phase: RtcPhase::Asking,
             begun: VecDeque::new(),
@@ -388,10 +386,7 @@ impl RtcSession {
             RtcPhase::Socket(socket) => socket.ping_at,
             RtcPhase::Asking | RtcPhase::Silent => None,
         };
-        match [deadline, self.faults.next_cut()].into_iter().flatten().min() {
-            Some(at) => context.set_timer(at),
-            None => context.clear_timer(),
-        }
+        context.set_timer([deadline, self.faults.next_cut()].into_iter().flatten().min());
     }
 
     fn fault(
@@ -449,12 +444,6 @@ impl Session<Worker> for RtcSession {
             Some(cut) => self.end(Some(cut), context),
             None => self.arm(context),
         }
-    }
-}
-
-impl std::fmt::Debug for RtcSession {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RtcSession").field("link", &self.link).finish_non_exhaustive()
     }
 }
 

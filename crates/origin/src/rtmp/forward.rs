@@ -166,9 +166,6 @@ impl Session<Worker> for ForwardSession {
             Some(viewer) => viewer.deadline(context.world, context.now),
             None => Some(self.deadline),
         };
-        match deadline {
-            Some(at) => context.set_timer(at),
-            None => context.clear_timer(),
-        }
+        context.set_timer(deadline);
     }
 }

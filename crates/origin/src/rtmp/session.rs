@@ -39,7 +39,6 @@ pub(crate) struct RtmpSession {
 /// The part of a session that decides; it receives the server's events while the server reads.
 struct Handler {
     peer: SocketAddr,
-    link: u64,
     faults: LinkFaults,
     app: String,
     phase: RtmpPhase,
@@ -98,7 +97,6 @@ impl RtmpSession {
             server: Server::new(options, link),
             handler: Handler {
                 peer,
-                link,
                 faults: LinkFaults::of(&worker.settings().faults, link),
                 app: String::new(),
                 phase: RtmpPhase::Accepted,
@@ -255,10 +253,7 @@ impl RtmpSession {
             RtmpPhase::Accepted | RtmpPhase::Asking | RtmpPhase::Silent => None,
         };
         let cut = self.handler.faults.next_cut();
-        match [deadline, cut].into_iter().flatten().min() {
-            Some(at) => context.set_timer(at),
-            None => context.clear_timer(),
-        }
+        context.set_timer([deadline, cut].into_iter().flatten().min());
     }
 }
 
@@ -537,10 +532,4 @@ impl Handler {
 
 fn status(code: &'static str, words: &'static str) -> Status<'static> {
     Status::new(code, words)
-}
-
-impl std::fmt::Debug for RtmpSession {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RtmpSession").field("link", &self.handler.link).finish_non_exhaustive()
-    }
 }

@@ -144,10 +144,7 @@ impl Session<Worker> for FlvSession {
             HttpFlvPhase::Leaving(at) => Some(*at),
             HttpFlvPhase::Asking(_) => None,
         };
-        match next {
-            Some(at) => context.set_timer(at),
-            None => context.clear_timer(),
-        }
+        context.set_timer(next);
     }
 }
 

@@ -1,8 +1,7 @@
 //! The packets of a compound packet, one after the other (RFC 3550 section 6.1).
 
 use super::{
-    Bitrate, Bye, Description, Extended, FullIntraRequest, Nack, ReceiverReport, SenderReport,
-    TransportFeedback, format, kind, u32_at,
+    Bitrate, Extended, Nack, ReceiverReport, SenderReport, TransportFeedback, bye, format, kind, u32_at,
 };
 
 /// The packets in a datagram.
@@ -18,10 +17,6 @@ pub enum Packet<'a> {
     SenderReport(SenderReport<'a>),
     /// RR (section 6.4.2).
     ReceiverReport(ReceiverReport<'a>),
-    /// SDES (section 6.5).
-    Description(Description<'a>),
-    /// BYE (section 6.6).
-    Bye(Bye<'a>),
     /// Generic NACK (RFC 4585 section 6.2.1).
     Nack(Nack<'a>),
     /// Transport-wide congestion control.
@@ -34,7 +29,7 @@ pub enum Packet<'a> {
         media: u32,
     },
     /// FIR (RFC 5104 section 4.3.1).
-    FullIntraRequest(FullIntraRequest<'a>),
+    FullIntraRequest,
     /// REMB.
     Bitrate(Bitrate<'a>),
     /// XR (RFC 3611).
@@ -110,8 +105,7 @@ impl<'a> Packet<'a> {
         Some(match (kind, format) {
             (kind::SENDER_REPORT, count) => Self::SenderReport(SenderReport::parse(count, body)?),
             (kind::RECEIVER_REPORT, count) => Self::ReceiverReport(ReceiverReport::parse(count, body)?),
-            (kind::DESCRIPTION, count) => Self::Description(Description::new(count, body)),
-            (kind::BYE, count) => Self::Bye(Bye::parse(count, body)?),
+            (kind::BYE, count) if !bye::is_whole(count, body) => return None,
             (kind::TRANSPORT_FEEDBACK, format::NACK) => Self::Nack(Nack::parse(body)?),
             (kind::TRANSPORT_FEEDBACK, format::TRANSPORT_CC) => {
                 Self::TransportFeedback(TransportFeedback::parse(body)?)
@@ -120,7 +114,8 @@ impl<'a> Packet<'a> {
                 Self::PictureLoss { sender: u32_at(body, 0)?, media: u32_at(body, 4)? }
             }
             (kind::PAYLOAD_FEEDBACK, format::FULL_INTRA_REQUEST) => {
-                Self::FullIntraRequest(FullIntraRequest::parse(body)?)
+                let entries = body.get(8..)?;
+                entries.len().is_multiple_of(8).then_some(Self::FullIntraRequest)?
             }
             (kind::PAYLOAD_FEEDBACK, format::APPLICATION) if body.get(8..12) == Some(b"REMB") => {
                 Self::Bitrate(Bitrate::parse(body)?)
@@ -148,9 +143,9 @@ mod tests {
             packets[..],
             [
                 Packet::ReceiverReport(_),
-                Packet::Description(_),
+                Packet::Other { kind: kind::DESCRIPTION, .. },
                 Packet::PictureLoss { sender: 1, media: 2 },
-                Packet::Bye(_)
+                Packet::Other { kind: kind::BYE, .. }
             ]
         ));
     }
@@ -175,7 +170,11 @@ mod tests {
         let packets: Vec<_> = Compound::new(&bytes).collect();
         assert!(matches!(
             packets[..],
-            [Err(ParseError::Malformed(206)), Ok(Packet::Bye(_)), Err(ParseError::CutShort)]
+            [
+                Err(ParseError::Malformed(206)),
+                Ok(Packet::Other { kind: kind::BYE, .. }),
+                Err(ParseError::CutShort)
+            ]
         ));
     }
 

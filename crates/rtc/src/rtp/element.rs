@@ -37,12 +37,6 @@ impl FrameMarking {
     }
 }
 
-/// When the packet was sent, in seconds · 2¹⁸ modulo 64 s (`abs-send-time`).
-pub fn absolute_send_time(element: &[u8]) -> Option<u32> {
-    let &[a, b, c] = element.first_chunk()?;
-    Some(u32::from_be_bytes([0, a, b, c]))
-}
-
 /// The packet's number among all of its transport (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 2.2).
 #[inline]
 pub fn transport_sequence_number(element: &[u8]) -> Option<u16> {
@@ -67,8 +61,6 @@ mod tests {
 
     #[test]
     fn elements_that_are_too_short_say_nothing() {
-        assert_eq!(absolute_send_time(&[1, 2]), None);
-        assert_eq!(absolute_send_time(&[1, 2, 3]), Some(0x0001_0203));
         assert_eq!(transport_sequence_number(&[1]), None);
         assert_eq!(transport_sequence_number(&[1, 2]), Some(0x0102));
     }

@@ -86,13 +86,6 @@ impl<'a> Packet<'a> {
         u32::from_be_bytes([self.fixed[8], self.fixed[9], self.fixed[10], self.fixed[11]])
     }
 
-    /// The contributing sources.
-    pub fn contributing_sources(&self) -> impl Iterator<Item = u32> + use<'a> {
-        let end = HEADER_LENGTH + 4 * usize::from(self.fixed[0] & 0x0F);
-        let (chunks, _) = self.bytes[HEADER_LENGTH..end].as_chunks::<4>();
-        chunks.iter().map(|chunk| u32::from_be_bytes(*chunk))
-    }
-
     /// The elements of the header extension; none when it is of a kind that RFC 8285 does not know.
     #[inline]
     pub fn extensions(&self) -> Extensions<'a> {
@@ -158,7 +151,6 @@ mod tests {
         assert_eq!(packet.sequence_number(), 0xFFFE);
         assert_eq!(packet.timestamp(), 0x0102_0304);
         assert_eq!(packet.ssrc(), 0x0506_0708);
-        assert_eq!(packet.contributing_sources().collect::<Vec<_>>(), [9, 10]);
         assert_eq!(packet.extension(1), Some(&[0xAA][..]));
         assert_eq!(packet.extension(5), Some(&[0xBB, 0xCC][..]));
         assert_eq!(packet.extension(2), None);

@@ -83,18 +83,6 @@ impl Inbound {
         Ok(&mut packet[..length])
     }
 
-    /// Passes over an RTP packet that is not opened, so that a later one of its source still can be: without it the
-    /// count of roll-overs is lost after 32,768 packets. The packet is not authenticated.
-    pub fn pass_rtp(&mut self, ssrc: u32, sequence_number: u16) {
-        let place = self.rtp_streams.find(ssrc);
-        if let Some((_, window)) = place.and_then(|place| self.rtp_streams.0.get_mut(place))
-            && let Ok(index) = window.index(sequence_number)
-            && window.check(index).is_ok()
-        {
-            window.accept(index);
-        }
-    }
-
     /// Opens a compound RTCP packet in place and gives it back without tag and index.
     ///
     /// # Errors

@@ -28,11 +28,6 @@ impl Profile {
         }
     }
 
-    /// The profile with this identifier.
-    pub fn from_identifier(identifier: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|profile| profile.identifier() == identifier)
-    }
-
     /// The length of a master key in bytes.
     pub fn key_length(self) -> usize {
         match self {
@@ -55,11 +50,6 @@ impl Profile {
         }
     }
 
-    /// How many bytes a compound RTCP packet grows by: its tag and its index.
-    pub fn rtcp_overhead(self) -> usize {
-        4 + if self.is_gcm() { 16 } else { 10 }
-    }
-
     pub(super) fn is_gcm(self) -> bool {
         matches!(self, Self::AeadAes128Gcm | Self::AeadAes256Gcm)
     }
@@ -72,13 +62,12 @@ mod tests {
     #[test]
     fn identifiers_are_those_of_the_registry() {
         for (identifier, profile) in [
-            (1, Some(Profile::Aes128CmHmacSha1_80)),
-            (2, Some(Profile::Aes128CmHmacSha1_32)),
-            (5, None),
-            (7, Some(Profile::AeadAes128Gcm)),
-            (8, Some(Profile::AeadAes256Gcm)),
+            (1, Profile::Aes128CmHmacSha1_80),
+            (2, Profile::Aes128CmHmacSha1_32),
+            (7, Profile::AeadAes128Gcm),
+            (8, Profile::AeadAes256Gcm),
         ] {
-            assert_eq!(Profile::from_identifier(identifier), profile);
+            assert_eq!(profile.identifier(), identifier);
         }
     }
 }

@@ -14,11 +14,6 @@ pub fn avc_frame(keyframe: bool, composition_time: i32, nal_units: &[u8], out: &
     avc(keyframe, 1, composition_time, nal_units, out);
 }
 
-/// Appends the body of an AVC end of sequence.
-pub fn avc_end_of_sequence(out: &mut Vec<u8>) {
-    avc(true, 2, 0, &[], out);
-}
-
 fn avc(keyframe: bool, packet_type: u8, composition_time: i32, payload: &[u8], out: &mut Vec<u8>) {
     let frame_type = if keyframe { 0x10 } else { 0x20 };
     let [_, c2, c1, c0] = composition_time.to_be_bytes();

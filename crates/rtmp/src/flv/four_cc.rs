@@ -11,22 +11,10 @@ impl FourCc {
     pub const AVC: Self = Self(*b"avc1");
     /// H.265.
     pub const HEVC: Self = Self(*b"hvc1");
-    /// AV1.
-    pub const AV1: Self = Self(*b"av01");
-    /// VP8.
-    pub const VP8: Self = Self(*b"vp08");
-    /// VP9.
-    pub const VP9: Self = Self(*b"vp09");
     /// Opus.
     pub const OPUS: Self = Self(*b"Opus");
-    /// AC-3.
-    pub const AC3: Self = Self(*b"ac-3");
-    /// Enhanced AC-3.
-    pub const EAC3: Self = Self(*b"ec-3");
     /// AAC.
     pub const AAC: Self = Self(*b"mp4a");
-    /// FLAC.
-    pub const FLAC: Self = Self(*b"fLaC");
     /// MP3.
     pub const MP3: Self = Self(*b".mp3");
 }

@@ -1,6 +1,6 @@
 //! Links that others opened: what they may take of a turn, and when they are ended.
 
-use super::{ACCEPT_AGAIN, Shard};
+use super::{ACCEPT_AGAIN, Shard, entry_of};
 use crate::entry::{Guards, taken};
 use crate::guard::{Deadlines, Guard, Verdict};
 use crate::link::Link;
@@ -51,9 +51,7 @@ impl<W: World> Shard<W> {
 
     /// Bounds what an accepted link may take.
     fn guard(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
         entry.turn_limit = TURN;
         let guard = entry.guard.insert(Box::new(Guard::new(self.deadlines, clock::now())));
         let next = guard.poll_timeout();
@@ -64,7 +62,7 @@ impl<W: World> Shard<W> {
     pub(super) fn judge_accepted(&mut self) {
         let now = clock::now();
         while let Some((_, id)) = self.guards.pop(now, &mut Guards(&mut self.entries)) {
-            let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
+            let Some(entry) = entry_of(&mut self.entries, id) else {
                 continue;
             };
             let Some(mut guard) = entry.guard.take() else { continue };

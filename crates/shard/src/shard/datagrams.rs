@@ -1,6 +1,6 @@
 //! Links of datagrams: opened, polled and read.
 
-use super::{DATAGRAMS, READS_A_TURN, Shard};
+use super::{DATAGRAMS, READS_A_TURN, Shard, entry_of};
 use crate::datagrams::{DatagramLink, Datagrams, local_for};
 use crate::endpoint::Endpoint;
 use crate::link_error::{LinkError, OpenError};
@@ -36,7 +36,7 @@ impl<W: World> Shard<W> {
 
     /// Polls the link of datagrams that a session has opened.
     pub(super) fn poll_datagrams(&mut self, id: SessionId) -> Result<(), LinkError> {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = entry_of(&mut self.entries, id) else {
             return Ok(());
         };
         if std::mem::take(&mut entry.links.unpolled)
@@ -68,7 +68,7 @@ impl<W: World> Shard<W> {
 
     fn read_datagrams_for(&mut self, id: SessionId, reads: usize) {
         for _ in 0..reads {
-            let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id);
+            let entry = entry_of(&mut self.entries, id);
             let Some(link) = entry.and_then(|entry| entry.links.datagrams.as_mut()) else { return };
             let received = link.receive(&mut self.buffer, &mut self.batch);
             let met = link.take_met();
@@ -124,9 +124,7 @@ impl<W: World> Shard<W> {
 
     /// A session's wish: its datagrams are read in batched_reads from now on, or at every event.
     pub(super) fn wish_to_wait(&mut self, id: SessionId, wait: bool) {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
         if let Some(link) = &mut entry.links.datagrams {
             link.may_wait = wait;
             self.settle_waiting(id);
@@ -135,9 +133,7 @@ impl<W: World> Shard<W> {
 
     /// Takes the datagrams of a session out of the poll, or puts them back, as is best now.
     fn settle_waiting(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
         let Some(link) = &mut entry.links.datagrams else { return };
         let Some(wait) = link.change() else { return };
         let descriptor = link.descriptor();

@@ -1,6 +1,6 @@
 //! Reads the sessions' own links into the shard's one buffer, decrypts what it read, and dispatches it.
 
-use super::{RECEIVE_BUFFER, Shard};
+use super::{RECEIVE_BUFFER, Shard, entry_of};
 use crate::link::Link;
 use crate::link_error::State;
 use crate::links::{EachKind, LinkKind};
@@ -43,9 +43,7 @@ impl<W: World> Shard<W> {
         if self.tell_given_back(id) {
             return;
         }
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
         let (mut left, ended) = (entry.turn_limit, entry.ended.take());
         if let Some(error) = ended {
             return self.end(id, &error);
@@ -63,7 +61,7 @@ impl<W: World> Shard<W> {
     /// Reads once, at most `left` bytes of this turn, and passes them to the session. Returns whether it read all that it may;
     /// `None`: nothing waited, the session has ended, or it has given bytes back.
     fn read_once(&mut self, id: SessionId, left: &mut usize) -> Option<bool> {
-        let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)?;
+        let entry = entry_of(&mut self.entries, id)?;
         entry.choked = entry.is_choked();
         let (paused, limit) = (entry.paused || entry.choked, entry.read_limit.min(*left));
         let link = entry.links.stream.as_mut().filter(|link| !paused && link.state != State::Connecting)?;
@@ -125,7 +123,7 @@ impl<W: World> Shard<W> {
 
     /// Passes a session again what it has given back. `true`: it has given something back once more, or is not read from.
     fn tell_given_back(&mut self, id: SessionId) -> bool {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
+        let Some(entry) = entry_of(&mut self.entries, id) else {
             return true;
         };
         if entry.given_back.is_empty() {

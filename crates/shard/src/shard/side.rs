@@ -1,6 +1,6 @@
 //! The link beside a session's own: polled, read and ended apart from it.
 
-use super::{READS_A_TURN, RECEIVE_BUFFER, SIDE, Shard};
+use super::{READS_A_TURN, RECEIVE_BUFFER, SIDE, Shard, entry_of};
 use crate::link::Link;
 use crate::link_error::{LinkError, State};
 use crate::links::LinkKind;
@@ -11,9 +11,7 @@ use weir_metrics::Failure;
 impl<W: World> Shard<W> {
     /// Polls the link that a session has opened beside its own.
     pub(super) fn poll_side(&mut self, id: SessionId) {
-        let Some(entry) = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id) else {
-            return;
-        };
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
         entry.links.side_unpolled = false;
         let Some(link) = &mut entry.links.side else { return };
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -57,7 +55,7 @@ impl<W: World> Shard<W> {
     /// Reads once and passes that to the session. Returns whether it read all that it may; `None`: nothing waited, or the link has
     /// ended.
     fn read_side_once(&mut self, id: SessionId) -> Option<bool> {
-        let entry = self.entries.get_mut(id.key as usize).filter(|entry| entry.id == id)?;
+        let entry = entry_of(&mut self.entries, id)?;
         let link = entry.links.side.as_mut().filter(|link| link.state != State::Connecting)?;
         let n = match link.read(&mut self.buffer[..RECEIVE_BUFFER]) {
             Ok(Some(n)) => n,

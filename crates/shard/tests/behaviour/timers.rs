@@ -17,7 +17,7 @@ fn sets(delays: &'static [Option<u64>]) -> React {
             for delay in delays {
                 match delay {
                     Some(delay) => context.set_timer(context.now + ms(*delay)),
-                    None => context.clear_timer(),
+                    None => context.set_timer(None),
                 }
             }
         }

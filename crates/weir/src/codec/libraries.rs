@@ -324,7 +324,6 @@ impl<'de> DeserializeSeed<'de> for CellOf {
             _ if self.nullable => deserializer.deserialize_any(self),
             Kind::Boolean => deserializer.deserialize_bool(self),
             Kind::Int | Kind::Long => deserializer.deserialize_i64(self),
-            Kind::Float | Kind::Double => deserializer.deserialize_any(self),
             Kind::String | Kind::Enum => deserializer.deserialize_str(self),
             Kind::Array => deserializer.deserialize_seq(self),
             _ => deserializer.deserialize_any(self),
@@ -343,14 +342,6 @@ impl<'de> Visitor<'de> for CellOf {
         Ok(Cell::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Cell<'de>, E> {
-        Ok(Cell::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cell<'de>, D::Error> {
-        Self { nullable: false, ..self }.deserialize(deserializer)
-    }
-
     fn visit_bool<E>(self, it: bool) -> Result<Cell<'de>, E> {
         Ok(Cell::Boolean(it))
     }
@@ -367,10 +358,6 @@ impl<'de> Visitor<'de> for CellOf {
         }
     }
 
-    fn visit_f32<E>(self, it: f32) -> Result<Cell<'de>, E> {
-        Ok(Cell::Number(it.into()))
-    }
-
     fn visit_f64<E>(self, it: f64) -> Result<Cell<'de>, E> {
         Ok(self.real(it))
     }
@@ -381,14 +368,6 @@ impl<'de> Visitor<'de> for CellOf {
 
     fn visit_str<E: Error>(self, it: &str) -> Result<Cell<'de>, E> {
         self.text(it.to_owned().into())
-    }
-
-    fn visit_borrowed_bytes<E>(self, it: &'de [u8]) -> Result<Cell<'de>, E> {
-        Ok(Cell::Bytes(it.into()))
-    }
-
-    fn visit_bytes<E>(self, it: &[u8]) -> Result<Cell<'de>, E> {
-        Ok(Cell::Bytes(it.to_vec().into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Cell<'de>, A::Error> {

@@ -1,8 +1,9 @@
 //! What of a session outlives its connection, and for how long.
 
-use super::{Broker, Entered, MqttSession};
+use super::{Broker, MqttSession};
 use crate::harness::settings;
 use crate::mqtt::Message;
+use crate::mqtt::broker::Entered;
 use crate::mqtt::inbox::InboxKey;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};

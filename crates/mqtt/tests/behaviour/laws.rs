@@ -1,7 +1,6 @@
 //! Laws of the codec: what is written is what is read, whatever the packet, the version and the splits.
 
-mod wire;
-
+use crate::wire::{hear, pieces};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -14,7 +13,6 @@ use weir_mqtt::property::{Properties, SubscriptionIdentifier};
 use weir_mqtt::{
     Event, Limits, Packet, PacketId, PacketKind, Property, PropertyBuffer, Qos, Reader, ReasonCode, Version,
 };
-use wire::{hear, pieces};
 
 fn version() -> impl Strategy<Value = Version> {
     prop_oneof![Just(Version::V311), Just(Version::V5)]

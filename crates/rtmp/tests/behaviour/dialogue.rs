@@ -1,8 +1,6 @@
 //! Client against server: what each hears, whatever the pieces their bytes come in.
 
-mod pair;
-
-use pair::{Owner, Pair, options, payload, summary};
+use crate::pair::{Owner, Pair, options, payload, summary};
 use weir_rtmp::amf0::Object;
 use weir_rtmp::chunk::MessageHeader;
 use weir_rtmp::client::{HEAD_LEN, NotStreaming, Role};
@@ -105,7 +103,7 @@ fn a_publication_framed_once_may_be_sent_by_many() {
     let mut bytes = Vec::new();
     framing.frame(MediaKind::Video, 40, &payload(10_000), &mut bytes);
     for publisher in &mut publishers {
-        publisher.client.send_framed(&bytes);
+        publisher.client.output().extend_from_slice(&bytes);
         publisher.settle();
         let heard = publisher.server_heard.last().unwrap();
         assert_eq!(*heard, format!("Video at 40, {}", summary(&payload(10_000))));

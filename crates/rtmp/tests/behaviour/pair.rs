@@ -1,7 +1,5 @@
 //! A client and a server on a wire of memory, which deliver each other's bytes in pieces of a given size.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
-
 use weir_rtmp::client::Role;
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::{Level, MediaKind, Status};
@@ -9,26 +7,26 @@ use weir_rtmp::{Client, ClientEvent, ClientOptions, Server, ServerEvent, ServerO
 
 /// What the server's owner decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub(crate) enum Owner {
     Accepts,
     RejectsConnect,
     RejectsStream,
 }
 
 /// What was heard, in words: a test compares these.
-pub type Log = Vec<String>;
+pub(crate) type Log = Vec<String>;
 
-pub struct Pair {
-    pub client: Client,
-    pub server: Server,
-    pub client_heard: Log,
-    pub server_heard: Log,
+pub(crate) struct Pair {
+    pub(crate) client: Client,
+    pub(crate) server: Server,
+    pub(crate) client_heard: Log,
+    pub(crate) server_heard: Log,
     owner: Owner,
     piece: usize,
 }
 
 impl Pair {
-    pub fn new(options: ClientOptions, owner: Owner, piece: usize) -> Self {
+    pub(crate) fn new(options: ClientOptions, owner: Owner, piece: usize) -> Self {
         Self {
             client: Client::new(options, 1),
             server: Server::new(ServerOptions::default(), 2),
@@ -39,14 +37,14 @@ impl Pair {
         }
     }
 
-    pub fn playing(piece: usize) -> Self {
+    pub(crate) fn playing(piece: usize) -> Self {
         let mut pair = Self::new(options(Role::Play), Owner::Accepts, piece);
         pair.settle();
         assert!(pair.client.is_streaming());
         pair
     }
 
-    pub fn publishing(piece: usize) -> Self {
+    pub(crate) fn publishing(piece: usize) -> Self {
         let mut pair = Self::new(options(Role::Publish), Owner::Accepts, piece);
         pair.settle();
         assert!(pair.client.is_streaming());
@@ -54,12 +52,12 @@ impl Pair {
     }
 
     /// Delivers bytes both ways until neither side has anything more to say.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         while self.settle_towards_server() | self.settle_towards_client() {}
     }
 
     /// Delivers what the client has to say. Whether that was anything.
-    pub fn settle_towards_server(&mut self) -> bool {
+    pub(crate) fn settle_towards_server(&mut self) -> bool {
         let said = std::mem::take(self.client.output());
         for piece in said.chunks(self.piece) {
             self.server_input(piece);
@@ -68,7 +66,7 @@ impl Pair {
     }
 
     /// Delivers what the server has to say. Whether that was anything.
-    pub fn settle_towards_client(&mut self) -> bool {
+    pub(crate) fn settle_towards_client(&mut self) -> bool {
         let said = std::mem::take(self.server.output());
         for piece in said.chunks(self.piece) {
             let heard = &mut self.client_heard;
@@ -116,7 +114,7 @@ impl Pair {
     }
 }
 
-pub fn options(role: Role) -> ClientOptions {
+pub(crate) fn options(role: Role) -> ClientOptions {
     let url = "rtmp://localhost/live";
     match role {
         Role::Play => ClientOptions::play(url, "live", "camera?key=1"),
@@ -126,7 +124,7 @@ pub fn options(role: Role) -> ClientOptions {
     }
 }
 
-pub fn client_words(event: &ClientEvent<'_>) -> String {
+pub(crate) fn client_words(event: &ClientEvent<'_>) -> String {
     match event {
         ClientEvent::Status(status) => {
             let level = if status.level == Level::Error { "error " } else { "" };
@@ -143,7 +141,7 @@ pub fn client_words(event: &ClientEvent<'_>) -> String {
     }
 }
 
-pub fn server_words(event: &ServerEvent<'_>) -> String {
+pub(crate) fn server_words(event: &ServerEvent<'_>) -> String {
     match event {
         ServerEvent::Connect(request) => format!("connect {} {}", request.app, request.tc_url),
         ServerEvent::Publish { message_stream_id, stream } => {
@@ -161,12 +159,12 @@ pub fn server_words(event: &ServerEvent<'_>) -> String {
 }
 
 /// Length and a checksum.
-pub fn summary(bytes: &[u8]) -> String {
+pub(crate) fn summary(bytes: &[u8]) -> String {
     let sum = bytes.iter().fold(0_u32, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     format!("{}:{sum:08x}", bytes.len())
 }
 
 /// Bytes that differ from their neighbours.
-pub fn payload(length: usize) -> Vec<u8> {
+pub(crate) fn payload(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 256) as u8).collect()
 }

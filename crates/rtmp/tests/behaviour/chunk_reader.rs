@@ -1,10 +1,8 @@
 //! The rules of the chunk stream (RTMP 1.0 section 5.3), one by one, in every split of the bytes that show them.
 
-mod wire;
-
+use crate::wire::{Heard, header, hear, type_0, type_1, type_2, type_3};
 use weir_rtmp::chunk::{ChunkFormat, Error, Limits};
 use weir_rtmp::message::MessageKind::{Abort, Audio, SetChunkSize, Video};
-use wire::{Heard, header, hear, type_0, type_1, type_2, type_3};
 
 /// What the chunk stream carried, the same in one piece, byte by byte, and cut anywhere in two.
 fn heard(parts: &[&[u8]]) -> Result<Vec<Heard>, Error> {

@@ -1,20 +1,18 @@
 //! What the tests say on the wire, and how they write down what they hear.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
-
 use weir_rtmp::chunk::{Error, Event, Limits, MessageHeader, Reader};
 use weir_rtmp::message::MessageKind;
 
 /// A message as its receiver saw it, with the pieces of the payload joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub(crate) enum Heard {
     Message(MessageHeader, Vec<u8>),
     Aborted { chunk_stream_id: u32 },
 }
 
 /// Reads a chunk stream in pieces that end where `cuts` says, and returns what it carried: the same whether
 /// frames go the short way or not.
-pub fn hear(bytes: &[u8], cuts: &[usize], limits: Limits) -> Result<Vec<Heard>, Error> {
+pub(crate) fn hear(bytes: &[u8], cuts: &[usize], limits: Limits) -> Result<Vec<Heard>, Error> {
     let heard = hear_one_way(bytes, cuts, limits, false);
     assert_eq!(hear_one_way(bytes, cuts, limits, true), heard, "frames taken whole");
     heard
@@ -69,7 +67,7 @@ fn hear_one_way(
 }
 
 /// `bytes` in the pieces between `cuts`, which need not be sorted or within bounds.
-pub fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+pub(crate) fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     cuts.sort_unstable();
     cuts.push(bytes.len());
@@ -78,12 +76,17 @@ pub fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
 }
 
 /// A header on a message stream of 1.
-pub fn header(chunk_stream_id: u32, kind: MessageKind, timestamp: u32, length: usize) -> MessageHeader {
+pub(crate) fn header(
+    chunk_stream_id: u32,
+    kind: MessageKind,
+    timestamp: u32,
+    length: usize,
+) -> MessageHeader {
     MessageHeader { chunk_stream_id, kind, timestamp, length: length as u32, message_stream_id: 1 }
 }
 
 /// A type 0 chunk header with a one-byte basic header.
-pub fn type_0(chunk_stream_id: u8, timestamp: u32, length: u32, kind: MessageKind) -> Vec<u8> {
+pub(crate) fn type_0(chunk_stream_id: u8, timestamp: u32, length: u32, kind: MessageKind) -> Vec<u8> {
     let mut bytes = vec![chunk_stream_id];
     bytes.extend(&timestamp.to_be_bytes()[1..]);
     bytes.extend(&length.to_be_bytes()[1..]);
@@ -93,7 +96,7 @@ pub fn type_0(chunk_stream_id: u8, timestamp: u32, length: u32, kind: MessageKin
 }
 
 /// A type 1 chunk header with a one-byte basic header.
-pub fn type_1(chunk_stream_id: u8, delta: u32, length: u32, kind: MessageKind) -> Vec<u8> {
+pub(crate) fn type_1(chunk_stream_id: u8, delta: u32, length: u32, kind: MessageKind) -> Vec<u8> {
     let mut bytes = vec![0x40 | chunk_stream_id];
     bytes.extend(&delta.to_be_bytes()[1..]);
     bytes.extend(&length.to_be_bytes()[1..]);
@@ -102,13 +105,13 @@ pub fn type_1(chunk_stream_id: u8, delta: u32, length: u32, kind: MessageKind) -
 }
 
 /// A type 2 chunk header with a one-byte basic header.
-pub fn type_2(chunk_stream_id: u8, delta: u32) -> Vec<u8> {
+pub(crate) fn type_2(chunk_stream_id: u8, delta: u32) -> Vec<u8> {
     let mut bytes = vec![0x80 | chunk_stream_id];
     bytes.extend(&delta.to_be_bytes()[1..]);
     bytes
 }
 
 /// A type 3 chunk header with a one-byte basic header.
-pub fn type_3(chunk_stream_id: u8) -> Vec<u8> {
+pub(crate) fn type_3(chunk_stream_id: u8) -> Vec<u8> {
     vec![0xC0 | chunk_stream_id]
 }

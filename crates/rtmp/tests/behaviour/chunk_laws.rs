@@ -1,7 +1,6 @@
 //! Laws of the chunk stream: what is written is what is read, whatever the sizes, the order and the splits.
 
-mod wire;
-
+use crate::wire::{Heard, hear, pieces};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_rtmp::chunk::{
@@ -9,7 +8,6 @@ use weir_rtmp::chunk::{
     framed_len,
 };
 use weir_rtmp::message::MessageKind;
-use wire::{Heard, hear, pieces};
 
 type Message = (MessageHeader, Vec<u8>);
 

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::time::Duration;
-use weir_mqtt::client::{Acknowledging, PingUnanswered, PublishError, Resend, Session};
+use weir_mqtt::client::{Acknowledging, PingUnanswered, PublishError, Session};
 use weir_mqtt::packet::{
     Acknowledgement, Connack, Disconnect, Publish, Suback, Subscription, SubscriptionOptions, Unsuback,
 };
@@ -275,17 +275,6 @@ fn a_session_that_the_server_lost_says_what_may_not_have_come() {
     assert_eq!((it.client.next_resend(), it.said()), (None, Vec::new()));
     let mut session = it.client.into_session();
     assert_eq!((session.lost(), session.in_flight()), (vec![1, 3], 0));
-}
-
-#[test]
-fn a_message_may_be_given_up_instead_of_sent_again() {
-    let mut it = Dialogue::open(lasting(Version::V5), Session::new(), false, &PropertyBuffer::new());
-    it.publish(Qos::AtLeastOnce, "x", 1).unwrap();
-    let mut it = Dialogue::open(lasting(Version::V5), it.client.into_session(), true, &PropertyBuffer::new());
-    let resend = it.client.next_resend().unwrap();
-    assert_eq!(resend, Resend { packet_id: id(1), token: 1, qos: Qos::AtLeastOnce });
-    it.client.abandon(resend);
-    assert_eq!(it.client.session().in_flight(), 0);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Servers that leave out, reorder or wrap what a client expects, scripted message by message.
 
-mod pair;
-
-use pair::{client_words, options, payload, summary};
+use crate::pair::{client_words, options, payload, summary};
 use weir_rtmp::amf0::{Object, Value};
 use weir_rtmp::chunk::{MessageHeader, Writer};
 use weir_rtmp::client::{Error, HEAD_LEN, MAX_COMMAND_LEN, Role};

@@ -1,11 +1,14 @@
 //! What the tests say on the wire, and how they write down what they hear.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
-
 use weir_mqtt::{Error, Event, Limits, Reader, Version};
 
 /// Reads a stream in pieces that end where `cuts` says: each packet in words, those that came in pieces joined.
-pub fn hear(bytes: &[u8], cuts: &[usize], version: Version, limits: Limits) -> (Vec<String>, Option<Error>) {
+pub(crate) fn hear(
+    bytes: &[u8],
+    cuts: &[usize],
+    version: Version,
+    limits: Limits,
+) -> (Vec<String>, Option<Error>) {
     let mut reader = Reader::new(version, limits);
     let mut heard = Vec::new();
     let mut large: Option<(String, u32, Vec<u8>)> = None;
@@ -41,7 +44,7 @@ pub fn hear(bytes: &[u8], cuts: &[usize], version: Version, limits: Limits) -> (
 }
 
 /// `bytes` in the pieces between `cuts`, which need not be sorted or within bounds.
-pub fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+pub(crate) fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     cuts.sort_unstable();
     cuts.push(bytes.len());

@@ -1,16 +1,13 @@
 //! Bytes that no peer should send: nothing panics, and the bytes' split does not matter.
 
-mod pair;
-mod wire;
-
-use pair::{Owner, Pair, client_words, options, payload, server_words};
+use crate::pair::{Owner, Pair, client_words, options, payload, server_words};
+use crate::wire::pieces;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_rtmp::client::Role;
 use weir_rtmp::flv::{AudioTag, VideoTag};
 use weir_rtmp::message::{Command, Control, MediaKind, MessageKind, UserControl, data};
 use weir_rtmp::{Client, Server, ServerOptions, client, server};
-use wire::pieces;
 
 /// All that a server says to a player, and a client to a server, in a short session.
 fn session() -> (Vec<u8>, Vec<u8>) {

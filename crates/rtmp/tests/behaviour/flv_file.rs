@@ -1,12 +1,10 @@
 //! FLV files that are written and read again, and files that are broken.
 
-mod wire;
-
+use crate::wire::pieces;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_rtmp::flv::{FileError, Limits, Reader, write_header, write_tag};
 use weir_rtmp::message::MediaKind;
-use wire::pieces;
 
 type OwnedTag = (MediaKind, u32, Vec<u8>);
 

@@ -64,7 +64,9 @@ fn packets_come_out_as_they_went_in_and_grow_by_what_the_profile_says() {
             append_receiver_report(report, &[Default::default()], &mut packet);
             let mut protected = packet.clone();
             outbound.protect_rtcp(&mut protected, 0).unwrap();
-            assert_eq!(protected.len(), packet.len() + profile.rtcp_overhead());
+            // Its tag and its index.
+            let is_gcm = matches!(profile, Profile::AeadAes128Gcm | Profile::AeadAes256Gcm);
+            assert_eq!(protected.len(), packet.len() + if is_gcm { 16 } else { 10 } + 4);
             let mut again = protected.clone();
             assert_eq!(inbound.open_rtcp(&mut protected).unwrap(), packet);
             assert_eq!(inbound.open_rtcp(&mut again), Err(SrtpError::Replayed));
@@ -90,20 +92,6 @@ fn a_packet_that_is_sent_again_is_the_same_and_is_taken_once() {
         for packet in order {
             inbound.open_rtp(&mut packet.clone()).unwrap();
             assert_eq!(inbound.open_rtp(&mut packet.clone()), Err(SrtpError::Replayed));
-        }
-    }
-}
-
-#[test]
-fn headers_may_be_passed_over_for_hours() {
-    let (mut outbound, mut inbound) = pair(Profile::AeadAes128Gcm);
-    for number in 0..200_000u32 {
-        let mut packet = rtp(number as u16, 9);
-        outbound.protect_rtp(&mut packet, 0).unwrap();
-        if number < 10 || number % 50_000 == 49_999 {
-            inbound.open_rtp(&mut packet).unwrap();
-        } else {
-            inbound.pass_rtp(9, number as u16);
         }
     }
 }
