@@ -27,8 +27,11 @@ fn pack_schemas() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed=schemas");
     let path = Path::new(&std::env::var_os("OUT_DIR").unwrap_or_default()).join("schemas");
     let mut packed = DeflateEncoder::new(std::fs::File::create(path)?, Compression::best());
-    for entry in std::fs::read_dir("schemas")? {
-        let path = entry?.path();
+    // The same from whatever file system.
+    let entries = std::fs::read_dir("schemas")?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
         println!("cargo::rerun-if-changed={}", path.display());
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         write!(packed, "{name}\0{}\0", std::fs::read_to_string(&path)?)?;

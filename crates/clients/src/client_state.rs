@@ -4,8 +4,8 @@ use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
-    ACTIVE, CONNECT, CONNECTED, CUT_OFF, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, PLAYED,
-    PLAYING, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
+    ACTIVE, CONNECT, CONNECTED, CUT_OFF, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY,
+    PLAYED, PLAYING, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
 
@@ -255,11 +255,13 @@ impl ClientState {
     /// One that is replaced after a life, and leaves before it plays and before anybody could be blamed for that, is an exit
     /// before start (CTA-2066).
     pub fn finish(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let was_away = self.phase == ClientPhase::Playing && self.supply == Supply::Cut;
         let stayed = now.since(self.planned.at);
         let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
         let exits = self.phase < ClientPhase::Playing && patience.is_some_and(|patience| stayed < patience);
         if self.leave(shard) {
             shard.of(self.planned).count(EXITS_BEFORE_START, u64::from(exits));
+            shard.of(self.planned).count(LEFT_AWAY, u64::from(was_away));
             debug!(target: "client", client = self.planned.number(), "ends as planned");
             let late = self.began > self.planned.at + ON_TIME;
             shard.end(self.planned, if late { Ending::Late } else { Ending::OnTime });
@@ -378,6 +380,10 @@ mod tests {
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (1, 1, 1));
         assert_eq!(shard.last_returns(), [Some(start + SECOND)]);
+        state.pause(&mut shard);
+        state.finish(start + 3 * SECOND, &mut shard);
+        let figures = shard.of(planned);
+        assert_eq!((figures.counter(LEFT_AWAY), figures.counter(RETURNED)), (1, 1));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The restarts of a scenario, at their times while a run goes on: a thread tells servers to end and starts them again, and says
-//! when. What a server is, and how it is ended, whoever started it knows.
+//! The restarts of a scenario, at their times while a run goes on: a thread ends servers and starts them again, and reports
+//! when. How a server is ended and started is for the implementation of [`Servers`].
 
 use crate::coordinator_message::CoordinatorMessage;
 use crate::event::EventLine;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::clock;
 
-/// How often the wish to stop is looked at.
+/// How often the request to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long after its start a server may not be seen among the processes yet: a census of them is taken every few seconds.

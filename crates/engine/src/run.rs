@@ -249,6 +249,10 @@ pub fn run(
     let outcome = coordinator.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut coordinator);
+    // A server that was away at the end was started again behind it.
+    for message in received.try_iter().filter(|message| matches!(message, CoordinatorMessage::Event(_))) {
+        coordinator.take_arrival(message);
+    }
     coordinator.write(RecordWriter::finish);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
     let mut summary = coordinator.aggregator.finish(facts, outcome, &scenario);

@@ -32,6 +32,7 @@ crate::figures! {
     OPEN_ENDS: Counter = "open_ends", Count, "publishers whose end a viewer did not know: `lost` goes up to the last unit received";
     CUT_OFF: Counter = "cut_off", Count, "times that a client which played lost its link and began to look for another";
     RETURNED: Counter = "returned", Count, "times that such a client played again";
+    LEFT_AWAY: Counter = "left_away", Count, "such clients whose planned end came before they played again";
     NUMBERED: Counter = "numbered", Count, "media units that came with a number, by which a missing one shows in `lost`";
     REORDERED: Counter = "reordered", Count, "media units that arrived after a later one";
     DUPLICATE: Counter = "duplicate", Count, "media units that arrived twice";

@@ -8,14 +8,19 @@ const MASK: &str = "***";
 /// Replaced are, as arguments and as words inside of one (`sh -c "…"`):
 /// - what follows `=`, `:` or a space after a name that stands for a secret (`--password=…`, `--token …`,
 ///   `streamkey=…`, `Authorization: …`, `?secret=…`), up to the end of the argument;
-/// - what follows `-p` and `-P`, joined or not, unless it is a port or a path, or makes a known longer flag (`-preset`);
+/// - what follows `-p` and `-P`, joined or not, unless it makes a known longer flag (`-preset`), or is an argument behind `-p` that is
+///   a port or a path, and no program of the command line is sshpass;
 /// - user and password in URLs and in front of an `@`, and the password after `-u user:`;
 /// - what follows the application in an RTMP URL: it is the key of a stream.
 pub fn redact<S: AsRef<str>>(arguments: &[S]) -> Vec<String> {
     let mut next = Next::Open;
+    let is_password = arguments.iter().any(|argument| argument.as_ref().contains("sshpass"));
     arguments
         .iter()
         .map(|argument| {
+            if is_password && next == Next::PasswordOrPlace {
+                next = Next::Secret;
+            }
             let (text, follows) = redact_argument(argument.as_ref(), next);
             next = follows;
             text
@@ -53,7 +58,7 @@ fn redact_argument(argument: &str, mut next: Next) -> (String, Next) {
         let hides_rest = match next {
             Next::Secret => true,
             Next::SecretUnlessFlag => !word.starts_with("--"),
-            Next::PasswordOrPlace => !is_port_or_path(word),
+            Next::PasswordOrPlace => argument.contains("sshpass") || !is_port_or_path(word),
             Next::Open | Next::Credentials => false,
         };
         if hides_rest {
@@ -93,12 +98,13 @@ fn redact_word(word: &str) -> Shown {
     let hidden = |text: String| Shown { text, hides_rest: true, next: announced };
     let open = |next| Shown { text: word.to_owned(), hides_rest: false, next };
     match word {
-        "-p" | "-P" => return open(Next::PasswordOrPlace),
+        "-p" => return open(Next::PasswordOrPlace),
+        "-P" => return open(Next::Secret),
         "-u" | "-U" | "--user" | "--proxy-user" => return open(Next::Credentials),
         _ => {}
     }
     let is_joined = word.starts_with("-p") || word.starts_with("-P");
-    let is_known = || LONG_FLAGS.contains(&name.to_ascii_lowercase().as_str()) || is_port_or_path(&word[2..]);
+    let is_known = || LONG_FLAGS.contains(&name.to_ascii_lowercase().as_str());
     if is_joined && !is_known() {
         return hidden(format!("{}{MASK}", &word[..2]));
     }
@@ -248,7 +254,6 @@ mod tests {
             "node server.js --port=8000 --keyframe-interval 2",
             "postgres: 15/main: walwriter",
             "nc -l -p 80 -k",
-            "httpd -p8080 -P /run/httpd.pid",
             "nginx -p /etc/nginx/ -c nginx.conf",
             "git@host:repo http://127.0.0.1:3333/app/stream",
         ] {
@@ -263,8 +268,11 @@ mod tests {
             ("a --password x --port 1", "a --password *** --port 1"),
             ("a --password --port 1", "a --password --port 1"),
             ("mysql -uroot -psesame -h db", "mysql -uroot -p*** -h db"),
+            ("mysql -p1234", "mysql -p***"),
             ("sshpass -p sesame ssh", "sshpass -p *** ssh"),
+            ("sshpass -p 4711 ssh -p 22", "sshpass -p *** ssh -p ***"),
             ("mosquitto_pub -u joe -P sesame", "mosquitto_pub -u joe -P ***"),
+            ("mosquitto_pub -p 1883 -P 1234", "mosquitto_pub -p 1883 -P ***"),
             ("openssl -passin pass:sesame", "openssl -passin pass:***"),
             ("x -password sesame", "x -password ***"),
             ("curl -u joe:sesame", "curl -u joe:***"),
@@ -295,6 +303,7 @@ mod tests {
 
     #[test]
     fn words_inside_of_an_argument_are_looked_at() {
+        assert_eq!(redact(&["sh", "-c", "sshpass -p 4711 ssh"]), ["sh", "-c", "sshpass -p ***"]);
         assert_eq!(redact(&["sh", "-c", "run --token abc --port 1"]), ["sh", "-c", "run --token ***"]);
         assert_eq!(redact(&["-H", "Authorization: Bearer abc"]), ["-H", "Authorization: ***"]);
         assert_eq!(redact(&["--password", "two words"]), ["--password", "***"]);

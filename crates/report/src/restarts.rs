@@ -5,7 +5,7 @@ use crate::quantity::{seconds, several, span};
 use crate::quote::quote;
 use weir_engine::summary::{RestartSummary, Summary};
 
-/// The section of them; none of a run without any.
+/// The section of them; `None` if a run had no restart.
 pub(crate) fn section(summary: &Summary) -> Option<Section> {
     let fact = |restart: &RestartSummary| {
         let is_whole = restart.reconnected_seconds.is_some();
@@ -32,6 +32,9 @@ fn sentence(restart: &RestartSummary) -> String {
             format!("{lost} {were} lost, and all clients were connected again after {}", seconds(time))
         }
         None if restart.cut_off == 0 => "no client tried to connect again".to_owned(),
+        None if restart.away == 0 => {
+            format!("{lost} {were} lost, of clients that left before they had another")
+        }
         None => format!("{lost} {were} lost, and {} did not come back", several(restart.away, "client")),
     };
     format!("ended at {} {again}; {clients}", span(restart.at_seconds))

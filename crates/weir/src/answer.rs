@@ -25,7 +25,7 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
     /// What its verb ends with.
     fn exit(&self) -> Exit;
 
-    /// What was asked, answered in one line; none if nothing was.
+    /// What was asked, answered in one line; `None` if nothing was asked.
     fn answer(&self) -> Option<String>;
 
     /// Why it did not pass, in one line.

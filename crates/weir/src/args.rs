@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(listen_address("1935").unwrap().to_string(), "127.0.0.1:1935");
         assert_eq!(listen_address("localhost:1935").unwrap().to_string(), "127.0.0.1:1935");
         assert_eq!(listen_address("0.0.0.0:1935").unwrap().to_string(), "0.0.0.0:1935");
-        assert!(listen_address("99999").is_err());
+        assert!(listen_address("99999").is_err() && listen_address("localhost1935").is_err());
     }
 
     #[test]

@@ -46,8 +46,8 @@ impl Args for ListenOptions {
 
 /// `:1935` and `1935` are on loopback; any other address must be asked for.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix("localhost").unwrap_or(text);
-    match port.strip_prefix(':').unwrap_or(port).parse::<u16>() {
+    let port = ["localhost:", ":"].iter().find_map(|before| text.strip_prefix(before));
+    match port.unwrap_or(text).parse::<u16>() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         Err(_) => text
             .parse()

@@ -214,7 +214,7 @@ impl Watched<'_> {
         outlets.board().show(second + 1, figures);
         if let Some(usage) = aggregator.latest_usage() {
             let machines = aggregator.latest_machines(&self.facts.machines);
-            outlets.board().read(readings(&usage.generator, &usage.targets, &machines));
+            outlets.board().read(readings(&usage.generator, &usage.targets, &self.facts.targets, &machines));
         }
         let now = Instant::now();
         if !outlets.wants_body() || now < self.next {

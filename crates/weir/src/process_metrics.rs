@@ -3,7 +3,7 @@
 
 use weir_live::Reading;
 use weir_metrics::{Figure, Kind, Merge, Unit};
-use weir_observe::{MachineFacts, MachineValues, ProcessUsage, TargetState, TargetUsage};
+use weir_observe::{MachineFacts, MachineValues, ProcessUsage, TargetEnvironment, TargetState, TargetUsage};
 
 /// A level of the latest second, by its declaration and what it is of.
 pub(crate) struct Level<T> {
@@ -15,8 +15,9 @@ const fn level<T>(name: &'static str, unit: Unit, help: &'static str, of: fn(&T)
     Level { figure: Figure { name, unit, kind: Kind::Gauge(Merge::Max), help }, of }
 }
 
-/// Label of the levels of watched servers, and of those of their machines.
+/// Labels of the levels of watched servers, and of those of their machines. Agents may each watch a server of the same name.
 pub(crate) const SERVER: &str = "server";
+pub(crate) const AGENT: &str = "agent";
 pub(crate) const MACHINE: &str = "machine";
 
 /// What each watched server uses, with its children: under the names that thresholds have.
@@ -67,25 +68,29 @@ pub(crate) static OF_WEIR: [Level<ProcessUsage>; 2] = [
 pub(crate) fn readings(
     generator: &ProcessUsage,
     targets: &[TargetUsage],
+    known: &[TargetEnvironment],
     machines: &[(&MachineFacts, MachineValues)],
 ) -> Vec<Reading> {
-    let mut readings: Vec<_> = OF_WEIR.iter().filter_map(|it| it.reading(generator, None)).collect();
-    for target in targets.iter().filter(|it| it.state == TargetState::Running) {
+    let mut readings: Vec<_> = OF_WEIR.iter().filter_map(|it| it.reading(generator, &[])).collect();
+    for (position, target) in targets.iter().enumerate().filter(|(_, it)| it.state == TargetState::Running) {
         let name = target.watch.to_string();
         let name = name.strip_prefix("name=").unwrap_or(&name);
-        readings.extend(OF_SERVERS.iter().filter_map(|it| it.reading(target, Some((SERVER, name)))));
+        let agent = known.get(position).filter(|it| it.watch == target.watch);
+        let agent = agent.and_then(|it| Some((AGENT, it.agent.as_deref()?)));
+        let labels: Vec<_> = [(SERVER, name)].into_iter().chain(agent).collect();
+        readings.extend(OF_SERVERS.iter().filter_map(|it| it.reading(target, &labels)));
     }
     for (facts, values) in machines {
         let name = facts.instance.as_deref().or(facts.address.as_deref()).unwrap_or("localhost");
-        readings.extend(OF_MACHINES.iter().filter_map(|it| it.reading(values, Some((MACHINE, name)))));
+        readings.extend(OF_MACHINES.iter().filter_map(|it| it.reading(values, &[(MACHINE, name)])));
     }
     readings
 }
 
 impl<T> Level<T> {
-    fn reading(&self, of: &T, label: Option<(&'static str, &str)>) -> Option<Reading> {
+    fn reading(&self, of: &T, labels: &[(&'static str, &str)]) -> Option<Reading> {
         let Figure { name, help, unit, .. } = self.figure;
-        let labels = label.map(|(name, value)| (name, value.to_owned())).into_iter().collect();
+        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         Some(Reading { name, help, unit, is_counter: false, labels, value: (self.of)(of)? })
     }
 }
@@ -108,20 +113,35 @@ mod tests {
             target("name=nginx", TargetState::Running),
             target("pid=7", TargetState::Running),
             target("port=80", TargetState::Died),
+            target("name=nginx", TargetState::Running),
         ];
+        let known = ["name=nginx", "pid=7", "port=80", "name=nginx"].map(|watch| TargetEnvironment {
+            watch: watch.parse().unwrap(),
+            pid: 1,
+            executable: None,
+            version: None,
+            command_line: Vec::new(),
+            descriptors: None,
+            cgroup_quota_cores: None,
+            agent: None,
+        });
+        let mut known = known.to_vec();
+        known[3].agent = Some("east".to_owned());
         let values = MachineValues { load1: Some(0.5), ..MachineValues::default() };
         let facts = MachineFacts::of_this_machine(Interfaces::loopback());
-        let found = readings(&ProcessUsage::default(), &targets, &[(&facts, values)]);
-        let labelled = found.iter().filter_map(|it| Some((it.name, &*it.labels.first()?.1, it.value)));
-        assert_eq!(
-            labelled.collect::<Vec<_>>(),
-            [
-                ("server.cpu", "nginx", 1.5),
-                ("server.memory", "nginx", 4_000.0),
-                ("server.cpu", "pid=7", 1.5),
-                ("server.memory", "pid=7", 4_000.0),
-                ("machine.load1", "localhost", 0.5),
-            ]
-        );
+        let found = readings(&ProcessUsage::default(), &targets, &known, &[(&facts, values)]);
+        let labels = |it: &Reading| it.labels.iter().map(|(_, value)| &**value).collect::<Vec<_>>().join(" ");
+        let labelled = found.iter().map(|it| (it.name, labels(it), it.value)).skip(OF_WEIR.len());
+        let expected = [
+            ("server.cpu", "nginx", 1.5),
+            ("server.memory", "nginx", 4_000.0),
+            ("server.cpu", "pid=7", 1.5),
+            ("server.memory", "pid=7", 4_000.0),
+            ("server.cpu", "nginx east", 1.5),
+            ("server.memory", "nginx east", 4_000.0),
+            ("machine.load1", "localhost", 0.5),
+        ];
+        let expected = expected.map(|(name, labels, value)| (name, labels.to_owned(), value));
+        assert_eq!(labelled.collect::<Vec<_>>(), expected);
     }
 }

@@ -15,8 +15,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weir_engine::restarts::Servers;
 use weir_engine::scenario::{Fill, Step, Variant, program, shown_command};
+use weir_observe::redact;
 
-/// How often a command, a port or the wish to stop is looked at.
+/// How often a command, a port or the request to stop is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long a port may take to be there.
@@ -77,6 +78,8 @@ struct Group {
     /// The latest bytes of its output, and the thread that copies them.
     latest: Arc<Mutex<Vec<u8>>>,
     copying: Option<JoinHandle<()>>,
+    /// Whether it was ended: from then on its number may be another's.
+    is_over: bool,
 }
 
 /// The last line that a command printed; empty if it printed nothing.
@@ -251,6 +254,7 @@ impl StepRunner {
             name: name.clone(),
             latest: latest.clone(),
             copying: None,
+            is_over: false,
         };
         let copy = move || copy(output, log, &latest);
         let copying = std::thread::Builder::new().name("weir-steps".to_owned()).spawn(copy);
@@ -354,7 +358,9 @@ impl Group {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&latest);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-        LastWords(line.map_or_else(String::new, |line| weir_report::quote(line, LETTERS)))
+        // A shell, psql and curl say in their errors what they were given.
+        let shown = line.map(|line| redact(&[line]).concat());
+        LastWords(shown.map_or_else(String::new, |line| weir_report::quote(&line, LETTERS)))
     }
 
     /// Whether no process of it is left; its own child is reaped if it has ended.
@@ -376,6 +382,9 @@ impl Group {
 
     /// Ends all of it, those included that outlived the command which started them, by this signal or else by SIGKILL.
     fn end(&mut self, signal: Signal) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
         let pid = self.pid();
         if !self.is_gone() {
             let _ = kill_process_group(pid, signal);
@@ -385,14 +394,13 @@ impl Group {
                 self.goes_within(KILL_PATIENCE);
             }
         }
+        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|it| *it != pid);
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         self.end(Signal::TERM);
-        let pid = self.pid();
-        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|it| *it != pid);
     }
 }
 
@@ -474,6 +482,8 @@ mod tests {
                 "{failed}"
             );
         }
+        let secret = fails("[run: 'echo could not connect to postgres://u:sesame@h/; exit 1']");
+        assert!(secret.contains("could not connect") && !secret.contains("sesame"), "{secret}");
         let gone = fails("[start: 'true', wait: '127.0.0.1:9']");
         assert!(gone.contains("exit status: 0; start the server in the foreground; "), "{gone}");
         let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

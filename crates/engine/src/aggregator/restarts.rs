@@ -3,7 +3,7 @@
 use crate::event::EventLine;
 use crate::summary::RestartSummary;
 use std::collections::BTreeMap;
-use weir_metrics::common::{CUT_OFF, LAST_RETURN, RETURNED};
+use weir_metrics::common::{CUT_OFF, LAST_RETURN, LEFT_AWAY, RETURNED};
 use weir_metrics::{Interval, Unit};
 
 /// The restarts of a run, and what its seconds say of clients without a link.
@@ -21,6 +21,7 @@ pub(super) struct Restarts {
 struct Second {
     end: u32,
     cut_off: u64,
+    /// Those that play again, and those that had left by plan before they could.
     returned: u64,
     /// The latest return up to its end, since the run's beginning.
     last_return: f64,
@@ -30,7 +31,7 @@ struct Second {
 struct Restart {
     summary: RestartSummary,
     started_seconds: Option<f64>,
-    /// Clients that were away when its first second began; none before that.
+    /// Clients that were away when its first second began; `None` until then.
     away_before: Option<u64>,
 }
 
@@ -55,7 +56,7 @@ impl Restarts {
         let second = &mut self.second;
         second.end = second.end.max(interval.end());
         second.cut_off += interval.figures.counter(CUT_OFF);
-        second.returned += interval.figures.counter(RETURNED);
+        second.returned += interval.figures.counter(RETURNED) + interval.figures.counter(LEFT_AWAY);
         let last_return = interval.figures.gauge(LAST_RETURN) as f64 * Unit::Micros.scale();
         second.last_return = second.last_return.max(last_return);
     }
@@ -142,6 +143,19 @@ mod tests {
         let known = restarts.summaries();
         let of = |at: usize| (known[at].cut_off, known[at].away, known[at].reconnected_seconds.is_some());
         assert_eq!([of(0), of(1)], [(3, 1, false), (2, 0, true)]);
+    }
+
+    #[test]
+    fn who_leaves_by_plan_without_a_link_keeps_nobody_waiting() {
+        let mut restarts = Restarts::default();
+        restart(&mut restarts, 0, 1.0, Some(1.5));
+        second(&mut restarts, 0, 1, [3, 1], 1.75);
+        let mut figures = Recorder::new(Schema::new(&[]));
+        figures.count(LEFT_AWAY, 2);
+        figures.set(LAST_RETURN, 1_750_000);
+        restarts.add(&Interval::new(IntervalKey { second: 2, workload: 0, server: None }, figures));
+        let known = &restarts.summaries()[0];
+        assert_eq!((known.cut_off, known.away, known.reconnected_seconds), (3, 0, Some(0.75)));
     }
 
     #[test]

@@ -242,7 +242,7 @@ impl Coordinator {
     }
 
     /// Takes what came; the seconds that it completes, in order.
-    fn take_arrival(&mut self, arrival: CoordinatorMessage) -> Vec<u32> {
+    pub(super) fn take_arrival(&mut self, arrival: CoordinatorMessage) -> Vec<u32> {
         match arrival {
             CoordinatorMessage::Thread(report) => self.take(report),
             CoordinatorMessage::ThreadLost(thread, words) => self.lose_thread(thread, words),

@@ -10,14 +10,14 @@ pub struct RestartSummary {
     pub server: String,
     /// When it was told to end, since the run's beginning.
     pub at_seconds: f64,
-    /// From then until it was started again; none if that was not done.
+    /// From then until it was started again; `None` if that was not done.
     pub down_seconds: Option<f64>,
     /// How often clients lost their links, up to the next restart or the run's end.
     pub cut_off: u64,
     /// Of these, clients that were not back then.
     pub away: u64,
-    /// From the moment at which the server was told to end until all clients that lost their links were connected again; none if
-    /// some did not come back, or if none lost its link.
+    /// From the moment at which the server was told to end until all clients that lost their links were connected again; `None` if
+    /// some did not come back, or if no client lost its link.
     pub reconnected_seconds: Option<f64>,
 }
 

@@ -29,7 +29,7 @@ const PASSWORD: &str =
 const REFUSES_ROLE: &str = "InitializeSessionUserId";
 const REFUSES_PROOF: &str = "auth_failed";
 
-/// A database, and how to get in. Shown without user and password.
+/// A database, and how to get in. Shown without user and password; a remedy may name the user, and never a password.
 #[derive(Clone)]
 pub struct Database {
     config: Config,
@@ -105,8 +105,10 @@ impl Database {
                 "{words}; name one that is there (postgres://user@host/DATABASE), or make it: CREATE DATABASE \"{}\"",
                 self.config.get_dbname().or(self.config.get_user()).unwrap_or("DATABASE")
             )),
+            // Its words for people may be in any language, so that both remedies are named.
             code if *code == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::Unfit(format!(
-                "{words}; let the role make tables there (GRANT CREATE ON SCHEMA public TO \"{}\"), or name a table that it owns",
+                "{words}; let the role make tables there (GRANT CREATE ON SCHEMA public TO \"{}\"), or read and write this one (GRANT \
+                 SELECT, INSERT), or name a table that it owns",
                 self.config.get_user().unwrap_or("ROLE")
             )),
             code => match &code.code()[..2] {

@@ -15,7 +15,7 @@ const MOST_VARIANTS: usize = 4;
 /// Of figures that are the same, one in this many is told apart by chance: intervals are of 95 %.
 const BY_CHANCE: usize = 20;
 
-/// The answer in one line; none of a series with one variant, or of which nothing is in the figures.
+/// The answer in one line; `None` if a series has one variant, or nothing of it is in the figures.
 pub fn series_line(summary: &SeriesSummary) -> Option<String> {
     if summary.comparisons.is_empty() || summary.variants.iter().all(|it| it.counted == 0) {
         return None;
@@ -40,7 +40,7 @@ pub fn series_line(summary: &SeriesSummary) -> Option<String> {
         parts.push(format!("{} in the tables", several(more as u64, "more variant")));
     }
     parts.extend(summary.variants.iter().filter_map(|variant| {
-        let is_failed = |it: &&VariantThreshold| it.passed * 2 < it.runs;
+        let is_failed = |it: &&VariantThreshold| it.passed < it.runs;
         let failed: Vec<_> = variant.thresholds.iter().filter(is_failed).cloned().collect();
         fails(&variant.name, &failed)
     }));
@@ -59,10 +59,11 @@ fn first_of(words: &[String], noun: &str) -> String {
 /// How a variant differs from the first.
 fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     let (base, other) = (quote(&comparison.base, 40), quote(&comparison.other, 40));
-    // What stands in the table, and is better one way.
+    // What stands in the table, is better one way, and was measured often enough.
     let compared: Vec<(&Difference, &SeriesFigure, Better)> = comparison
         .differences
         .iter()
+        .filter(|it| it.told_apart.is_some())
         .filter_map(|it| {
             let figure = figures.iter().find(|figure| figure.name == it.figure && figure.title.is_some())?;
             Some((it, figure, better(&figure.name)?))
@@ -70,6 +71,9 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
         .collect();
     let mut apart: Vec<_> =
         compared.iter().filter(|(difference, ..)| difference.told_apart == Some(true)).collect();
+    if compared.is_empty() {
+        return format!("no figure has four values of {other} and of {base}");
+    }
     if apart.is_empty() {
         return format!(
             "nothing tells {other} from {base} ({} alike)",

@@ -1,6 +1,6 @@
 //! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
 
-use super::{of_nats, offer, placement};
+use super::{of_nats, offer, permits, placement};
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
 use crate::prepare;
@@ -110,14 +110,10 @@ fn check_secrets(scenario: &Scenario, nats: &str) -> Result<(), String> {
 /// Whether a NATS server is on this machine: its host is `localhost` or an address that is looped back. A name that only begins
 /// like one (`127.example.org`) may be anywhere.
 fn is_here(nats: &str) -> bool {
-    let authority = nats.split_once("://").map_or(nats, |(_, rest)| rest);
-    let authority = authority.split(['/', '?']).next().unwrap_or_default();
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
-    let host = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, _)) => host,
-        None => place.split_once(':').map_or(place, |(host, _)| host),
-    };
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    let url = if nats.contains("://") { nats.to_owned() } else { format!("nats://{nats}") };
+    permits::host(&url).is_some_and(|host| {
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
 }
 
 fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
@@ -388,6 +384,7 @@ mod tests {
             "nats://127.0.0.1@10.0.0.1:4222",
             "[::2]:4222",
             "nats://10.0.0.1/@127.0.0.1",
+            "nats://10.0.0.1#@127.0.0.1",
             "",
         ] {
             assert!(!is_here(nats), "{nats}");

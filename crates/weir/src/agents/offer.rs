@@ -49,7 +49,10 @@ pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
     (scenario.prometheus, scenario.prometheus_instance, scenario.node_exporter) = (None, None, None);
     (scenario.watch, scenario.bind_addr) = (Vec::new(), Vec::new());
     (scenario.repeat, scenario.order, scenario.find) = (None, None, None);
-    let (mut files, mut trouble) = (SentFiles::default(), None);
+    let payloads = scenario.workloads.iter().flat_map(|it| it.options.texts("payload"));
+    let directories =
+        payloads.filter_map(|payload| payload.strip_prefix("dir:").map(PathBuf::from)).collect();
+    let (mut files, mut trouble) = (SentFiles { directories, ..SentFiles::default() }, None);
     scenario.clone().each_file(&mut |path| {
         if let Err(words) = files.add(path) {
             trouble.get_or_insert(words);
@@ -81,6 +84,8 @@ fn too_large() -> String {
 #[derive(Default)]
 struct SentFiles {
     files: Vec<SentFile>,
+    /// The directories whose files are payloads. Any other option that names a directory is a mistake, and sends nothing.
+    directories: Vec<PathBuf>,
     /// Bytes of their contents, as they are sent.
     size: usize,
 }
@@ -88,7 +93,7 @@ struct SentFiles {
 impl SentFiles {
     /// Adds a file; of a directory of payloads each file, numbered in their order.
     fn add(&mut self, path: &Path) -> Result<(), String> {
-        if !path.is_dir() {
+        if !self.directories.iter().any(|directory| directory == path) {
             return self.add_as(path.display().to_string(), path);
         }
         let files = Filling::files(path).map_err(|error| error.to_string())?;
@@ -191,7 +196,7 @@ mod tests {
         for (name, content) in [("z.json", "second"), ("a", "first"), (".hidden", "none")] {
             fs::write(here.path().join(name), content).unwrap();
         }
-        let mut files = SentFiles::default();
+        let mut files = SentFiles { directories: vec![here.path().to_owned()], ..SentFiles::default() };
         files.add(here.path()).unwrap();
         files.add(here.path()).unwrap();
         assert_eq!(files.files.len(), 2);
@@ -204,6 +209,8 @@ mod tests {
         let contents =
             Filling::files(&own).unwrap().into_iter().map(|file| fs::read_to_string(file).unwrap());
         assert_eq!(contents.collect::<Vec<_>>(), ["first", "second"]);
+        let said = SentFiles::default().add(here.path()).unwrap_err();
+        assert!(said.ends_with("Is a directory (os error 21)"), "of a key or a certificate: {said}");
         let said = SentFiles::default().add(Path::new("/nowhere/else")).unwrap_err();
         assert!(said.starts_with("/nowhere/else: "), "{said}");
     }

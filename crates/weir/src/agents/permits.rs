@@ -123,7 +123,7 @@ fn check_place(place: &str) -> Result<(), String> {
 }
 
 /// The host of a URL, without the brackets of an IPv6 literal.
-fn host(url: &str) -> Option<&str> {
+pub(super) fn host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let place = rest.split(['/', '?', '#']).next()?;
     let place = place.rsplit_once('@').map_or(place, |(_, place)| place);

@@ -2,7 +2,7 @@
 //! writes it again; `tests/truth/dashboard.rs` evaluates its queries in Prometheus.
 
 use crate::figures::{Declared, declared};
-use crate::process_metrics::{MACHINE, OF_MACHINES, OF_SERVERS, OF_WEIR, SERVER};
+use crate::process_metrics::{AGENT, MACHINE, OF_MACHINES, OF_SERVERS, OF_WEIR, SERVER};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use weir_live::{PREFIX, metric_name};
@@ -73,6 +73,10 @@ impl Panel {
     fn of_process(figure: &Figure, label: Option<&str>) -> Self {
         let metric = metric_name(figure);
         let (query, legend) = match label {
+            Some(SERVER) => (
+                format!("max by ({SERVER}, {AGENT}) ({metric})"),
+                format!("{{{{{SERVER}}}}} {{{{{AGENT}}}}}"),
+            ),
             Some(label) => (format!("max by ({label}) ({metric})"), format!("{{{{{label}}}}}")),
             None => (format!("max ({metric})"), "weir".to_owned()),
         };
