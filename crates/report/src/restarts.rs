@@ -19,10 +19,10 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     (!facts.is_empty()).then(|| Section::new("Restarts", vec![Part::Facts(facts)]))
 }
 
-/// `ended at 10 s and started again 2 s later; 40 links were lost, and all clients were connected again after 2.31 s`.
+/// `ended at 10 s and started again 2.00 s later; 40 links were lost, and all clients were connected again after 2.31 s`.
 fn sentence(restart: &RestartSummary) -> String {
     let again = match restart.down_seconds {
-        Some(down) => format!("and started again {} later", span(down)),
+        Some(down) => format!("and started again {} later", seconds(down)),
         None => "and not started again".to_owned(),
     };
     let lost = several(restart.cut_off, "link");
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn who_came_back_is_told_and_who_did_not() {
-        let begin = "ended at 10 s and started again 2 s later; ";
+        let begin = "ended at 10 s and started again 2.00 s later; ";
         let fine = said(40, 0, Some(2.314));
         assert_eq!(
             fine,
