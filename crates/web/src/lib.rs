@@ -11,12 +11,14 @@
 //! | `message` | requests and answers, written | RFC 9112 sections 3 to 6 |
 //! | `credentials` | user and password, and tokens | RFC 7617, RFC 6750 |
 //! | `websocket` | messages both ways, behind a handshake that is an answer like any other | RFC 6455 |
+//! | `carrier` | a client's bytes on its link, or in a WebSocket | MQTT 5 section 6 |
 //! | `uri` | places: as they are asked for, where a redirect leads, what may be shown of it | RFC 3986, RFC 9110 section 10.2.2 |
 //!
 //! Bodies are handed out as slices of what came: a stream is never copied here. Everything that is kept is bounded, and no
 //! error and no `Debug` shows the value of a field, which may be a secret.
 
 mod body;
+mod carrier;
 pub mod credentials;
 mod error;
 mod fields;
@@ -28,6 +30,7 @@ pub mod uri;
 pub mod websocket;
 
 pub use body::{CHUNK_END, LAST_CHUNK, begin_chunk};
+pub use carrier::{Carrier, CarrierError, SocketRequest};
 pub use error::HttpError;
 pub use fields::Fields;
 pub use message::{Message, reason};

@@ -1,6 +1,7 @@
 //! WebSocket (RFC 6455) behind its handshake: messages both ways, pings answered, a close received and sent. Frames are
 //! tungstenite's; messages are bounded, and what a peer must not send is an error.
 
+mod opening;
 mod pieces;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -13,6 +14,7 @@ use tungstenite::error::{CapacityError, Error, ProtocolError};
 use tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tungstenite::{Message, WebSocket as Protocol};
 
+pub use opening::{Opening, OpeningError};
 pub use tungstenite::protocol::Role;
 
 /// What the server's key is made with (section 1.3).
@@ -23,14 +25,6 @@ const BUFFER: usize = 1024;
 
 /// Bytes of a queue that is kept for the next input.
 const KEPT: usize = 4096;
-
-/// A key for the request to open a WebSocket, of 16 random bytes.
-pub fn key() -> String {
-    let mut bytes = [0; 16];
-    // Keys are against caches between the peers: no secret is lost without randomness.
-    let _ = aws_lc_rs::rand::fill(&mut bytes);
-    STANDARD.encode(bytes)
-}
 
 /// What a server answers to a key (section 4.2.2).
 pub fn accept(key: &str) -> String {
@@ -226,7 +220,6 @@ mod tests {
     #[test]
     fn a_key_is_accepted_as_in_the_standards_example() {
         assert_eq!(accept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-        assert_ne!(key(), key());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Groups of MQTT publishers and subscribers.
 
-use super::carrier::{Carrier, SocketRequest};
+use super::carrier::{Carrier, socket_request};
 use super::identity::Identities;
 use super::options::MqttOptions;
 use super::outage::Outages;
@@ -23,6 +23,7 @@ use weir_mqtt::Version;
 use weir_mqtt::topic::Filter;
 use weir_shard::Endpoint;
 use weir_shard::tls::ClientTls;
+use weir_web::SocketRequest;
 
 /// What is asked for at one target.
 struct Request {
@@ -158,11 +159,7 @@ fn endpoints(
 ) -> Result<Endpoints<Request>, WorkloadError> {
     Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |target| {
         let credentials = target.credentials.as_ref().map(plain);
-        let socket = target.scheme.starts_with("mqtt+ws").then(|| {
-            let base = target.base();
-            let authority = base.split_once("://").map_or("", |(_, authority)| authority).to_owned();
-            Arc::new(SocketRequest { authority, path: options.socket_path.clone() })
-        });
+        let socket = socket_request(&target, &options.socket_path);
         Ok(Request { target, credentials, socket })
     })
 }

@@ -4,7 +4,7 @@ use super::refusal::{of_http, of_oven, of_upgrade};
 use super::request::Request;
 use crate::client_session::End;
 use weir_metrics::Failure;
-use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket, WebSocketError};
+use weir_rtc::signalling::websocket::{Incoming, Opening, OpeningError, Role, WebSocket, WebSocketError};
 use weir_rtc::signalling::{http, oven};
 use weir_web::{Ending, Part, Response, Responses};
 
@@ -46,8 +46,7 @@ pub(super) struct Http {
 }
 
 pub(super) struct Oven {
-    responses: Responses,
-    key: String,
+    opening: Opening,
     socket: Option<Box<WebSocket>>,
     /// The session, once it was offered.
     id: Option<u64>,
@@ -55,10 +54,11 @@ pub(super) struct Oven {
 
 impl Dialogue {
     pub(super) fn new(signalling: Signalling) -> Self {
-        let responses = Responses::asked();
         match signalling {
-            Signalling::Http => Self::Http(Http { responses, response: None, body: Vec::new() }),
-            Signalling::Oven => Self::Oven(Oven { responses, key: websocket::key(), socket: None, id: None }),
+            Signalling::Http => {
+                Self::Http(Http { responses: Responses::asked(), response: None, body: Vec::new() })
+            }
+            Signalling::Oven => Self::Oven(Oven { opening: Opening::new(None), socket: None, id: None }),
         }
     }
 
@@ -66,7 +66,7 @@ impl Dialogue {
     pub(super) fn begin(&self, request: &Request, offer: &str) -> Vec<u8> {
         match self {
             Self::Http(_) => request.post(offer),
-            Self::Oven(oven) => request.upgrade(&oven.key),
+            Self::Oven(oven) => oven.opening.request(request.upgrade()),
         }
     }
 
@@ -142,10 +142,9 @@ impl Http {
 impl Oven {
     fn read(&mut self, bytes: &mut &[u8], out: &mut Vec<u8>) -> Result<Option<Heard>, End> {
         if self.socket.is_none() {
-            let Some(Part::Head(response)) = self.responses.take(bytes).map_err(malformed)? else {
+            if !self.opening.take(bytes).map_err(of_opening)? {
                 return Ok(None);
-            };
-            self.open(&response)?;
+            }
             self.socket
                 .insert(Box::new(WebSocket::new(Role::Client, oven::MOST_BYTES)))
                 .text(oven::REQUEST_OFFER, out);
@@ -173,16 +172,12 @@ impl Oven {
         }
         Ok(None)
     }
+}
 
-    fn open(&self, response: &Response) -> Result<(), End> {
-        if response.status != 101 {
-            return Err((of_upgrade(response.status), format!("no WebSocket: {}", response.said())));
-        }
-        if response.fields.get("sec-websocket-accept") != Some(&websocket::accept(&self.key)) {
-            let words = "the server's Sec-WebSocket-Accept is not that of the key".to_owned();
-            return Err((Failure::MalformedInput, words));
-        }
-        Ok(())
+fn of_opening(error: OpeningError) -> End {
+    match error {
+        OpeningError::Refused { status, .. } => (of_upgrade(status), error.to_string()),
+        _ => malformed(error),
     }
 }
 

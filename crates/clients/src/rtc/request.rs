@@ -25,7 +25,7 @@ impl Request {
     pub(super) fn new(target: &Target, options: &RtcOptions) -> Option<Self> {
         let base = target.base();
         let place = base.split_once("://").map(|(_, place)| place)?;
-        let secure = target.scheme.ends_with('s');
+        let secure = target.scheme.ends_with("https") || target.scheme == "wss";
         let scheme = if secure { "https" } else { "http" };
         let url = Url::parse(&format!("{scheme}://{place}{}", origin_form(&target.path))).ok()?;
         let authorization = options.token.as_deref().map(credentials::bearer);
@@ -88,15 +88,9 @@ impl Request {
         message.maybe("If-Match", entity_tag).body(fragment).keep_alive(false).end()
     }
 
-    /// Asks for a WebSocket (RFC 6455 section 4.1).
-    pub(super) fn upgrade(&self, key: &str) -> Vec<u8> {
-        self.message("GET", &self.url)
-            .field("Upgrade", "websocket")
-            .field("Sec-WebSocket-Key", key)
-            .field("Sec-WebSocket-Version", 13)
-            .field("Origin", self.url.origin().ascii_serialization())
-            .field("Connection", "Upgrade")
-            .end()
+    /// Where a WebSocket is asked for.
+    pub(super) fn upgrade(&self) -> Message {
+        self.message("GET", &self.url).field("Origin", self.url.origin().ascii_serialization())
     }
 
     fn message(&self, method: &str, url: &Url) -> Message {
@@ -163,8 +157,8 @@ mod tests {
     fn a_websocket_is_asked_for_at_its_path() {
         let target = Target::parse("ws://[::1]:3333/app/stream", "play", OVEN_SCHEMES).unwrap();
         let request = Request::new(&target, &RtcOptions::default()).unwrap();
-        let asked = text(&request.upgrade("a-key"));
+        let asked = text(&request.upgrade().end());
         assert!(asked.starts_with("GET /app/stream HTTP/1.1\r\nHost: [::1]:3333\r\n"), "{asked}");
-        assert!(asked.contains("Sec-WebSocket-Key: a-key\r\n") && asked.contains("Connection: Upgrade\r\n"));
+        assert!(asked.contains("\r\nOrigin: http://[::1]:3333\r\n"), "{asked}");
     }
 }
