@@ -20,7 +20,7 @@ pub use clickhouse::ClickHouseServer;
 pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord};
 pub use maven::maven;
 #[cfg(feature = "servers")]
-pub use mosquitto::{Mosquitto, Subscriber};
+pub use mosquitto::{Mosquitto, Subscriber, lines};
 #[cfg(feature = "servers")]
 pub use nats::{NatsServer, RawClient};
 #[cfg(feature = "servers")]

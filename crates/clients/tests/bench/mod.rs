@@ -1,7 +1,6 @@
 //! What the tests stand on: planned starts, a shard with clients, nginx with its RTMP module.
 #![allow(dead_code, unreachable_pub)]
 
-pub mod broker;
 pub mod dialogue;
 pub mod transport;
 
