@@ -23,11 +23,12 @@ mod workload;
 pub use filling::{Filling, FillingError};
 pub use options::{MessageProperties, MqttOptions, Will};
 pub use published::Published;
-pub use source::MqttSource;
+pub use source::{MqttSource, MqttSubscriber};
 pub use times::PublishTimes;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
+pub use template::is_random;
 pub(crate) use template::{PLACES, without_places};
 pub use topic::check_filter;
 pub use workload::{play, publish};
@@ -36,17 +37,11 @@ use crate::target::{Link, Scheme};
 
 /// The schemes of both. The ports of those with a WebSocket are WebSocket's own, since MQTT has none for it.
 pub const SCHEMES: &[Scheme] = &[
-    PLAIN,
-    SECURE,
+    Scheme { name: "mqtt", port: 1883, link: Link::Tcp },
+    Scheme { name: "mqtts", port: 8883, link: Link::Tls },
     Scheme { name: "mqtt+ws", port: 80, link: Link::Tcp },
     Scheme { name: "mqtt+wss", port: 443, link: Link::Tls },
 ];
-
-/// Those whose packets are on the link itself.
-const LINK_SCHEMES: &[Scheme] = &[PLAIN, SECURE];
-
-const PLAIN: Scheme = Scheme { name: "mqtt", port: 1883, link: Link::Tcp };
-const SECURE: Scheme = Scheme { name: "mqtts", port: 8883, link: Link::Tls };
 
 /// The figures of both.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -39,3 +39,4 @@ pub use store::{
     UnknownDurability,
 };
 pub use weir_mqtt::ClientOptions;
+pub use weir_web::SocketRequest;

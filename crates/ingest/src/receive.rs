@@ -15,6 +15,8 @@ use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode,
 };
 use weir_shard::{Context, Event, Session, SessionId, World, clock};
+use weir_web::websocket::OpeningError;
+use weir_web::{Carrier, CarrierError, SocketRequest};
 
 /// How long the broker may take for the connection, and for its answers to CONNECT and SUBSCRIBE.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -77,6 +79,7 @@ impl World for ReceiverState {
 #[derive(Debug)]
 pub(crate) struct ReceiverOptions {
     pub(crate) options: Arc<ClientOptions>,
+    pub(crate) socket: Option<Arc<SocketRequest>>,
     pub(crate) filter: String,
     /// Whether others may get what this client does not (MQTT 5 section 4.8.2).
     pub(crate) is_shared: bool,
@@ -105,6 +108,9 @@ enum ReceiverPhase {
 /// One connection.
 pub(crate) struct Receiver {
     client: Client,
+    carrier: Carrier,
+    /// What the carrier has to send, kept for its memory.
+    wire: Vec<u8>,
     common: Arc<ReceiverOptions>,
     phase: ReceiverPhase,
     /// Its number.
@@ -132,6 +138,8 @@ impl Receiver {
     ) -> Self {
         Self {
             client: Client::new(common.options.clone(), session, since_start(now)),
+            carrier: Carrier::new(common.socket.clone()),
+            wire: Vec::new(),
             common,
             phase: ReceiverPhase::Connecting,
             connection,
@@ -148,6 +156,9 @@ impl Receiver {
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, ReceiverState>) -> Result<(), (String, bool)> {
         let now = context.now;
         let received = (clock::wall_nanos() / 1_000) as i64;
+        let mut packets = Vec::new();
+        let bytes = self.carrier.read(bytes, &mut packets, &mut self.wire);
+        let bytes = bytes.map_err(|error| explained(&error, self.resuming))?;
         let mut reading = Reading {
             buffer: &mut self.buffer,
             large: &mut self.large,
@@ -285,9 +296,20 @@ impl Receiver {
 
     fn flush(&mut self, context: &mut Context<'_, ReceiverState>) {
         let output = self.client.output();
-        if !output.is_empty() {
-            context.send(output);
+        if !output.is_empty()
+            && let Some(bytes) = self.carrier.wrap(output, &mut self.wire)
+        {
+            context.send(bytes);
             output.clear();
+            self.wire.clear();
+        }
+        if self.phase >= ReceiverPhase::Leaving {
+            // Behind DISCONNECT.
+            self.carrier.close(&mut self.wire);
+        }
+        if !self.wire.is_empty() {
+            context.send(&self.wire);
+            self.wire.clear();
         }
     }
 
@@ -325,6 +347,7 @@ impl Session<ReceiverState> for Receiver {
         let outcome = match event {
             Event::Connected => {
                 (self.phase, self.deadline) = (ReceiverPhase::Handshaking, Some(context.now + PATIENCE));
+                self.carrier.begin(&mut self.wire);
                 Ok(())
             }
             Event::Bytes(bytes) => self.read(bytes, context),
@@ -519,6 +542,19 @@ impl Reading<'_> {
             _ => {}
         }
     }
+}
+
+/// Why there is no carrier, and whether another attempt would end the same way: a WebSocket that was open once is there again when
+/// its server, or what stands before it, is.
+fn explained(error: &CarrierError, resuming: bool) -> (String, bool) {
+    let (words, is_lasting) = match error {
+        CarrierError::Opening(OpeningError::Refused { status, .. }) => {
+            (format!("{error}; see --ws-path"), *status < 500 && *status != 429)
+        }
+        CarrierError::Opening(OpeningError::Subprotocol(_)) => (error.to_string(), true),
+        _ => (error.to_string(), false),
+    };
+    (words, is_lasting && !resuming)
 }
 
 fn origin(mark: Mark) -> Origin {

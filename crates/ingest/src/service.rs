@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
 use weir_shard::{Endpoint, MessageSender, Shard, clock};
+use weir_web::SocketRequest;
 
 /// First and longest wait before another attempt at a broker or a store that is away.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -36,6 +37,8 @@ const AROUND_PAYLOAD: usize = 128 * 1024;
 pub struct Source {
     /// The way to the broker.
     pub endpoint: Endpoint,
+    /// The WebSocket that carries packets, if one does.
+    pub socket: Option<Arc<SocketRequest>>,
     /// What to subscribe to.
     pub filter: String,
     /// How the broker is called in a message: without user and password.
@@ -152,6 +155,7 @@ pub fn run(
     options.check()?;
     let common = Arc::new(ReceiverOptions {
         options: Arc::new(options),
+        socket: settings.source.socket.clone(),
         filter: settings.source.filter.clone(),
         is_shared: settings.source.is_shared(),
         qos: settings.source.qos,

@@ -35,7 +35,8 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[
             Group::of::<Connection>(),
-            Group::of::<Carriage>(),
+            Group::of::<Outages>(),
+            Group::of::<SocketPath>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Subscriptions>(),
@@ -54,7 +55,8 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[
             Group::of::<Connection>(),
-            Group::of::<Carriage>(),
+            Group::of::<Outages>(),
+            Group::of::<SocketPath>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Messages>(),
@@ -63,7 +65,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         output,
         make: publish,
     }),
-    ingest: Some(&[Group::of::<Connection>(), Group::of::<Delivery>()]),
+    ingest: Some(&[
+        Group::of::<Connection>(),
+        Group::of::<SocketPath>(),
+        Group::of::<Users>(),
+        Group::of::<Delivery>(),
+    ]),
     serve: Some(Serve {
         server: &weir_origin::MQTT,
         help: "Listen for MQTT, also in WebSockets: a small broker, usually on :1883",
@@ -102,26 +109,32 @@ pub struct Connection {
     pub will: Option<Will>,
 }
 
-/// What carries packets, and how long.
+/// When links break on purpose.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "MQTT")]
-struct Carriage {
+struct Outages {
     /// Break the links of all clients at the same moment, every TIME and without DISCONNECT: what comes back is a storm
     /// as after the broker's restart
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     break_every: Option<Duration>,
+}
+
+/// Where WebSockets are.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+pub struct SocketPath {
     /// Path at which a broker of mqtt+ws:// or mqtt+wss:// is asked for a WebSocket
     #[arg(long, value_name = "PATH", default_value = "/mqtt", value_parser = socket_path)]
-    ws_path: String,
+    pub ws_path: String,
 }
 
 /// Users of many clients.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "MQTT")]
-struct Users {
+pub struct Users {
     /// CSV file with a user and a password a line: each client has the next, and the first again behind the last
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    credentials: Option<PathBuf>,
+    pub credentials: Option<PathBuf>,
 }
 
 /// What subscribers ask for beside the topic of the URL.
@@ -320,10 +333,7 @@ impl Users {
 
 impl Connection {
     /// User and password of flags, file and environment; those of a URL come before them.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
-    pub fn credentials(&self) -> Result<Option<Credentials>, WorkloadError> {
+    fn credentials(&self) -> Result<Option<Credentials>, WorkloadError> {
         let Some(user) = self.user.clone().or_else(|| variable(USER)) else { return Ok(None) };
         let password = match &self.password_file {
             Some(path) => first_line(path)?,
@@ -335,43 +345,77 @@ impl Connection {
 
 impl Delivery {
     /// The quality of service, or the given default.
-    pub fn qos_or(&self, usual: Qos) -> Qos {
+    fn qos_or(&self, usual: Qos) -> Qos {
         self.qos.and_then(Qos::from_bits).unwrap_or(usual)
     }
 }
 
-/// What subscribers and publishers have in common.
+/// What all that speak MQTT have in common.
+#[derive(Clone, Debug)]
+pub struct Dialogue {
+    /// How it connects.
+    pub connection: Connection,
+    /// Where WebSockets are.
+    pub path: SocketPath,
+    /// Whose names it has.
+    pub users: Users,
+    /// How messages are delivered.
+    pub delivery: Delivery,
+}
+
+impl Dialogue {
+    /// That of a workload.
+    ///
+    /// # Errors
+    /// A value that an option cannot have.
+    pub fn read(given: &Given) -> Result<Self, WorkloadError> {
+        let (connection, path) = (given.read()?, given.read()?);
+        Ok(Self { connection, path, users: given.read()?, delivery: given.read()? })
+    }
+
+    /// What clients are told of it, with this quality of service and window unless it names others.
+    ///
+    /// # Errors
+    /// Files of passwords that cannot be read, or two sources of them.
+    pub fn options(&self, qos: Qos, window: u16) -> Result<MqttOptions, WorkloadError> {
+        let Self { connection, path, users, delivery } = self;
+        if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
+            let words =
+                "--credentials (`credentials`) has the users and passwords; leave user and password_file out";
+            return Err(WorkloadError::Options(words.to_owned()));
+        }
+        let mut credentials = users.read()?;
+        if credentials.is_empty() {
+            credentials.extend(connection.credentials()?);
+        }
+        Ok(MqttOptions {
+            version: connection.mqtt_version,
+            credentials,
+            client_id: connection.client_id.clone(),
+            session: connection.session,
+            socket_path: path.ws_path.clone(),
+            keep_alive: connection.keep_alive,
+            qos: delivery.qos_or(qos),
+            window: delivery.window.unwrap_or(window),
+            reconnect: !connection.no_reconnect,
+            will: connection.will.clone(),
+            ..MqttOptions::default()
+        })
+    }
+}
+
+/// What subscribers and publishers of a run have in common.
 fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError> {
-    let (connection, delivery): (Connection, Delivery) = (given.read()?, given.read()?);
-    let (users, carriage): (Users, Carriage) = (given.read()?, given.read()?);
-    if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
-        let words =
-            "--credentials (`credentials`) has the users and passwords; leave user and password_file out";
-        return Err(WorkloadError::Options(words.to_owned()));
-    }
-    let mut credentials = users.read()?;
-    if credentials.is_empty() {
-        credentials.extend(connection.credentials()?);
-    }
+    let Outages { break_every } = given.read()?;
     let usual = MqttOptions::default();
     Ok(MqttOptions {
-        version: connection.mqtt_version,
-        credentials,
-        client_id: connection.client_id,
-        session: connection.session,
-        socket_path: carriage.ws_path,
-        break_every: carriage.break_every,
-        keep_alive: connection.keep_alive,
-        qos: delivery.qos_or(Qos::AtMostOnce),
-        window: delivery.window.unwrap_or(usual.window),
-        reconnect: !connection.no_reconnect,
+        break_every,
         // A tenth of the time for goodbyes is left for the goodbye itself.
         linger: run.drain.mul_f64(0.9),
         published: Some(Arc::clone(&run.published)),
-        will: connection.will,
         seed: run.seed,
         times: run.times.clone(),
-        ..usual
+        ..Dialogue::read(given)?.options(usual.qos, usual.window)?
     })
 }
 

@@ -1,13 +1,13 @@
 //! From a workload that saves messages, or asks another program that does, to a consumer that is ready to be started.
 
-use crate::ingest::{asked, settings};
+use crate::ingest::settings;
 use crate::load::span_or;
 use crate::machine::trust;
 use crate::prepare::Generators;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{MqttSource, MqttVersion, PublishTimes};
+use weir_clients::mqtt::{MqttSource, MqttVersion, PublishTimes, is_random};
 use weir_clients::{Workload, shown};
 use weir_consumer::{MakeIngester, Probe, Tables};
 use weir_engine::WorkloadFacts;
@@ -15,6 +15,7 @@ use weir_engine::ingest::{self, AgentCounts, Consuming, Messages, Share};
 use weir_engine::plan::Plan;
 use weir_engine::scenario::{Scenario, Span, WorkloadSpec};
 use weir_engine::summary::Role;
+use weir_protocols::mqtt::Dialogue;
 use weir_protocols::{first_line, of_url};
 
 /// The figure of publishers that counts what the broker has acknowledged.
@@ -113,28 +114,26 @@ pub(crate) fn consuming(
             let source = MqttSource::find(url, &tls).map_err(|error| wrong(error.to_string()))?;
             // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
             let registry = trust(false, scenario.cacert.as_deref());
-            let subscription = asked(&spec.options).map_err(&wrong)?;
-            check_several(
-                into.save.as_deref().unwrap_or_default(),
-                &source.filter,
-                numbers.len(),
-                generators,
-            )
-            .map_err(&wrong)?;
+            let mut mqtt = Dialogue::read(&spec.options).map_err(|error| wrong(error.to_string()))?;
+            let save = into.save.as_deref().unwrap_or_default();
+            check_several(save, source.filter(), numbers.len(), generators).map_err(&wrong)?;
             let empty = into.empty;
             let at_agents = *generators != Generators::Here;
             // All agents, and the coordinator, call an ingester the same.
-            let given = spec.options.texts("client_id").first().cloned();
-            let name = given.unwrap_or_else(|| format!("weir-{:016x}", fastrand::u64(..)));
+            let name = mqtt.connection.client_id.take();
+            let name = name.unwrap_or_else(|| format!("weir-{:016x}", fastrand::u64(..)));
+            if at_agents && [&*name, source.filter()].into_iter().any(is_random) {
+                let words = "agents call an ingester by the same name, and give it the same filter: leave {random:N} out of client_id and URL";
+                return Err(wrong(words.to_owned()));
+            }
             messages.name.clone_from(&name);
+            mqtt.connection.client_id = Some(name);
             let is_one = !at_agents && numbers.len() == 1;
             let make = move |number: u32| {
-                let (mut settings, decode) = settings(source.clone(), &into, &subscription, &registry)
-                    .map_err(|error| error.to_string())?;
+                let number = (!is_one).then_some(number);
+                let (mut settings, decode) =
+                    settings(&source, number, &into, &mqtt, &registry).map_err(|error| error.to_string())?;
                 let options = &mut settings.source.options;
-                if !is_one {
-                    options.client_id = format!("{name}-{number}");
-                }
                 if at_agents {
                     if options.version != MqttVersion::V5 {
                         return Err(

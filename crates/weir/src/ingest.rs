@@ -25,10 +25,8 @@ use weir_ingest::{
     Source, UnknownDurability,
 };
 use weir_observe::HttpTrust;
-use weir_protocols::Given;
-use weir_protocols::mqtt::{Connection, Delivery};
+use weir_protocols::mqtt::{Connection, Delivery, Dialogue};
 use weir_record::{Format, Framing, UnknownFraming};
-use weir_shard::clock;
 
 /// The table of payloads that no schema gives a name to.
 const RAW_TABLE: &str = "messages";
@@ -100,21 +98,8 @@ impl Subject {
     }
 }
 
-/// The connection and the delivery of a subscription.
-#[derive(Clone)]
-pub(crate) struct Subscription {
-    connection: Connection,
-    delivery: Delivery,
-}
-
-/// Reads the subscription from a scenario's options.
-pub(crate) fn asked(options: &Given) -> Result<Subscription, String> {
-    let read = || Ok(Subscription { connection: options.read()?, delivery: options.read()? });
-    read().map_err(|error: WorkloadError| error.to_string())
-}
-
 /// The flags in the form of a scenario's keys.
-fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
+fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
     let into = IntoSpec {
         save: Some(args.save.clone()),
         save_password_file: args.save_password_file.clone(),
@@ -134,13 +119,13 @@ fn specs(args: &Ingest) -> (IntoSpec, Subscription) {
         user: args.user.clone(),
         password_file: args.password_file.clone(),
         keep_alive: args.keep_alive.get(),
-        // Set where place and table are known.
-        client_id: None,
-        session: None,
+        client_id: args.client_id.clone(),
+        session: Some(args.session.get()),
         no_reconnect: false,
         will: None,
     };
-    (into, Subscription { connection, delivery: Delivery { qos: Some(args.qos), window: args.window } })
+    let delivery = Delivery { qos: Some(args.qos), window: args.window };
+    (into, Dialogue { connection, path: args.path.clone(), users: args.users.clone(), delivery })
 }
 
 fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
@@ -148,19 +133,12 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let Tls { insecure, cacert, cert, key } = &args.tls;
     let tls = TlsOptions { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
     let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
-    let name = source.target.to_string();
     let (into, mqtt) = specs(args);
     // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
     let trust = trust(false, cacert.as_deref());
     let (mut settings, decode) =
-        settings(source, &into, &mqtt, &trust).map_err(|error| usage(error.of_command_line()))?;
-    let place = settings.destination.to_string();
-    let options = &mut settings.source.options;
-    options.client_id =
-        args.client_id.clone().unwrap_or_else(|| client_id(&[&name, &place, &settings.table]));
-    options.clean_start = false;
-    options.session_expiry = args.session.get().as_secs().min(u32::MAX.into()) as u32;
-    (settings.source.name, settings.waits) = (name, true);
+        settings(&source, None, &into, &mqtt, &trust).map_err(|error| usage(error.of_command_line()))?;
+    (settings.source.name, settings.waits) = (source.target.to_string(), true);
     (settings.count, settings.max_message) = (args.count, args.max_message);
     Ok((settings, decode))
 }
@@ -174,6 +152,9 @@ pub(crate) enum SettingsError {
     /// A file that an option names cannot be used.
     #[error("{0}")]
     File(String),
+    /// The subscription is one that cannot be asked for.
+    #[error("{0}")]
+    Subscription(String),
 }
 
 impl SettingsError {
@@ -181,16 +162,18 @@ impl SettingsError {
     fn of_command_line(&self) -> String {
         match self {
             Self::Option(key, words) => format!("--{}: {words}", key.replace('_', "-")),
-            Self::File(words) => words.clone(),
+            Self::File(words) | Self::Subscription(words) => words.clone(),
         }
     }
 }
 
-/// What an ingester does, whose session ends with it; and how it reads payloads.
+/// What ingester `number` of several does, or the only one, and how it reads payloads. Its session ends with it unless `mqtt` says for how
+/// long it is kept.
 pub(crate) fn settings(
-    source: MqttSource,
+    source: &MqttSource,
+    number: Option<u32>,
     into: &IntoSpec,
-    subscription: &Subscription,
+    mqtt: &Dialogue,
     trust: &HttpTrust,
 ) -> Result<(IngestSettings, Decode), SettingsError> {
     let of = |key: &'static str| move |words: String| SettingsError::Option(key, words);
@@ -239,36 +222,34 @@ pub(crate) fn settings(
     // A batch of Parquet is a file.
     let (batch, linger) = if is_parquet { (50_000, 1_000) } else { (1_000, 50) };
     let batch = into.batch.map_or(batch, |batch| batch as usize).max(1);
-    let Subscription { connection, delivery } = subscription;
-    let window =
-        delivery.window.unwrap_or_else(|| (batch * 4).clamp(100, usize::from(u16::MAX)) as u16).max(1);
-    let (version, qos) = (connection.mqtt_version, delivery.qos_or(Qos::AtLeastOnce));
-    let name = format!("weir-{:x}-{:x}", std::process::id(), clock::wall_nanos() / 1_000);
-    let mut options = ClientOptions::new(version, connection.client_id.clone().unwrap_or(name));
-    // MQTT 5 ends a session with its connection; 3.1.1 has only the clean session for that.
-    options.clean_start = version == MqttVersion::V311;
-    options.keep_alive = connection.keep_alive.as_secs().min(u16::MAX.into()) as u16;
-    options.receive_maximum = window;
-    let elsewhere = connection.credentials().map_err(|error| SettingsError::File(error.to_string()))?;
-    let name = source.target.base();
-    if let Some(credentials) = source.credentials.or(elsewhere) {
-        options.password = Some(credentials.password.into_bytes()).filter(|password| !password.is_empty());
-        options.user_name = Some(credentials.user);
-    }
     let named =
         schema.as_ref().map(|schema| table_name(schema.name().rsplit('.').next().unwrap_or_default()));
+    let table = into.table.clone().or(topic).or(named).unwrap_or_else(|| RAW_TABLE.to_owned());
+    let window = (batch * 4).clamp(100, usize::from(u16::MAX)) as u16;
+    let refused = |error: WorkloadError| SettingsError::Subscription(error.to_string());
+    let mut options = mqtt.options(Qos::AtLeastOnce, window).map_err(refused)?;
+    options
+        .client_id
+        .get_or_insert_with(|| client_id(&[&source.target.to_string(), &destination.to_string(), &table]));
+    let subscriber = source.subscriber(number, &options).map_err(refused)?;
+    let client = ClientOptions {
+        // MQTT 5 ends a session with its connection; 3.1.1 has only the clean session for that.
+        clean_start: options.session.is_none() && options.version == MqttVersion::V311,
+        ..subscriber.options
+    };
     let settings = IngestSettings {
         source: Source {
-            endpoint: source.endpoint,
-            filter: source.filter,
-            name,
-            options,
-            qos,
+            endpoint: source.endpoint.clone(),
+            socket: subscriber.socket,
+            filter: subscriber.filter,
+            name: source.target.base(),
+            options: client,
+            qos: options.qos,
             ends_session: false,
         },
         destination,
         durability,
-        table: into.table.clone().or(topic).or(named).unwrap_or_else(|| RAW_TABLE.to_owned()),
+        table,
         batch,
         linger: span_or(into.linger.as_ref(), Duration::from_millis(linger)),
         count: None,

@@ -14,6 +14,8 @@ pub(super) struct Identities {
     base: ClientOptions,
     /// What identifiers are made of: a template, or what each begins with.
     id: String,
+    /// Whether the client's number follows an identifier that is no template.
+    is_numbered: bool,
     credentials: Vec<Credentials>,
     /// Where the random characters of clients come from: others in each workload of each run, or two of them would take
     /// their identifiers from each other.
@@ -52,7 +54,7 @@ impl Identities {
         };
         let random = mixed(now ^ u64::from(std::process::id()) << 32 ^ role.len() as u64);
         let credentials = options.credentials.clone();
-        let mut identities = Self { base, id, credentials, random, longest_name: 0 };
+        let mut identities = Self { base, id, is_numbered: true, credentials, random, longest_name: 0 };
         // The longest there are.
         let longest = |text: fn(&Credentials) -> &String| {
             identities.credentials.iter().map(text).max_by_key(|text| text.len()).cloned().unwrap_or_default()
@@ -62,6 +64,11 @@ impl Identities {
         checked.check().map_err(|error| WorkloadError::Options(format!("mqtt: {error}")))?;
         identities.longest_name = names.id.len().max(names.user.len());
         Ok(identities)
+    }
+
+    /// The same, where the client's number need not follow an identifier that is no template: there is one client.
+    pub(super) fn numbered(self, is_numbered: bool) -> Self {
+        Self { is_numbered, ..self }
     }
 
     /// Bytes of the longest user name or identifier.
@@ -111,7 +118,7 @@ impl Identities {
         // A client that replaces another has an identifier of its own, because the broker may still have the other's session.
         let number = if turn == 0 { names.number.clone() } else { format!("{}-{turn}", names.number) };
         if !parts(&self.id).any(of_client) {
-            return format!("{}-{number}", self.id);
+            return if self.is_numbered { format!("{}-{number}", self.id) } else { self.id.clone() };
         }
         let is_own = parts(&self.id).any(|part| matches!(part, Part::Client | Part::Random(_)));
         let id = ClientNames { number, ..names.clone() }.fill(&self.id);
@@ -119,7 +126,8 @@ impl Identities {
     }
 }
 
-const FIRST: PlannedStart = PlannedStart {
+/// One with the first number.
+pub(super) const FIRST: PlannedStart = PlannedStart {
     client: 0,
     workload: 0,
     cell: 0,

@@ -80,6 +80,11 @@ pub(crate) fn without_places(topic: &str) -> String {
     texts.collect()
 }
 
+/// Whether a template has random characters in it.
+pub fn is_random(template: &str) -> bool {
+    parts(template).any(|part| matches!(part, Part::Random(_)))
+}
+
 /// What one client has for the places that differ from client to client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientNames {

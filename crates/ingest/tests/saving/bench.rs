@@ -17,6 +17,7 @@ use weir_testing::{ClickHouseServer, Mosquitto, Postgresql};
 pub(crate) fn settings(address: &str, filter: &str, destination: Destination, table: &str) -> IngestSettings {
     let source = Source {
         endpoint: Endpoint::tcp(address.parse().unwrap()),
+        socket: None,
         filter: filter.to_owned(),
         name: format!("mqtt://{address}/{filter}"),
         options: ClientOptions::new(Version::V5, format!("ingester-{table}")),

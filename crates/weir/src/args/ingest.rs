@@ -9,11 +9,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use weir_clients::mqtt::MqttVersion;
 use weir_engine::scenario::Span;
+use weir_protocols::mqtt::{SocketPath, Users};
 
 /// `weir ingest`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Ingest {
-    /// What to subscribe to: mqtt://host/topic/#, mqtts://user@host/$share/NAME/topic/#
+    /// What to subscribe to: mqtt://host/topic/#, mqtts://user@host/$share/NAME/topic/#, mqtt+ws(s)://host/topic/# in a WebSocket
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Where rows go: sqlite:FILE, postgres://user@host:port/database, clickhouse(s)://user@host:port/database (by HTTP),
@@ -74,14 +75,18 @@ pub(crate) struct Ingest {
     /// Version of the protocol: 5 or 3.1.1
     #[arg(long, value_name = "VERSION", default_value = "5", value_parser = weir_protocols::mqtt::version, help_heading = "MQTT")]
     pub(crate) mqtt_version: MqttVersion,
+    #[command(flatten)]
+    pub(crate) path: SocketPath,
     /// User name [environment: WEIR_MQTT_USER]; or in the URL
     #[arg(long, value_name = "NAME", help_heading = "MQTT")]
     pub(crate) user: Option<String>,
     /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MQTT")]
     pub(crate) password_file: Option<PathBuf>,
-    /// The name that the broker keeps the session under [default: made from URL, place and table, so that the same
-    /// command goes on where it ended]
+    #[command(flatten)]
+    pub(crate) users: Users,
+    /// The name that the broker keeps the session under, or a template of one, with {user} or {random:8} in it [default: made from
+    /// URL, place and table, so that the same command goes on where it ended]
     #[arg(long, value_name = "TEXT", help_heading = "MQTT")]
     pub(crate) client_id: Option<String>,
     /// How long the broker keeps messages for an ingester that is gone (MQTT 5; in 3.1.1 for any time)

@@ -1,8 +1,11 @@
 //! `weir ingest` as a service: what Prometheus is told, how it stops, and how it refuses. What becomes of messages is tested
 //! in the crate `ingest`.
 
-use crate::support::{Ingester, Mosquitto, free_port, program, says, shared, soon};
+use crate::support::{Ingester, Mosquitto, free_port, measure, program, says, shared, soon};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
+use weir_origin::{ANY_PORT, Identity, MQTT, Origin, OriginConfig};
 
 /// Sends a message with mosquitto's own client.
 fn send(broker: &Mosquitto, arguments: &[&str]) {
@@ -85,4 +88,81 @@ fn what_cannot_be_saved_to_is_one_line_with_its_exit_code() {
         assert_eq!(said.code, Some(code), "{arguments:?}: {}", said.err);
         assert!(said.err.contains(words) && !said.err.contains("s3cr3t"), "{arguments:?}: {}", said.err);
     }
+}
+
+/// Messages of a publisher; of each, more than fits into a piece of a WebSocket's message.
+const COUNT: u64 = 100;
+
+/// One who saves what `kim` publishes, by WebSockets both, until all is saved.
+fn each_is_a_row(url: &str, users: &Path, trust: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.db");
+    let (url_of_user, place, count) =
+        (format!("{url}/{{user}}"), format!("sqlite:{}", file.display()), COUNT.to_string());
+    let filter = format!("{url_of_user}/#");
+    let users = users.to_str().unwrap();
+    let mut arguments =
+        vec![&*filter, "--save", &place, "--count", &count, "--ws-path", "/mqtt", "--linger", "1ms"];
+    arguments.extend(["--client-id", "saver-{user}", "--credentials", users].iter().chain(trust));
+    let ingester = Ingester::start(arguments);
+    soon("it is subscribed", || ingester.err().contains("subscribed to"));
+    let published = format!("{url_of_user}/{{seq}}");
+    let mut publish = vec!["publish", &published, "-q", "1", "--rate", "300/s", "--count", &count];
+    publish.extend(["--payload", "size:20000", "--credentials", users].iter().chain(trust));
+    let run = measure(publish);
+    assert_eq!(run.total("mqtt.acknowledged") as u64, COUNT);
+    let settled = ingester.settled();
+    assert_eq!((settled.code, settled.total("saved"), settled.total("missing")), (Some(0), COUNT, 0));
+    assert_eq!(settled.total("payload_bytes"), COUNT * 20_000);
+    let different = rows(&file, "SELECT count(DISTINCT publisher || ' ' || seq) FROM messages");
+    let of_kim = rows(&file, "SELECT count(*) FROM messages WHERE topic LIKE 'kim/%'");
+    assert_eq!((rows(&file, "SELECT count(*) FROM messages"), different, of_kim), (COUNT, COUNT, COUNT));
+}
+
+#[test]
+fn each_message_that_comes_in_a_websocket_is_a_row() {
+    let _machine = shared();
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let users = at("users.csv", "kim,secret\n");
+    // mosquitto 2.0.11 sends no more in a WebSocket once it could not write a packet in one piece.
+    let broker = Mosquitto::with(
+        "max_inflight_messages 2\npersistence false\nlog_dest file {directory}/log\nlog_type subscribe\nlistener {sockets} 127.0.0.1\nprotocol websockets",
+    );
+    each_is_a_row(broker.socket_url("").trim_end_matches('/'), &users, &[]);
+    let log = broker.log();
+    assert!(log.lines().any(|line| line.ends_with("saver-kim 1 kim/#")), "{log}");
+
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let chain = at("chain.pem", &made.cert.pem());
+    let key = at("key.pem", &made.signing_key.serialize_pem());
+    let config = OriginConfig::default().listening(&MQTT, ANY_PORT);
+    let identity = Identity { chain: chain.clone(), key };
+    let origin = Origin::start(&config.listening_secure(&MQTT, ANY_PORT, identity)).unwrap();
+    each_is_a_row(&format!("mqtt+ws://{}", origin.address("mqtt").unwrap()), &users, &[]);
+    let secure = format!("mqtt+wss://{}", origin.address("mqtts").unwrap());
+    each_is_a_row(&secure, &users, &["--cacert", chain.to_str().unwrap()]);
+}
+
+#[test]
+fn a_server_without_a_websocket_is_one_line_that_names_the_flag() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("mqtt+ws://{}/a", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut link, _) = listener.accept().unwrap();
+        let mut asked = [0; 4_096];
+        let length = link.read(&mut asked).unwrap();
+        link.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").unwrap();
+        String::from_utf8_lossy(&asked[..length]).into_owned()
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let place = format!("sqlite:{}", directory.path().join("rows.db").display());
+    let said = says(["ingest", &url, "--save", &place, "--ws-path", "/broker"]);
+    assert!(server.join().unwrap().starts_with("GET /broker HTTP/1.1\r\n"));
+    assert!(said.err.contains("no WebSocket: 404 Not Found; see --ws-path"), "{}", said.err);
+    assert_eq!(said.code, Some(1));
 }
