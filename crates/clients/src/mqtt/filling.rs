@@ -212,14 +212,11 @@ fn check(bytes: usize) -> Result<(), FillingError> {
     if bytes > most { Err(FillingError::TooLong { bytes }) } else { Ok(()) }
 }
 
-/// Bytes that do not compress: a linear congruential generator's upper bits.
+/// Bytes that do not compress.
 fn noise(size: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..size).map(|_| next()).collect()
+    let mut bytes = vec![0; size];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Who each client of a workload is: its identifier, its user, and what else of CONNECT is its own.
 
 use super::options::MqttOptions;
-use super::template::{ClientNames, Part, mixed, parts};
+use super::template::{ClientNames, Part, parts};
 use crate::shard_recorder::{PlannedStart, Turn};
 use crate::target::Credentials;
 use crate::workload_error::WorkloadError;
@@ -30,9 +30,9 @@ impl Identities {
     /// # Errors
     /// What CONNECT has no room for.
     pub(super) fn new(role: &str, options: &MqttOptions) -> Result<Self, WorkloadError> {
-        let now = weir_shard::clock::wall_nanos();
         // Not the same in two runs, nor in two workloads of one.
-        let own = || format!("weir-{role}-{:x}-{:x}", std::process::id(), now / 1_000);
+        let micros = weir_shard::clock::wall_nanos() / 1_000;
+        let own = || format!("weir-{role}-{:x}-{micros:x}", std::process::id());
         let id = options.client_id.clone().unwrap_or_else(own);
         let base = ClientOptions {
             clean_start: options.session.is_none(),
@@ -52,8 +52,7 @@ impl Identities {
             }),
             ..ClientOptions::new(options.version, "")
         };
-        let random = mixed(now ^ u64::from(std::process::id()) << 32 ^ role.len() as u64);
-        let credentials = options.credentials.clone();
+        let (credentials, random) = (options.credentials.clone(), fastrand::u64(..));
         let mut identities = Self { base, id, is_numbered: true, credentials, random, longest_name: 0 };
         // The longest there are.
         let longest = |text: fn(&Credentials) -> &String| {
@@ -85,7 +84,8 @@ impl Identities {
         let number = planned.number();
         let turns = self.credentials.len().max(1);
         let credentials = of_url.or_else(|| self.credentials.get(planned.client as usize % turns));
-        let random = mixed(self.random ^ u64::from(number) << 32 ^ u64::from(planned.turn.number));
+        let of_client = u64::from(number) << 32 | u64::from(planned.turn.number);
+        let random = fastrand::Rng::with_seed(self.random ^ of_client).u64(..);
         let mut names = ClientNames { number: number.to_string(), random, ..ClientNames::default() };
         let user_name = credentials.map(|it| names.fill(&it.user));
         names.user = user_name.clone().unwrap_or_default();

@@ -1,9 +1,10 @@
 //! Texts with places in braces for what differs from client to client, and from message to message.
 
+use fastrand::Rng;
 use std::io::Write;
 
-/// Characters of `{random:N}`.
-const CHARACTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+/// Letters and digits: what characters of `{random:N}` are digits to.
+const BASE: u32 = 36;
 
 /// Longest `{random:N}`: as many characters as MQTT 3.1.1 and brokers with short limits take of an identifier, and some more.
 const MOST_RANDOM: usize = 64;
@@ -104,7 +105,10 @@ impl ClientNames {
                 Part::Client => filled.push_str(&self.number),
                 Part::User => filled.push_str(&self.user),
                 Part::Id => filled.push_str(&self.id),
-                Part::Random(count) => Random(self.random).write(count, |letter| filled.push(letter.into())),
+                Part::Random(count) => {
+                    let mut random = Rng::with_seed(self.random);
+                    filled.extend((0..count).map(|_| random.digit(BASE)));
+                }
                 Part::Sequence => filled.push_str("{seq}"),
                 Part::Time => filled.push_str("{time}"),
             }
@@ -117,7 +121,7 @@ impl ClientNames {
 #[derive(Clone, Debug)]
 pub(super) struct PayloadTemplate {
     pieces: Vec<Piece>,
-    random: Random,
+    random: Rng,
 }
 
 /// What is left to do for a message.
@@ -157,7 +161,7 @@ impl PayloadTemplate {
                 _ => pieces.push(Piece::Text(text.to_owned())),
             }
         }
-        Self { pieces, random: Random(names.random) }
+        Self { pieces, random: Rng::with_seed(names.random) }
     }
 
     /// Appends the payload of a message.
@@ -167,7 +171,7 @@ impl PayloadTemplate {
             let _ = match piece {
                 Piece::Text(text) => out.write_all(text.as_bytes()),
                 Piece::Random(count) => {
-                    self.random.write(*count, |letter| out.push(letter));
+                    out.extend((0..*count).map(|_| self.random.digit(BASE) as u8));
                     Ok(())
                 }
                 Piece::Sequence => write!(out, "{sequence_number}"),
@@ -188,30 +192,6 @@ impl PayloadTemplate {
     }
 }
 
-/// Random numbers of SplitMix64 (G. Steele, D. Lea, C. Flood, Fast splittable pseudorandom number generators, 2014).
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn write(&mut self, count: usize, mut on: impl FnMut(u8)) {
-        for _ in 0..count {
-            on(CHARACTERS[(self.next() >> 32) as usize % CHARACTERS.len()]);
-        }
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mixed(self.0)
-    }
-}
-
-/// A number whose every bit depends on every bit of another.
-pub(super) fn mixed(number: u64) -> u64 {
-    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ number >> 31
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +205,7 @@ mod tests {
         let filled = names().fill("{client}/{user}/{id}/{seq}/{x}/{random:0}/{random:99}/{{client}}{");
         assert_eq!(filled, "3/kim/dev-3/{seq}/{x}/{random:0}/{random:99}/{3}{");
         let random = names().fill("{random:8}");
-        assert!(random.len() == 8 && random.bytes().all(|letter| CHARACTERS.contains(&letter)));
+        assert!(random.len() == 8 && random.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'z')));
         assert_eq!(
             names().fill("a/{random:8}/{random:4}"),
             format!("a/{random}/{}", &random[..4]),
