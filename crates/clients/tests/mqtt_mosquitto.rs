@@ -135,6 +135,51 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
     assert_eq!(sys("received"), 4 * COUNT);
 }
 
+/// Messages that fit into a piece of a WebSocket's message, and ones that do not; from weir's publisher and from mosquitto's own. mosquitto
+/// 2.0.11 sends no more in a WebSocket once it could not write a packet in one piece, whoever reads there, so that little is on its way at a time.
+#[test]
+fn what_goes_through_websockets_is_what_goes_over_links() {
+    const COUNT: u64 = 60;
+    let broker =
+        Mosquitto::with("max_inflight_messages 2\nlistener {sockets} 127.0.0.1\nprotocol websockets");
+    for version in VERSIONS {
+        for (qos, size) in [(Qos::AtMostOnce, 0), (Qos::AtLeastOnce, 300), (Qos::ExactlyOnce, 20_000)] {
+            let topic = format!("ws/{version:?}/{qos:?}");
+            let filter = format!("{topic}/#");
+            let options = MqttOptions { filling: Filling::Size(size), window: 2, ..burst(COUNT, qos, version) };
+            let (links, sockets) = (broker.url(&filter), broker.socket_url(&filter));
+            let (on_link, in_socket) = (subscriber(&links, &options), subscriber(&sockets, &options));
+            let sender = publisher(&broker.socket_url(&format!("{topic}/{{seq}}")), &options);
+            let mut bench = Bench::new(vec![&on_link, &in_socket, &sender]);
+            for workload in 0..2 {
+                bench.start(workload, 0..1);
+                until_playing(&mut bench, workload, 1);
+            }
+            bench.start(2, 0..1);
+            until_done(&mut bench, 2);
+            for workload in 0..2 {
+                until_received(&mut bench, workload, COUNT);
+            }
+            let large = broker.file("large");
+            std::fs::write(&large, [7; 40_000]).unwrap();
+            let arguments = ["-q", "1", "-t", &format!("{topic}/large"), "-f", large.to_str().unwrap()];
+            lines(&broker.client("mosquitto_pub", &arguments).wait_with_output().unwrap());
+            for workload in 0..2 {
+                until_received(&mut bench, workload, COUNT + 1);
+            }
+            let (figures, ended, mut shard) = bench.stop();
+            let sent = &figures[2];
+            assert_eq!((sent.counter(UNITS), undelivered(sent)), (COUNT, [0; 3]), "{version:?} {qos:?}");
+            for received in &figures[..2] {
+                assert_eq!(received.counter(MEDIA), sent.counter(MEDIA) + 40_000);
+                assert_eq!((received.counter(UNITS), received.counter(STAMPED)), (COUNT + 1, COUNT));
+                assert_eq!(received.counter(LOST) + received.counter(DUPLICATE), 0);
+            }
+            assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_failures());
+        }
+    }
+}
+
 /// What a publisher did not send, or was not told of.
 fn undelivered(sent: &Recorder) -> [u64; 3] {
     ["mqtt.unsent", "mqtt.unacknowledged", "mqtt.refused"].map(|name| own(sent, name))
