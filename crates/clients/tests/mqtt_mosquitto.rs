@@ -146,7 +146,8 @@ fn what_goes_through_websockets_is_what_goes_over_links() {
         for (qos, size) in [(Qos::AtMostOnce, 0), (Qos::AtLeastOnce, 300), (Qos::ExactlyOnce, 20_000)] {
             let topic = format!("ws/{version:?}/{qos:?}");
             let filter = format!("{topic}/#");
-            let options = MqttOptions { filling: Filling::Size(size), window: 2, ..burst(COUNT, qos, version) };
+            let options =
+                MqttOptions { filling: Filling::Size(size), window: 2, ..burst(COUNT, qos, version) };
             let (links, sockets) = (broker.url(&filter), broker.socket_url(&filter));
             let (on_link, in_socket) = (subscriber(&links, &options), subscriber(&sockets, &options));
             let sender = publisher(&broker.socket_url(&format!("{topic}/{{seq}}")), &options);

@@ -133,6 +133,8 @@ pub(crate) fn consuming(
                 let number = (!is_one).then_some(number);
                 let (mut settings, decode) =
                     settings(&source, number, &into, &mqtt, &registry).map_err(|error| error.to_string())?;
+                // A member of a shared subscription that is away would be given messages of the next run.
+                settings.source.ends_session = true;
                 let options = &mut settings.source.options;
                 if at_agents {
                     if options.version != MqttVersion::V5 {
@@ -143,7 +145,6 @@ pub(crate) fn consuming(
                         );
                     }
                     options.session_expiry = SESSION.as_secs() as u32;
-                    settings.source.ends_session = true;
                 }
                 Ok((settings, decode))
             };

@@ -23,7 +23,7 @@ pub struct MqttSource {
     pub endpoint: Endpoint,
 }
 
-/// One who subscribes to a source.
+/// A subscriber of a source.
 #[derive(Debug)]
 pub struct MqttSubscriber {
     /// What CONNECT says.

@@ -93,7 +93,7 @@ fn what_cannot_be_saved_to_is_one_line_with_its_exit_code() {
 /// Messages of a publisher; of each, more than fits into a piece of a WebSocket's message.
 const COUNT: u64 = 100;
 
-/// One who saves what `kim` publishes, by WebSockets both, until all is saved.
+/// Saves what `kim` publishes, by WebSockets both, until all is saved.
 fn each_is_a_row(url: &str, users: &Path, trust: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rows.db");

@@ -1,11 +1,12 @@
 //! What a message costs a subscriber: weir, mosquitto_sub, and a client on rumqttc, which are sent the same messages by the same
 //! publisher through mosquitto, one after the other, forth and back.
 //!
-//! `cargo bench -p weir --bench mqtt_others -- [rounds] [seconds]`: 10,000 messages a second of 128 and of 1,000 bytes, at QoS 0 and 1, over MQTT 5.
+//! `cargo build --release -p weir && cargo bench -p weir-benches --bench mqtt_subscribers -- [rounds] [seconds]`: 10,000 messages a second of 128 and of 1,000 bytes, at QoS 0 and 1, over MQTT 5.
 //! CPU is that of all threads of the subscriber (`/proc/PID/task/*/schedstat`) from before the first message until after the last, divided
 //! by the messages; a subscriber that did not get all of them fails the bench. mosquitto_sub writes payloads to /dev/null. weir
 //! takes latency, loss and order of each message; the other two count.
 
+#[path = "../crates/weir/benches/support/mod.rs"]
 mod support;
 
 use rumqttc::v5::mqttbytes::QoS;
@@ -15,8 +16,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Failure, Kept, arguments};
-
-const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
 /// Messages a second.
 const RATE: u32 = 10_000;
@@ -82,6 +81,12 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The release build of weir beside this bench, which belongs to another package.
+fn weir() -> Result<PathBuf, Failure> {
+    let path = std::env::current_exe()?.ancestors().nth(2).unwrap_or(Path::new(".")).join("weir");
+    if path.exists() { Ok(path) } else { Err("build weir first: cargo build --release -p weir".into()) }
+}
+
 /// CPU time of a message, in microseconds.
 fn measure(directory: &Path, subscriber: Subscriber, case: Case) -> Result<f64, Failure> {
     let (_broker, port) = start_broker(directory)?;
@@ -132,7 +137,7 @@ fn start(
     let (port_text, qos, all) = (port.to_string(), case.qos.to_string(), (case.messages + 1).to_string());
     let mut command = match subscriber {
         Subscriber::Weir => {
-            let mut command = Command::new(WEIR);
+            let mut command = Command::new(weir()?);
             command.args(["play", &format!("mqtt://127.0.0.1:{port}/{TOPIC}"), "-q", &qos, "-d", "10m"]);
             command.args(["--no-tui", "--quiet", "-o"]).arg(&output);
             command
@@ -157,7 +162,7 @@ fn start(
 fn publish(directory: &Path, port: u16, case: Case, count: u32) -> Result<(), Failure> {
     let url = format!("mqtt://127.0.0.1:{port}/b/{{seq}}");
     let (count, size) = (count.to_string(), format!("size:{}", case.bytes));
-    let mut command = Command::new(WEIR);
+    let mut command = Command::new(weir()?);
     command.args(["publish", &url, "-q", &case.qos.to_string(), "--rate", &format!("{RATE}/s")]);
     command.args(["--count", &count, "--payload", &size, "--no-tui", "--quiet", "-o"]);
     command.arg(tempfile::tempdir_in(directory)?.keep());
@@ -165,7 +170,7 @@ fn publish(directory: &Path, port: u16, case: Case, count: u32) -> Result<(), Fa
     Ok(())
 }
 
-/// mosquitto that drops nothing and lets 1,000 messages be in flight, as weir does.
+/// mosquitto that drops nothing, and has at most 1,000 messages in flight to each subscriber.
 fn start_broker(directory: &Path) -> Result<(Kept, u16), Failure> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let file = directory.join("mosquitto.conf");
