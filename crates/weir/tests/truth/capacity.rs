@@ -274,7 +274,7 @@ fn a_stream_that_nobody_publishes_ends_the_search_with_what_its_first_run_says()
     let brief = ["--slice", "1s", "--hold", "3s", "--warmup", "0s", "--accept", CHECKS_OF_THE_MACHINE];
     let said = says(words.iter().chain(&brief));
     assert_eq!((said.code, said.err.lines().count()), (Some(97), 1), "{}", said.err);
-    for words in ["no client played at rtmp://127.0.0.1:", "check that somebody publishes"] {
+    for words in ["no client played at rtmp://127.0.0.1:", "check its name, and that somebody publishes it"] {
         assert!(said.err.contains(words), "{words}: {}", said.err);
     }
 }

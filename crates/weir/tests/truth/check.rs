@@ -49,7 +49,14 @@ fn stored(bytes: &[u8]) -> (TempDir, PathBuf) {
 fn checked(bytes: &[u8], arguments: &[&str]) -> (Option<i32>, Value) {
     let (_directory, path) = stored(bytes);
     let said = says(["check", path.to_str().unwrap(), "--json", "-"].iter().chain(arguments));
-    assert_eq!(said.err, "");
+    // What failed is one line; nothing else is said.
+    let lines = usize::from(said.code == Some(99));
+    assert_eq!(
+        (said.err.lines().count(), said.err.matches(" failed: ").count()),
+        (lines, lines),
+        "{}",
+        said.err
+    );
     (said.code, serde_json::from_str(&said.out).unwrap())
 }
 
