@@ -1,7 +1,5 @@
 //! `weir codec`: the same records in Avro and in JSON, and what decoding one costs in each, and saving it.
 
-pub(crate) mod libraries;
-
 use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
@@ -9,13 +7,13 @@ use crate::interrupt::interrupt_flag;
 use crate::print::{Asked, written};
 use crate::records::schema;
 use crate::saving::SavingTarget;
-use libraries::{Library, Reader};
 use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
+use weir_libraries::{Library, Reader};
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
 use weir_report::{CodecComparison, CodecSubject, EncodingTimes};
 

@@ -1,9 +1,9 @@
 //! `weir codec`.
 
-use crate::codec::libraries::Library;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use weir_libraries::Library;
 
 /// `weir codec`.
 #[derive(Clone, Debug, Args)]

@@ -2,6 +2,9 @@
 //!
 //! Each reads a payload as a program would that has the schema and no type of its own for it: into a row with a cell for
 //! each column. What can be borrowed from the payload is.
+//!
+//! A crate of its own, because the code of these libraries is generic and is built where it is used: here as fast as weir's own
+//! decoders are, in each profile.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +16,7 @@ use weir_record::{Column, Kind, Record, Schema, Value};
 
 /// A decoder of `--decoder`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Library {
+pub enum Library {
     /// weir's own, of both encodings.
     #[value(name = "weir")]
     Weir,
@@ -29,9 +32,12 @@ pub(crate) enum Library {
 }
 
 /// A library, ready to read records of one schema.
-pub(crate) enum Reader {
+pub enum Reader {
+    /// apache-avro, with its own form of the schema.
     ApacheAvro(Box<apache_avro::Schema>),
+    /// serde_json, with the schema's columns.
     SerdeJson(Box<[Column]>),
+    /// sonic-rs, with the schema's columns.
     SonicRs(Box<[Column]>),
 }
 
@@ -40,7 +46,7 @@ type Row<'de> = Vec<Cell<'de>>;
 
 /// A value.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Cell<'de> {
+enum Cell<'de> {
     Null,
     Boolean(bool),
     Integer(i64),
@@ -57,7 +63,10 @@ pub(crate) enum Cell<'de> {
 
 impl Reader {
     /// `library` for records of a schema, which is `text`. `None` for weir's own, which is no library.
-    pub(crate) fn new(library: Library, schema: &Schema, text: &str) -> Result<Option<Self>, String> {
+    ///
+    /// # Errors
+    /// The library's words on a schema that it does not read.
+    pub fn new(library: Library, schema: &Schema, text: &str) -> Result<Option<Self>, String> {
         let columns = || schema.columns().into();
         let refused = |error: &dyn fmt::Display| format!("{}: {error}", library.name());
         Ok(Some(match library {
@@ -73,7 +82,10 @@ impl Reader {
 
     /// Reads payloads one after the other, and looks at each column once. What is made ready once for many payloads
     /// is made ready here.
-    pub(crate) fn decode_all(&self, payloads: &[Vec<u8>]) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The library's words on the first payload that it does not read.
+    pub fn decode_all(&self, payloads: &[Vec<u8>]) -> Result<(), String> {
         if let Self::ApacheAvro(schema) = self {
             let reader = apache_reader(schema)?;
             for payload in payloads {
@@ -93,8 +105,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether it reads what weir reads; else which column it does not.
-    pub(crate) fn check(&self, payload: &[u8], record: Record<'_>) -> Result<(), String> {
+    /// Checks that it reads what weir reads.
+    ///
+    /// # Errors
+    /// Which column it reads otherwise, or its words on the payload.
+    pub fn check(&self, payload: &[u8], record: Record<'_>) -> Result<(), String> {
         let row = self.row(payload)?;
         let theirs = row.iter().map(Some).chain(std::iter::repeat(None));
         for ((name, ours), theirs) in record.fields().zip(theirs) {
@@ -139,7 +154,7 @@ fn apache_reader(
 
 impl Library {
     /// As users write it.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Weir => "weir",
             Self::ApacheAvro => "apache-avro",
@@ -148,11 +163,13 @@ impl Library {
         }
     }
 
-    pub(crate) const fn reads_avro(self) -> bool {
+    /// Whether it reads Avro.
+    pub const fn reads_avro(self) -> bool {
         matches!(self, Self::Weir | Self::ApacheAvro)
     }
 
-    pub(crate) const fn reads_json(self) -> bool {
+    /// Whether it reads JSON.
+    pub const fn reads_json(self) -> bool {
         matches!(self, Self::Weir | Self::SerdeJson | Self::SonicRs)
     }
 }
