@@ -4,8 +4,8 @@
 //! ISO 2022 code of eight bits with shifts (ARIB STD-B24 volume 1 part 2 section 7.1). No crate that is kept up
 //! decodes the latter (2026-11), so the shifts are followed here, and the characters themselves, JIS X 0208 above
 //! all, come from `encoding_rs`, as do the tables of DVB. Not decoded, and shown as U+FFFD: DRCS and mosaic glyphs,
-//! and ARIB's additional symbols (rows 90 to 94) beyond the signs of programme attributes.
-//! ISO 6937, DVB's default table, is read with its most common accents.
+//! and ARIB's additional symbols (rows 90 to 94) beyond the signs of programme attributes; nor what DVB has compressed or
+//! reserves. ISO 6937, DVB's default table, is in none of the crates, and so is written out.
 
 use encoding_rs::{BIG5, EUC_JP, EUC_KR, Encoding, GBK, UTF_8, UTF_16BE};
 
@@ -38,60 +38,63 @@ impl TextCoding {
 fn dvb(bytes: &[u8]) -> String {
     let by =
         |encoding: &'static Encoding, bytes: &[u8]| printable(&encoding.decode_without_bom_handling(bytes).0);
-    // Tables A.3 and A.4; 8859-n by its label.
-    let part = |number: u8| Encoding::for_label(format!("iso-8859-{number}").as_bytes()).unwrap_or(UTF_8);
     match bytes {
         [] => String::new(),
-        [0x10, 0x00, number, rest @ ..] => by(part(*number), rest),
-        [table @ 0x01..=0x0B, rest @ ..] => by(part(table + 4), rest),
-        [0x11 | 0x14, rest @ ..] if bytes[0] == 0x11 => by(UTF_16BE, rest),
+        [0x10, 0x00, number, rest @ ..] => iso_8859(*number, rest),
+        [table @ 0x01..=0x0B, rest @ ..] => iso_8859(table + 4, rest),
+        [0x11, rest @ ..] => by(UTF_16BE, rest),
         [0x12, rest @ ..] => by(EUC_KR, rest),
         [0x13, rest @ ..] => by(GBK, rest),
         [0x14, rest @ ..] => by(BIG5, rest),
         [0x15, rest @ ..] => by(UTF_8, rest),
+        // An encoding of a broadcaster's own, such as Huffman's code.
+        [0x1F, ..] => char::REPLACEMENT_CHARACTER.into(),
         _ => iso_6937(bytes),
     }
 }
 
-/// ISO/IEC 6937 with the euro sign: a diacritical mark stands before its letter.
-fn iso_6937(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    let mut mark = None;
-    for &byte in bytes {
-        let character = match byte {
-            0xC1..=0xCF => {
-                mark = combining(byte);
-                continue;
-            }
-            0x20..=0x7E => char::from(byte),
-            0xA4 => '€',
-            0xA9 => '‘',
-            0xAA => '“',
-            0xB9 => '’',
-            0xBA => '”',
-            0xA0..=0xA3 | 0xA5 | 0xA7 | 0xAB | 0xB0..=0xB3 | 0xB5..=0xB7 | 0xBB..=0xBF => char::from(byte),
-            0xE1 => 'Æ',
-            0xE9 => 'Ø',
-            0xEA => 'Œ',
-            0xF1 => 'æ',
-            0xF9 => 'ø',
-            0xFA => 'œ',
-            0xFB => 'ß',
-            0x8A => '\n',
-            0x00..=0x1F | 0x7F..=0x9F => continue,
-            _ => char::REPLACEMENT_CHARACTER,
-        };
-        text.push(character);
-        text.extend(mark.take());
-    }
-    text
+/// A part of ISO 8859 (tables A.3 and A.4). `encoding_rs` has Windows' letters where annex A.1 has control codes.
+fn iso_8859(part: u8, bytes: &[u8]) -> String {
+    let Some(encoding) = Encoding::for_label(format!("iso-8859-{part}").as_bytes()) else {
+        return iso_6937(bytes);
+    };
+    let bytes: Vec<u8> = bytes.iter().filter_map(|&byte| is_shown(byte)).collect();
+    printable(&encoding.decode_without_bom_handling(&bytes).0)
 }
 
-/// The combining character of a mark of ISO 6937.
-fn combining(byte: u8) -> Option<char> {
-    const MARKS: [u32; 15] =
-        [0x300, 0x301, 0x302, 0x303, 0x304, 0x306, 0x307, 0x308, 0, 0x30A, 0x327, 0, 0x30B, 0x328, 0x30C];
-    char::from_u32(MARKS[usize::from(byte - 0xC1)]).filter(|&mark| mark != '\0')
+/// The byte if it is no control code of annex A.1 in a table of one byte a character; a line break is one of ASCII's.
+fn is_shown(byte: u8) -> Option<u8> {
+    match byte {
+        0x8A => Some(b'\n'),
+        0x00..=0x1F | 0x7F..=0x9F => None,
+        _ => Some(byte),
+    }
+}
+
+/// ISO/IEC 6937 with the euro sign (figure A.1): a diacritical mark stands before its letter.
+fn iso_6937(bytes: &[u8]) -> String {
+    // From 0xA0 on, in rows of sixteen. Marks are told by being combining characters; U+FFFD is in no use.
+    const RIGHT_HALF: &str = "\u{A0}¡¢£€¥\u{FFFD}§¤‘“«←↑→↓\
+        °±²³×µ¶·÷’”»¼½¾¿\
+        \u{FFFD}\u{300}\u{301}\u{302}\u{303}\u{304}\u{306}\u{307}\u{308}\u{308}\u{30A}\u{327}\u{332}\u{30B}\u{328}\u{30C}\
+        ―¹®©™♪¬¦\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}⅛⅜⅝⅞\
+        ΩÆĐªĦ\u{FFFD}ĲĿŁØŒºÞŦŊŉ\
+        ĸæđðħıĳŀłøœßþŧŋ\u{AD}";
+    let mut text = String::with_capacity(bytes.len());
+    let mut mark = None;
+    for byte in bytes.iter().filter_map(|&byte| is_shown(byte)) {
+        let character = match byte.checked_sub(0xA0) {
+            Some(at) => RIGHT_HALF.chars().nth(at.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+            None => char::from(byte),
+        };
+        if ('\u{300}'..='\u{36F}').contains(&character) {
+            mark = Some(character);
+        } else {
+            text.push(character);
+            text.extend(mark.take());
+        }
+    }
+    text
 }
 
 /// Without the control codes of annex A.1; a line break stays.
@@ -301,7 +304,29 @@ mod tests {
         assert_eq!(decode(b"\x15Z\xC3\xBCrich"), "Zürich");
         assert_eq!(decode(b"\x05T\xFCrk"), "Türk");
         assert_eq!(decode(b"\x10\x00\x02\xA3\xF3d\xBC"), "Łódź");
-        assert_eq!(decode(b"Caf\xC2e"), "Cafe\u{301}");
+        // Emphasis is no dagger, and a line break no letter, though Windows has them there.
+        assert_eq!(decode(b"\x10\x00\x01\x86Caf\xE9\x87\x8A2"), "Café\n2");
+        assert_eq!(decode(b"\x05\x86T\xFCrk"), "Türk");
+        // What only its broadcaster can read, and a part of ISO 8859 that there is not.
+        assert_eq!((&*decode(b"\x1F\x01\x8B\x9C"), &*decode(b"\x08abc")), ("\u{FFFD}", "abc"));
+    }
+
+    /// As iconv of glibc 2.36 has ISO_6937, but for the euro sign of DVB, the horizontal bar and the D with a stroke.
+    #[test]
+    fn the_table_without_a_name_is_iso_6937() {
+        let all: Vec<u8> = (0xA1..=0xBF).chain(0xD0..=0xFF).collect();
+        let text = "¡¢£€¥\u{FFFD}§¤‘“«←↑→↓°±²³×µ¶·÷’”»¼½¾¿―¹®©™♪¬¦\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}⅛⅜⅝⅞\
+                    ΩÆĐªĦ\u{FFFD}ĲĿŁØŒºÞŦŊŉĸæđðħıĳŀłøœßþŧŋ\u{AD}";
+        assert_eq!(TextCoding::Dvb.decode(&all, 1), text);
+        for (bytes, said) in [
+            (&b"Caf\xC2e"[..], "Cafe\u{301}"),
+            (b"T\xC8urk \xC9o \xCFS \xCBc", "Tu\u{308}rk o\u{308} S\u{30C} c\u{327}"),
+            // A mark with nothing behind it is nothing, and of two the last counts.
+            (b"A\xC2\xC8a\xC1", "Aa\u{308}"),
+            (b"\x86Das Erste\x87\x8AHD\x80\x7F", "Das Erste\nHD"),
+        ] {
+            assert_eq!(TextCoding::Dvb.decode(bytes, 1), said);
+        }
     }
 
     #[test]
