@@ -208,9 +208,11 @@ impl Client {
             return Ok(Event::Nothing);
         }
         let Some(at) = asked.filter(|_| is_answer) else { return Ok(Event::Strange) };
-        // An answer must prove that its sender knows the password (RFC 8489 section 9.2.5); errors may be without a tag.
-        let key = self.challenge.as_ref().map(|challenge| challenge.key);
-        if key.is_some_and(|key| message.is_authentic(&key) == Some(false)) {
+        // An answer must prove that its sender knows the password (RFC 8489 section 9.2.5). Errors may be without a tag: what
+        // they are about may be that the server could not make one.
+        if let Some(Challenge { key, .. }) = &self.challenge
+            && !message.is_authentic(key).unwrap_or(message.class == Class::Error)
+        {
             return Ok(Event::Strange);
         }
         let Pending { ask, tries, transaction, repetition } = self.pending.swap_remove(at);

@@ -12,6 +12,9 @@ const ALLOCATE: u16 = 3;
 const REFRESH: u16 = 4;
 const PERMIT: u16 = 8;
 const BIND: u16 = 9;
+/// MD5 of "user:realm:word".
+const KEY: [u8; 16] =
+    [0x32, 0xa9, 0xdb, 0xa5, 0xfb, 0x69, 0x1b, 0x02, 0x68, 0xd7, 0x1d, 0x81, 0x92, 0xc6, 0xe4, 0xc9];
 
 /// A message taken apart by hand: its type, its transaction, its attributes.
 #[derive(Clone, Debug)]
@@ -44,8 +47,9 @@ impl Asked {
         message(self.kind | class, self.transaction, attributes)
     }
 
+    /// A consent that is signed, as it must be once the client is challenged (RFC 8489 section 9.2.5).
     fn consent(&self, attributes: &[(u16, &[u8])]) -> Vec<u8> {
-        self.answer(0x100, attributes)
+        signed(self.answer(0x100, attributes), &KEY)
     }
 
     fn refuse(&self, code: u16, words: &str, more: &[(u16, &[u8])]) -> Vec<u8> {
@@ -68,6 +72,16 @@ fn message(kind: u16, transaction: [u8; 12], attributes: &[(u16, &[u8])]) -> Vec
     bytes.extend(COOKIE);
     bytes.extend(transaction);
     bytes.extend(body);
+    bytes
+}
+
+/// The message with its tag behind it (RFC 8489 section 14.5).
+fn signed(mut bytes: Vec<u8>, key: &[u8]) -> Vec<u8> {
+    let length = (bytes.len() - 20 + 24) as u16;
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key), &bytes);
+    bytes.extend([0, 8, 0, 20]);
+    bytes.extend(tag.as_ref());
     bytes
 }
 
@@ -159,11 +173,7 @@ fn requests_are_signed_as_the_server_asks() {
     stage.hear(first.refuse(401, "Unauthorized", &[(0x14, b"realm"), (0x15, b"n")])).unwrap();
     let bytes = stage.out.clone();
     let tag = &bytes[bytes.len() - 20..];
-    // MD5 of "user:realm:word".
-    let key = hmac::Key::new(
-        hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-        &[0x32, 0xa9, 0xdb, 0xa5, 0xfb, 0x69, 0x1b, 0x02, 0x68, 0xd7, 0x1d, 0x81, 0x92, 0xc6, 0xe4, 0xc9],
-    );
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &KEY);
     hmac::verify(&key, &bytes[..bytes.len() - 24], tag).unwrap();
 }
 
@@ -346,10 +356,12 @@ fn answers_of_others_mean_nothing() {
     let (asked, _) = stage.sent();
     let mut other = asked[0].clone();
     other.transaction = [9; 12];
-    // Of no question, signed with another key, no answer at all, no message at all.
+    // Of no question, signed with another key, a consent that nobody signed, no answer at all, no message at all.
     for bytes in [
         other.refuse(403, "Forbidden", &[]),
         asked[0].refuse(403, "Forbidden", &[(8, &[1; 20])]),
+        signed(asked[0].answer(0x100, &[]), b"another"),
+        asked[0].answer(0x100, &[]),
         asked[0].answer(0, &[]),
         vec![0; 20],
         Vec::new(),
