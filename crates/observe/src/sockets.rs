@@ -75,12 +75,13 @@ mod tests {
     use super::*;
 
     /// A listener of each family on one port, so that no other socket of this machine is counted with theirs: the kernel
-    /// gives a free port of IPv4 to IPv6 as well.
+    /// gives a free port of IPv4 to IPv6 as well. Of the ports that it gives by itself, some still have the connections of a listener
+    /// that is gone, and others those of other addresses of this machine.
     fn listeners() -> (TcpListener, TcpListener) {
         let pair = || {
-            let four = TcpListener::bind("127.0.0.1:0").unwrap();
-            let six = TcpListener::bind(("::1", four.local_addr().unwrap().port())).ok()?;
-            Some((four, six))
+            let port = weir_testing::free_port();
+            let listen = |address| TcpListener::bind((address, port)).ok();
+            listen("127.0.0.1").zip(listen("::1"))
         };
         (0..100).find_map(|_| pair()).unwrap()
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use weir_observe::{Usage, UsageSummary, Window};
 
 use crate::puppet::Puppet;
+use weir_testing::undisturbed;
 
 /// What a burner used, and what was seen of it.
 struct Burnt {
@@ -41,57 +42,63 @@ fn within_three_points(percent: f64, cpu_seconds: f64, seconds: f64) {
 
 #[test]
 fn a_named_thread_and_its_process_show_what_they_used() {
-    for share in [0.2, 0.6] {
-        let burnt = burn(&mut Puppet::start(), share);
-        let process = &burnt.usage.targets[0].process;
-        within_three_points(process.cpu_percent, burnt.process_cpu_seconds, burnt.seconds);
+    undisturbed(|| {
+        for share in [0.2, 0.6] {
+            let burnt = burn(&mut Puppet::start(), share);
+            let process = &burnt.usage.targets[0].process;
+            within_three_points(process.cpu_percent, burnt.process_cpu_seconds, burnt.seconds);
 
-        let busiest = &process.threads[0];
-        assert_eq!(busiest.name, "burner-7");
-        within_three_points(busiest.cpu_percent, burnt.thread_cpu_seconds, burnt.seconds);
+            let busiest = &process.threads[0];
+            assert_eq!(busiest.name, "burner-7");
+            within_three_points(busiest.cpu_percent, burnt.thread_cpu_seconds, burnt.seconds);
 
-        let summary = &burnt.summary.targets[0].process;
-        assert_eq!(summary.busiest_thread().unwrap().name, "burner-7");
-        assert_eq!(summary.thread_names[0].name, "burner-*");
-        within_three_points(summary.cpu_percent.mean, burnt.process_cpu_seconds, burnt.seconds);
-        within_three_points(summary.thread_names[0].cpu_percent, burnt.thread_cpu_seconds, burnt.seconds);
-    }
+            let summary = &burnt.summary.targets[0].process;
+            assert_eq!(summary.busiest_thread().unwrap().name, "burner-7");
+            assert_eq!(summary.thread_names[0].name, "burner-*");
+            within_three_points(summary.cpu_percent.mean, burnt.process_cpu_seconds, burnt.seconds);
+            within_three_points(summary.thread_names[0].cpu_percent, burnt.thread_cpu_seconds, burnt.seconds);
+        }
+    });
 }
 
 #[test]
 fn an_idle_process_shows_next_to_nothing() {
-    let burnt = burn(&mut Puppet::start(), 0.0);
-    let percent = burnt.usage.targets[0].process.cpu_percent;
-    assert!(percent < 5.0, "{percent} %");
+    undisturbed(|| {
+        let burnt = burn(&mut Puppet::start(), 0.0);
+        let percent = burnt.usage.targets[0].process.cpu_percent;
+        assert!(percent < 5.0, "{percent} %");
+    });
 }
 
 #[test]
 fn the_generator_shows_its_own_threads() {
-    let start = Instant::now();
-    let mut observer = weir_observe::Observer::new([]).unwrap();
-    let before = observer.sample(0);
-    let (end, ended) = std::sync::mpsc::channel::<()>();
-    let (burnt, used) = std::sync::mpsc::channel();
-    let shard = move || {
-        let cpu = || {
-            let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    undisturbed(|| {
+        let start = Instant::now();
+        let mut observer = weir_observe::Observer::new([]).unwrap();
+        let before = observer.sample(0);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (burnt, used) = std::sync::mpsc::channel();
+        let shard = move || {
+            let cpu = || {
+                let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+                time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+            };
+            while cpu() < 0.5 {
+                std::hint::spin_loop();
+            }
+            burnt.send(cpu()).unwrap();
+            let _ = ended.recv();
         };
-        while cpu() < 0.5 {
-            std::hint::spin_loop();
-        }
-        burnt.send(cpu()).unwrap();
-        let _ = ended.recv();
-    };
-    let shard = std::thread::Builder::new().name("weir-shard-3".into()).spawn(shard).unwrap();
-    let used: f64 = used.recv().unwrap();
-    let after = observer.sample(start.elapsed().as_nanos() as u64);
-    drop(end);
-    shard.join().unwrap();
+        let shard = std::thread::Builder::new().name("weir-shard-3".into()).spawn(shard).unwrap();
+        let used: f64 = used.recv().unwrap();
+        let after = observer.sample(start.elapsed().as_nanos() as u64);
+        drop(end);
+        shard.join().unwrap();
 
-    let usage = Usage::between(&before, &after).unwrap();
-    let thread = usage.generator.threads.iter().find(|thread| thread.name == "weir-shard-3").unwrap();
-    let seen = thread.cpu_percent / 100.0 * usage.seconds;
-    assert!((seen - used).abs() <= 0.03, "{seen} s seen, {used} s used");
-    assert!(usage.generator.cpu_percent / 100.0 * usage.seconds > used - 0.03);
+        let usage = Usage::between(&before, &after).unwrap();
+        let thread = usage.generator.threads.iter().find(|thread| thread.name == "weir-shard-3").unwrap();
+        let seen = thread.cpu_percent / 100.0 * usage.seconds;
+        assert!((seen - used).abs() <= 0.03, "{seen} s seen, {used} s used");
+        assert!(usage.generator.cpu_percent / 100.0 * usage.seconds > used - 0.03);
+    });
 }

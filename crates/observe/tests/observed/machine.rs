@@ -11,6 +11,7 @@ use weir_observe::{
 
 use crate::puppet::Puppet;
 use crate::server::{Program, answer, free_address, get, send_over_loopback, serve};
+use weir_testing::undisturbed;
 
 const BYTES: u64 = 300_000_000;
 const BURNT_SECONDS: f64 = 8.0;
@@ -102,29 +103,35 @@ fn assert_alike(seen: &Seen, there: MachineUsage) {
 
 #[test]
 fn a_node_exporter_says_what_proc_says() {
-    let exporter = Program::node_exporter();
-    let remote = Remote::node_exporter(&exporter.url(), Interfaces::loopback(), &HttpTrust::System).unwrap();
-    assert_eq!(remote.facts().source, MachineSource::NodeExporter);
-    assert_eq!(remote.facts().address.as_deref(), Some(format!("{}/metrics", exporter.url()).as_str()));
-    let seen = see(vec![remote]);
-    assert!(seen.burnt_cpu_seconds > 0.2, "the machine was too busy to burn");
-    assert_alike(&seen, seen.others[0]);
+    undisturbed(|| {
+        let exporter = Program::node_exporter();
+        let remote =
+            Remote::node_exporter(&exporter.url(), Interfaces::loopback(), &HttpTrust::System).unwrap();
+        assert_eq!(remote.facts().source, MachineSource::NodeExporter);
+        assert_eq!(remote.facts().address.as_deref(), Some(format!("{}/metrics", exporter.url()).as_str()));
+        let seen = see(vec![remote]);
+        assert!(seen.burnt_cpu_seconds > 0.2, "the machine was too busy to burn");
+        assert_alike(&seen, seen.others[0]);
+    });
 }
 
 #[test]
 fn a_prometheus_says_what_proc_and_its_node_exporter_say() {
-    let directory = tempfile::tempdir().unwrap();
-    let exporter = Program::node_exporter();
-    let prometheus = Program::prometheus(&[&exporter], directory.path());
-    let (lo, second) = (Interfaces::loopback(), Duration::from_secs(1));
-    let asked = Remote::prometheus(&prometheus.url(), None, lo.clone(), second, &HttpTrust::System).unwrap();
-    assert_eq!(asked.facts().instance.as_deref(), Some(exporter.address.as_str()));
-    let ahead = asked.facts().clock_ahead_seconds.unwrap();
-    assert!(ahead.abs() < 0.5, "one machine has one clock: {ahead} s");
-    let scraped = Remote::node_exporter(&exporter.url(), lo, &HttpTrust::System).unwrap();
-    let seen = see(vec![scraped, asked]);
-    assert_alike(&seen, seen.others[0]);
-    assert_alike(&seen, seen.others[1]);
+    undisturbed(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let exporter = Program::node_exporter();
+        let prometheus = Program::prometheus(&[&exporter], directory.path());
+        let (lo, second) = (Interfaces::loopback(), Duration::from_secs(1));
+        let asked =
+            Remote::prometheus(&prometheus.url(), None, lo.clone(), second, &HttpTrust::System).unwrap();
+        assert_eq!(asked.facts().instance.as_deref(), Some(exporter.address.as_str()));
+        let ahead = asked.facts().clock_ahead_seconds.unwrap();
+        assert!(ahead.abs() < 0.5, "one machine has one clock: {ahead} s");
+        let scraped = Remote::node_exporter(&exporter.url(), lo, &HttpTrust::System).unwrap();
+        let seen = see(vec![scraped, asked]);
+        assert_alike(&seen, seen.others[0]);
+        assert_alike(&seen, seen.others[1]);
+    });
 }
 
 #[test]
@@ -183,72 +190,77 @@ fn what_is_no_prometheus_is_one_line_that_says_why() {
 
 #[test]
 fn a_prometheus_that_comes_back_is_asked_for_what_was_missed() {
-    let start = Instant::now();
-    // Its clock shows 1000 s at the start of the test; load1 is that time.
-    let range = move |request: &crate::server::Request, constant: Option<f64>| {
-        let parameter = |name: &str| -> f64 {
-            let rest = request.path.split(&format!("&{name}=")).nth(1).expect("a range has it");
-            rest.split('&').next().unwrap().parse().unwrap()
+    undisturbed(|| {
+        let start = Instant::now();
+        // Its clock shows 1000 s at the start of the test; load1 is that time.
+        let range = move |request: &crate::server::Request, constant: Option<f64>| {
+            let parameter = |name: &str| -> f64 {
+                let rest = request.path.split(&format!("&{name}=")).nth(1).expect("a range has it");
+                rest.split('&').next().unwrap().parse().unwrap()
+            };
+            let (begin, end, step) = (parameter("start"), parameter("end"), parameter("step"));
+            let times = (0..).map(|index| begin + f64::from(index) * step).take_while(|time| *time <= end);
+            let values: Vec<String> =
+                times.map(|time| format!("[{time},\"{}\"]", constant.unwrap_or(time))).collect();
+            format!(
+                r#"{{"status":"success","data":{{"resultType":"matrix","result":[{{"metric":{{}},"values":[{}]}}]}}}}"#,
+                values.join(",")
+            )
         };
-        let (begin, end, step) = (parameter("start"), parameter("end"), parameter("step"));
-        let times = (0..).map(|index| begin + f64::from(index) * step).take_while(|time| *time <= end);
-        let values: Vec<String> =
-            times.map(|time| format!("[{time},\"{}\"]", constant.unwrap_or(time))).collect();
-        format!(
-            r#"{{"status":"success","data":{{"resultType":"matrix","result":[{{"metric":{{}},"values":[{}]}}]}}}}"#,
-            values.join(",")
-        )
-    };
-    let address = serve(move |request| {
-        let passed = start.elapsed().as_secs_f64();
-        let now = 1000.0 + passed;
-        if request.path.contains("query_range") {
-            if (4.0..9.0).contains(&passed) {
-                return answer("503 Service Unavailable", "<html>");
+        let address = serve(move |request| {
+            let passed = start.elapsed().as_secs_f64();
+            let now = 1000.0 + passed;
+            if request.path.contains("query_range") {
+                if (4.0..9.0).contains(&passed) {
+                    return answer("503 Service Unavailable", "<html>");
+                }
+                return answer(
+                    "200 OK",
+                    &match request.path.as_str() {
+                        path if path.contains("query=max%28up") => range(request, Some(1.0)),
+                        path if path.contains("timestamp") => range(request, Some(0.5)),
+                        _ => range(request, None),
+                    },
+                );
             }
-            return answer(
+            answer(
                 "200 OK",
-                &match request.path.as_str() {
-                    path if path.contains("query=max%28up") => range(request, Some(1.0)),
-                    path if path.contains("timestamp") => range(request, Some(0.5)),
-                    _ => range(request, None),
-                },
-            );
-        }
-        answer(
-            "200 OK",
-            &if request.path.contains("time") {
-                format!(r#"{{"status":"success","data":{{"resultType":"scalar","result":[{now},"{now}"]}}}}"#)
-            } else {
-                r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"a"},"value":[1,"1"]}]}}"#
+                &if request.path.contains("time") {
+                    format!(
+                        r#"{{"status":"success","data":{{"resultType":"scalar","result":[{now},"{now}"]}}}}"#
+                    )
+                } else {
+                    r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"a"},"value":[1,"1"]}]}}"#
                     .to_owned()
-            },
-        )
+                },
+            )
+        });
+        let second = Duration::from_secs(1);
+        let url = format!("http://{address}");
+        let remote =
+            Remote::prometheus(&url, None, Interfaces::default(), second, &HttpTrust::System).unwrap();
+        let mut observer = Observer::new([]).unwrap();
+        observer.watch_machine(remote);
+        let now_ns = || 1_000_000_000_000 + start.elapsed().as_nanos() as u64;
+        let mut heard: Vec<MachineSample> = Vec::new();
+        while start.elapsed() < Duration::from_secs(12) {
+            std::thread::sleep(Duration::from_millis(250));
+            heard.extend(observer.sample(now_ns()).machines);
+        }
+        heard.extend(observer.last_sample(now_ns()).machines);
+        let failed: Vec<_> = heard.iter().filter_map(|sample| sample.failure.clone()).collect();
+        assert!(!failed.is_empty() && failed.iter().all(|words| words.contains("503")), "{failed:?}");
+        let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
+        assert!(points.len() >= 12, "the last seconds and all before them: {}", points.len());
+        for pair in points.windows(2) {
+            let apart = (pair[1].at_ns - pair[0].at_ns) as f64 * 1e-9;
+            assert!((apart - 1.0).abs() < 0.05, "a point each second: {apart} s apart");
+        }
+        for point in &points {
+            let shown = point.values.load1.unwrap();
+            assert!((shown - point.at_ns as f64 * 1e-9).abs() < 0.5, "{shown} at {} ns", point.at_ns);
+        }
     });
-    let second = Duration::from_secs(1);
-    let url = format!("http://{address}");
-    let remote = Remote::prometheus(&url, None, Interfaces::default(), second, &HttpTrust::System).unwrap();
-    let mut observer = Observer::new([]).unwrap();
-    observer.watch_machine(remote);
-    let now_ns = || 1_000_000_000_000 + start.elapsed().as_nanos() as u64;
-    let mut heard: Vec<MachineSample> = Vec::new();
-    while start.elapsed() < Duration::from_secs(12) {
-        std::thread::sleep(Duration::from_millis(250));
-        heard.extend(observer.sample(now_ns()).machines);
-    }
-    heard.extend(observer.last_sample(now_ns()).machines);
-    let failed: Vec<_> = heard.iter().filter_map(|sample| sample.failure.clone()).collect();
-    assert!(!failed.is_empty() && failed.iter().all(|words| words.contains("503")), "{failed:?}");
-    let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
-    assert!(points.len() >= 12, "the last seconds and all before them: {}", points.len());
-    for pair in points.windows(2) {
-        let apart = (pair[1].at_ns - pair[0].at_ns) as f64 * 1e-9;
-        assert!((apart - 1.0).abs() < 0.05, "a point each second: {apart} s apart");
-    }
-    for point in &points {
-        let shown = point.values.load1.unwrap();
-        assert!((shown - point.at_ns as f64 * 1e-9).abs() < 0.5, "{shown} at {} ns", point.at_ns);
-    }
 }
 
 #[test]
@@ -373,38 +385,42 @@ fn only_the_collectors_that_are_needed_are_asked_for_where_that_works() {
 
 #[test]
 fn a_machine_that_goes_and_comes_back_is_absent_in_between() {
-    let start = Instant::now();
-    // It answers for two seconds, then not for three, and then again, as a server that was restarted.
-    let address = serve(move |_| match start.elapsed().as_secs_f64() {
-        second if second < 2.5 => answer("200 OK", &exposition(1000.0 + second)),
-        second if second < 5.5 => answer("500 Internal Server Error", "node is down"),
-        second => answer("200 OK", &exposition(second)),
+    undisturbed(|| {
+        let start = Instant::now();
+        // It answers for two seconds, then not for three, and then again, as a server that was restarted.
+        let address = serve(move |_| match start.elapsed().as_secs_f64() {
+            second if second < 2.5 => answer("200 OK", &exposition(1000.0 + second)),
+            second if second < 5.5 => answer("500 Internal Server Error", "node is down"),
+            second => answer("200 OK", &exposition(second)),
+        });
+        let remote =
+            Remote::node_exporter(&format!("http://{address}"), Interfaces::default(), &HttpTrust::System);
+        let mut observer = Observer::new([]).unwrap();
+        observer.watch_machine(remote.unwrap());
+        let mut heard: Vec<MachineSample> = Vec::new();
+        while start.elapsed() < Duration::from_secs(9) {
+            std::thread::sleep(Duration::from_millis(250));
+            heard.extend(observer.sample(start.elapsed().as_nanos() as u64).machines);
+        }
+        heard.extend(observer.last_sample(start.elapsed().as_nanos() as u64).machines);
+        let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
+        let failures: Vec<&str> = heard.iter().filter_map(|sample| sample.failure.as_deref()).collect();
+        assert!(
+            !failures.is_empty() && failures.iter().all(|words| words.contains("node is down")),
+            "{failures:?}"
+        );
+        assert!(points.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
+        let silent = |point: &MachinePoint| (2_600_000_000..5_400_000_000).contains(&point.at_ns);
+        assert!(!points.iter().any(silent), "{points:?}");
+        let anew = points.iter().find(|point| point.at_ns > 5_000_000_000).expect("it came back");
+        assert_eq!((anew.values.cpu_percent, anew.values.tx_bps), (None, None), "no rate over a new start");
+        assert_eq!(anew.values.load1, Some(0.5));
+        let rates: Vec<f64> = points.iter().filter_map(|point| point.values.cpu_percent).collect();
+        assert!(rates.len() >= 3 && rates.iter().all(|cpu| (cpu - 25.0).abs() < 0.1), "{rates:?}");
+        let sent: Vec<f64> = points.iter().filter_map(|point| point.values.tx_bps).collect();
+        assert!(sent.iter().all(|bps| (bps - 8e6).abs() < 2e6), "{sent:?}");
+        assert!(
+            points.iter().all(|point| point.values.rx_bps.is_none() && point.values.memory_bytes.is_none())
+        );
     });
-    let remote =
-        Remote::node_exporter(&format!("http://{address}"), Interfaces::default(), &HttpTrust::System);
-    let mut observer = Observer::new([]).unwrap();
-    observer.watch_machine(remote.unwrap());
-    let mut heard: Vec<MachineSample> = Vec::new();
-    while start.elapsed() < Duration::from_secs(9) {
-        std::thread::sleep(Duration::from_millis(250));
-        heard.extend(observer.sample(start.elapsed().as_nanos() as u64).machines);
-    }
-    heard.extend(observer.last_sample(start.elapsed().as_nanos() as u64).machines);
-    let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
-    let failures: Vec<&str> = heard.iter().filter_map(|sample| sample.failure.as_deref()).collect();
-    assert!(
-        !failures.is_empty() && failures.iter().all(|words| words.contains("node is down")),
-        "{failures:?}"
-    );
-    assert!(points.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
-    let silent = |point: &MachinePoint| (2_600_000_000..5_400_000_000).contains(&point.at_ns);
-    assert!(!points.iter().any(silent), "{points:?}");
-    let anew = points.iter().find(|point| point.at_ns > 5_000_000_000).expect("it came back");
-    assert_eq!((anew.values.cpu_percent, anew.values.tx_bps), (None, None), "no rate over a new start");
-    assert_eq!(anew.values.load1, Some(0.5));
-    let rates: Vec<f64> = points.iter().filter_map(|point| point.values.cpu_percent).collect();
-    assert!(rates.len() >= 3 && rates.iter().all(|cpu| (cpu - 25.0).abs() < 0.1), "{rates:?}");
-    let sent: Vec<f64> = points.iter().filter_map(|point| point.values.tx_bps).collect();
-    assert!(sent.iter().all(|bps| (bps - 8e6).abs() < 2e6), "{sent:?}");
-    assert!(points.iter().all(|point| point.values.rx_bps.is_none() && point.values.memory_bytes.is_none()));
 }

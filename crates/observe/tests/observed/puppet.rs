@@ -67,6 +67,13 @@ impl Puppet {
         self.replies.recv_timeout(Duration::from_secs(60)).expect("the puppet answers")
     }
 
+    /// Lets the puppet listen on a port that has no connections of a listener before it, and returns that port.
+    pub(crate) fn listen(&mut self, address: &str) -> u16 {
+        let port = weir_testing::free_port();
+        self.tell(format_args!("listen {address} {port}"));
+        port
+    }
+
     /// Lets the puppet start a process of its own, and returns its pid.
     pub(crate) fn bear_child(&mut self) -> u32 {
         let pid = self.tell("bear").parse().unwrap();
@@ -143,7 +150,7 @@ fn stage() {
                 memory.push(vec![1u8; mebibytes.parse::<usize>().unwrap() << 20]);
                 memory.len().to_string()
             }
-            ["listen", address] => listen(address),
+            ["listen", address, port] => listen(address, port.parse().unwrap()),
             ["nap", times] => {
                 (0..times.parse().unwrap()).for_each(|_: u32| thread::sleep(Duration::from_millis(1)));
                 times.to_owned()
@@ -191,10 +198,9 @@ fn cpu_seconds(clock: ClockId) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Listens, accepts everything, and says on which port.
-fn listen(address: &str) -> String {
-    let listener = TcpListener::bind((address, 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
+/// Listens, and accepts everything.
+fn listen(address: &str, port: u16) -> String {
+    let listener = TcpListener::bind((address, port)).unwrap();
     thread::spawn(move || listener.incoming().collect::<Vec<_>>());
     port.to_string()
 }

@@ -42,7 +42,7 @@ fn nothing_to_watch_is_an_error_with_a_remedy() {
 #[test]
 fn targets_are_described_without_their_environment() {
     let mut puppet = Puppet::start();
-    let port: u16 = puppet.tell("listen 127.0.0.1").parse().unwrap();
+    let port = puppet.listen("127.0.0.1");
     let described = Observer::new([Watch::Port(port)]).unwrap().describe_targets();
     assert_eq!(described[0].pid, puppet.pid());
     assert_eq!(described[0].executable, std::env::current_exe().unwrap().to_str().map(str::to_owned));
@@ -56,7 +56,7 @@ fn of_two_servers_of_one_name_none_is_guessed() {
     let mut one = Puppet::start();
     let mut other = one.twin();
     let worker = one.bear_child();
-    let port: u16 = other.tell("listen 127.0.0.1").parse().unwrap();
+    let port = other.listen("127.0.0.1");
     let name = Watch::Name(one.name().into());
     let error = Observer::new([name.clone()]).unwrap_err();
     let ObserveError::SeveralServers { servers, .. } = &error else { panic!("{error}") };

@@ -104,7 +104,7 @@ impl Program {
         let mut program = Self { child, address };
         let began = Instant::now();
         while TcpStream::connect(&program.address).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(30), "{name} does not listen within 30 s");
+            assert!(began.elapsed() < Duration::from_secs(60), "{name} does not listen within a minute");
             assert!(program.child.try_wait().unwrap().is_none(), "{name} has ended");
             thread::sleep(Duration::from_millis(20));
         }
@@ -125,7 +125,7 @@ impl Drop for Program {
 
 /// A port of this machine that is free at the moment.
 pub(crate) fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    format!("127.0.0.1:{}", weir_testing::free_port())
 }
 
 /// A whole answer, head and body, as text.
