@@ -15,7 +15,7 @@ use weir_shard::{
 };
 
 /// A test that is not over by then has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a session was told.
 #[derive(Clone, PartialEq, Eq)]

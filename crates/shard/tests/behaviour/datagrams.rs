@@ -10,7 +10,7 @@ use weir_shard::{Endpoint, Event, Transport};
 /// A peer that does not wait for ever.
 fn peer() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     socket
 }
 
