@@ -72,8 +72,7 @@ impl SweepCell {
             repetition: run.repetition,
             directory: run.directory.clone(),
             counted: run.is_counted(),
-            reason: (!run.is_counted())
-                .then(|| run.reason.clone().unwrap_or_else(|| "it did not come to its end".to_owned())),
+            reason: (!run.is_counted()).then(|| run.why_not_counted()),
             capacity: None,
             cpu_percent_per_client: stage.and_then(|stage| per_client(targets, stage.playing_mean)),
             busiest_thread: busiest(targets),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use weir_engine::capacity::{Evidence, LoadKind};
 use weir_engine::scenario::{Order, Variant};
 use weir_engine::series::{Ending, SeriesFacts, SeriesRun, SeriesSummary};
+use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_engine::sweep::{BusiestThread, CellCapacity, Ranked, SweepCell, SweepFacts, SweepSummary};
 use weir_report::{FORMATS, Report, Text, sweep_line};
 
@@ -56,6 +57,22 @@ fn failing(counted: u32) -> SweepSummary {
     }
     let facts = SweepFacts { variants: variants()[..2].to_vec(), ..facts(Ranked::by_cpu_per_client(), 4) };
     SweepSummary::new(&facts, &cells, None, Ending::Completed)
+}
+
+#[test]
+fn a_run_whose_target_died_is_left_out_for_that_and_not_for_what_made_it_doubtful() {
+    let mut summary = fixture::invalid();
+    summary.verdict.state = VerdictState::Degraded;
+    assert!(!summary.verdict.reasons.is_empty());
+    let cell = |summary: &Summary| {
+        let (run, _) = SeriesRun::new("a", 1, "001-a".to_owned(), summary);
+        (SweepCell::of_run(&run, summary).reason, run.why_not_counted())
+    };
+    summary.outcome = Outcome::TargetDied;
+    let (reason, why) = cell(&summary);
+    assert_eq!((reason.as_deref(), &*why), (Some("the target died"), "the target died"));
+    summary.outcome = Outcome::Completed;
+    assert_eq!(cell(&summary).0, None, "it is counted");
 }
 
 #[test]
