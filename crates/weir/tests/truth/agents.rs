@@ -5,6 +5,7 @@ mod ingesters;
 mod machines;
 mod payloads;
 mod places;
+mod restarts;
 mod searches;
 mod watching;
 

@@ -2,8 +2,9 @@
 
 use crate::support::{Run, free_port, measure, report, shared};
 
-/// A run of subscribers and publishers on a mosquitto of the scenario's own, with these restarts and more lines.
-fn restarted(during: &str, options: &str, thresholds: &str) -> Run {
+/// A run of subscribers and publishers on a mosquitto of the scenario's own, with these restarts, more lines, and words of the
+/// command line.
+pub(crate) fn restarted(during: &str, options: &str, thresholds: &str, words: &[String]) -> Run {
     let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
     let (file, broker) = (directory.path().join("restart.yaml"), directory.path().join("broker.conf"));
     std::fs::write(&broker, format!("listener {port} 127.0.0.1\nuser root\nallow_anonymous true\n")).unwrap();
@@ -20,7 +21,8 @@ thresholds: [lost <= 100000, {thresholds}]
 "
     );
     std::fs::write(&file, scenario).unwrap();
-    measure(["run".as_ref(), file.as_os_str()])
+    let words = words.iter().map(AsRef::as_ref);
+    measure(["run".as_ref(), file.as_os_str()].into_iter().chain(words))
 }
 
 #[test]
@@ -30,6 +32,7 @@ fn all_clients_come_back_after_a_restart_at_a_set_time_and_the_time_until_then_i
         "[{at: 3s, restart: mosquitto, down: 1500ms}]",
         "",
         "restart.reconnected < 11s, restart.reconnected >= 1500ms, failed.ratio == 0",
+        &[],
     );
     assert_eq!((run.code, &run.summary["outcome"]), (0, &"completed".into()), "{}", run.err);
     let [restart] = &run.summary["restarts"].as_array().unwrap()[..] else {
@@ -60,7 +63,7 @@ fn all_clients_come_back_after_a_restart_at_a_set_time_and_the_time_until_then_i
 fn clients_that_do_not_connect_again_leave_the_time_open_and_the_threshold_fails() {
     let _machine = shared();
     let during = "[{at: 3s, restart: mosquitto, kill: true}]";
-    let run = restarted(during, ", no_reconnect: true", "restart.reconnected < 11s");
+    let run = restarted(during, ", no_reconnect: true", "restart.reconnected < 11s", &[]);
     let restart = &run.summary["restarts"][0];
     assert!(restart["reconnected_seconds"].is_null() && restart["cut_off"] == 0, "{restart}");
     assert_eq!((run.code, &run.summary["outcome"]), (99, &"nobody_left".into()), "{}", run.err);
