@@ -109,6 +109,10 @@ pub(crate) fn write_document(
     .write_into(out)
 }
 
+/// What is said of the plots of a run, and of one whose server was restarted.
+const STAGES: &str = "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.";
+const STAGES_AND_RESTARTS: &str = "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from. A dashed line marks the moment at which a server was told to end, to be started again.";
+
 /// By which the plots of startups are known.
 const STARTUPS: &str = "id=\"plot-startup-";
 
@@ -142,7 +146,7 @@ impl Page {
             first: Vec::new(),
             glances: glance(summary),
             heading: "Second by second",
-            heading_note: "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.",
+            heading_note: if summary.restarts.is_empty() { STAGES } else { STAGES_AND_RESTARTS },
             plots: if has_measured { pictures(summary) } else { Vec::new() },
             then,
             folded,

@@ -21,6 +21,7 @@ pub(crate) struct Plot {
     pub(crate) units: Units,
     pub(crate) lines: Vec<Line>,
     pub(crate) bands: Vec<Band>,
+    pub(crate) events: Vec<Event>,
     /// What the points are drawn over.
     pub(crate) across: Across,
     /// Length of that axis.
@@ -147,6 +148,16 @@ pub(crate) struct Band {
     pub(crate) window: (f64, f64),
 }
 
+/// What happened at one moment of the time axis, marked by a line from top to bottom.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) at: f64,
+    /// The word beside the line.
+    pub(crate) label: &'static str,
+    /// The sentence of it, for a pointer and for screen readers.
+    pub(crate) words: String,
+}
+
 /// A line of fewer values has none that is far above the others.
 const FEWEST_FOR_PEAKS: usize = 8;
 
@@ -161,6 +172,10 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 192.0;
 /// Letters of a name that fit beside the lines.
 const NAME_LETTERS: usize = 13;
+/// Width of a letter of a tick's label, and a little more.
+const LETTER: f64 = 6.0;
+/// Between an event's line and its word.
+const EVENT_GAP: f64 = 3.0;
 /// Between two labels beside the lines.
 const LABEL_GAP: f64 = 14.0;
 
@@ -182,6 +197,7 @@ pub(crate) struct Drawing {
     above: String,
     peaks: Vec<Peak>,
     bands: Vec<DrawnBand>,
+    events: Vec<DrawnEvent>,
     ticks: Vec<Tick>,
     value_ticks: Vec<Tick>,
     lines: Vec<DrawnLine>,
@@ -194,6 +210,15 @@ struct DrawnBand {
     middle: f64,
     window: f64,
     window_width: f64,
+}
+
+struct DrawnEvent {
+    at: f64,
+    label: &'static str,
+    /// Where the word begins, or ends where there is no room behind the line.
+    label_at: f64,
+    is_before: bool,
+    words: String,
 }
 
 /// A value above the axis.
@@ -234,8 +259,8 @@ impl Axes {
 impl Plot {
     /// Lines over numbers up to `length`, without stages and without a note.
     pub(crate) fn new(title: String, units: Units, lines: Vec<Line>, length: f64) -> Self {
-        let (bands, across, note) = (Vec::new(), Across::Numbers, String::new());
-        Self { title, units, lines, bands, across, length, note, robust: false }
+        let (bands, events, across, note) = (Vec::new(), Vec::new(), Across::Numbers, String::new());
+        Self { title, units, lines, bands, events, across, length, note, robust: false }
     }
 
     /// The drawing; none if there is nothing to draw.
@@ -296,6 +321,7 @@ impl Plot {
             },
             peaks,
             bands: self.bands.iter().map(|band| band.drawn(&axes)).collect(),
+            events: self.events.iter().map(|event| event.drawn(&axes)).collect(),
             ticks: match self.across {
                 Across::Time => time_ticks(&axes),
                 Across::Numbers => number_ticks(&axes),
@@ -354,7 +380,7 @@ impl Plot {
         last.and_then(|(_, value)| *value).unwrap_or(0.0)
     }
 
-    /// A description for screen readers: the range of each line.
+    /// A description for screen readers: the range of each line, and what happened.
     fn description(&self) -> String {
         let ranges = self.lines.iter().filter_map(|line| {
             let values = || line.points.iter().filter_map(|(_, value)| *value);
@@ -362,7 +388,8 @@ impl Plot {
             let lowest = values().reduce(f64::min)?;
             Some(format!("{} from {} to {}.", line.name, self.say(lowest), self.say(highest)))
         });
-        ranges.collect::<Vec<_>>().join(" ")
+        let events = self.events.iter().map(|event| format!("{}.", event.words));
+        ranges.chain(events).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -370,7 +397,7 @@ impl Band {
     fn drawn(&self, axes: &Axes) -> DrawnBand {
         let (begin, end) = (axes.x(self.begin), axes.x(self.end));
         let (window, window_end) = (axes.x(self.window.0), axes.x(self.window.1));
-        let room = self.label.chars().count() as f64 * 6.0;
+        let room = self.label.chars().count() as f64 * LETTER;
         DrawnBand {
             label: if end - begin >= room { self.label.clone() } else { String::new() },
             begin,
@@ -378,6 +405,15 @@ impl Band {
             window,
             window_width: (window_end - window).max(0.0),
         }
+    }
+}
+
+impl Event {
+    fn drawn(&self, axes: &Axes) -> DrawnEvent {
+        let at = axes.x(self.at);
+        let is_before = at + LETTER * self.label.chars().count() as f64 + EVENT_GAP > RIGHT;
+        let label_at = if is_before { at - EVENT_GAP } else { at + EVENT_GAP };
+        DrawnEvent { at, label: self.label, label_at, is_before, words: self.words.clone() }
     }
 }
 
@@ -410,6 +446,7 @@ mod tests {
             units: COUNT,
             lines,
             bands: Vec::new(),
+            events: Vec::new(),
             across: Across::Time,
             length: 60.0,
             note: String::new(),
@@ -485,6 +522,19 @@ mod tests {
     fn text_is_escaped() {
         let svg = plot(vec![(0.0, Some(1.0))]).draw("p").unwrap().to_string();
         assert!(!svg.contains("<b>") && !svg.contains("& t"), "{svg}");
+    }
+
+    #[test]
+    fn an_event_is_a_line_with_a_word_beside_it_that_stays_on_the_drawing() {
+        let event = |at| Event { at, label: "restart", words: "a <b> was told to end".to_owned() };
+        let events = vec![event(10.0), event(58.0)];
+        let drawing = Plot { events, ..plot(vec![(0.0, Some(1.0))]) }.draw("p").unwrap();
+        let [early, late] = &drawing.events[..] else { panic!() };
+        assert!(early.label_at > early.at && !early.is_before);
+        assert!(late.label_at < late.at && late.is_before && late.at <= RIGHT);
+        assert!(drawing.description.ends_with("a <b> was told to end."), "{}", drawing.description);
+        let svg = drawing.to_string();
+        assert!(svg.matches("class=\"event\"").count() == 2 && !svg.contains("<b>"), "{svg}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::names::Names;
 use crate::plot::{Across, Band, Hue, Line, Plot, nines};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count, percent};
 use crate::quote::quote;
+use crate::restarts;
 use crate::stages::leading;
 use std::collections::BTreeMap;
 use weir_engine::summary::{Point, Role, Spread, Summary, WorkloadPoint, WorkloadSummary};
@@ -32,11 +33,11 @@ const MOST_KINDS: usize = 4;
 
 /// All plots of a run; those of which nothing was measured draw nothing.
 pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
-    let bands = bands(summary);
+    let (bands, events) = (bands(summary), restarts::events(summary));
     let seconds = summary.series.last().map_or(0.0, |point| f64::from(point.second) + 1.0);
     let plot = |title: &str, units: Units, lines: Vec<Line>| {
-        let (bands, across) = (bands.clone(), Across::Time);
-        Plot { bands, across, ..Plot::new(title.to_owned(), units, lines, seconds) }
+        let (bands, events, across) = (bands.clone(), events.clone(), Across::Time);
+        Plot { bands, events, across, ..Plot::new(title.to_owned(), units, lines, seconds) }
     };
     let mut plots = Vec::new();
     for (position, workload) in summary.workloads.iter().enumerate() {

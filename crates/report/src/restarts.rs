@@ -1,6 +1,7 @@
 //! What restarts of the server did to clients, a sentence each.
 
 use crate::document::{Fact, Part, Section, Tone};
+use crate::plot::Event;
 use crate::quantity::{seconds, several, span};
 use crate::quote::quote;
 use weir_engine::summary::{RestartSummary, Summary};
@@ -17,6 +18,16 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     };
     let facts: Vec<Fact> = summary.restarts.iter().map(fact).collect();
     (!facts.is_empty()).then(|| Section::new("Restarts", vec![Part::Facts(facts)]))
+}
+
+/// The moments at which servers were told to end, as the plots mark them.
+pub(crate) fn events(summary: &Summary) -> Vec<Event> {
+    let event = |restart: &RestartSummary| Event {
+        at: restart.at_seconds,
+        label: "restart",
+        words: format!("{} was told to end at {}", quote(&restart.server, 60), span(restart.at_seconds)),
+    };
+    summary.restarts.iter().map(event).collect()
 }
 
 /// `ended at 10 s and started again 2.00 s later; 40 links were lost, and all clients were connected again after 2.31 s`.
