@@ -95,7 +95,7 @@ const STATISTICS: [(&str, Statistic); 13] = [
 ];
 
 /// The time until all clients were connected again after a restart of the server.
-pub(crate) const RECONNECTED: &str = "restart.reconnected";
+pub const RECONNECTED: &str = "restart.reconnected";
 
 /// Another name of `units`.
 const MESSAGES: &str = "messages";

@@ -26,10 +26,11 @@ use weir_engine::series::{
 };
 use weir_engine::summary::Summary;
 use weir_engine::sweep::{LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary};
+use weir_engine::threshold::RECONNECTED;
 use weir_shard::clock;
 
-/// Figures of runs that are neither declared nor better one way.
-const UNDECLARED: [&str; 3] = ["published", "counted", "cpu.weir"];
+/// Figures of runs that no schema declares.
+const UNDECLARED: [&str; 4] = ["published", "counted", "cpu.weir", RECONNECTED];
 
 /// The figure that ranks runs without a watched process.
 const USUAL_FIGURE: &str = "startup.p50";
@@ -57,7 +58,13 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         let line = format!("--of {} is of a search; add --find capacity", of.name());
         return Err(Failure::new(Exit::Usage, line));
     }
-    args.by.as_deref().map_or(Ok(()), check_figure)?;
+    if let Some(name) = &args.by {
+        check_figure(name)?;
+        if name == RECONNECTED && variations.iter().all(|it| it.scenario.during.is_empty()) {
+            let line = format!("--by {name}: nothing is restarted; say under `during` what is, and when");
+            return Err(Failure::new(Exit::Usage, line));
+        }
+    }
     let swept = Swept { args, folder, variations: &variations, is_search: kind.is_some() };
     // Before a server is started, or a directory made: what cannot be run or searched is said at once.
     let noun = swept.check()?;

@@ -92,6 +92,8 @@ const MISTAKES: &[Mistake] = &[
     Mistake("play rtmp://127.0.0.1/a/b --json /nosuch/x.json -d 1s", 2, &["/nosuch/x.json"]),
     Mistake("init rtmp://127.0.0.1/a/b -o tabs.yaml", 2, &["is there already"]),
     Mistake("sweep nobody.yaml --by startupp.p99", 2, &["--by startupp.p99", "did you mean 'startup'?"]),
+    Mistake("sweep nobody.yaml --by restart.reconnected", 2, &["nothing is restarted", "under `during`"]),
+    Mistake("sweep nobody.yaml --by restart.reconected", 2, &["did you mean 'restart.reconnected'?"]),
     Mistake(
         "run nobody.yaml -q",
         97,

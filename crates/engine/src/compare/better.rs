@@ -14,7 +14,7 @@ pub enum Better {
     Higher,
 }
 
-const DECLARED: [(&str, Better); 33] = [
+const DECLARED: [(&str, Better); 34] = [
     ("playing", Better::Higher),
     ("bitrate", Better::Higher),
     ("bitrate.ratio", Better::Higher),
@@ -33,6 +33,7 @@ const DECLARED: [(&str, Better); 33] = [
     ("starved", Better::Lower),
     ("lost.ratio", Better::Lower),
     ("failed.ratio", Better::Lower),
+    ("restart.reconnected", Better::Lower),
     ("publish_time", Better::Lower),
     ("receive_time", Better::Lower),
     ("decode_time", Better::Lower),
@@ -86,6 +87,7 @@ mod tests {
             ("viewers.bitrate.ratio", Some(Better::Higher)),
             ("cpu.nginx: worker", Some(Better::Lower)),
             ("2.memory.nginx", Some(Better::Lower)),
+            ("restart.reconnected", Some(Better::Lower)),
             ("cpu.weir", None),
             ("2.cpu.weir", None),
             ("published", None),

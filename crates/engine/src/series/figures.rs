@@ -3,6 +3,7 @@
 use crate::ingest::Ingested;
 use crate::role::Role;
 use crate::summary::{Figures, StageSummary, Summary, Value, WorkloadSummary};
+use crate::threshold::RECONNECTED;
 use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,11 @@ pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
             found.of_stage(&FigurePrefix { name: place, words }, workload.role, stage);
         }
         found.of_workload(&FigurePrefix { name: of_workload, words }, workload);
+    }
+    // A restart is of all workloads: the time until the last client of any of them was back.
+    if let Some(seconds) = summary.reconnected_seconds() {
+        let whole_run = FigurePrefix { name: String::new(), words: String::new() };
+        found.put(&whole_run, RECONNECTED, "Connected again", FigureUnit::Seconds, seconds);
     }
     // Processes work for all workloads at once: they are listed once, over the stages of the first workload of viewers.
     let asked = load.iter().find(|workload| workload.role == Role::Play).or(load.first());

@@ -1,5 +1,6 @@
 //! What a restart of the server by the scenario did to the run's clients.
 
+use super::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,5 +26,13 @@ impl RestartSummary {
     /// One of which nothing more is known.
     pub(crate) fn new(server: String, at_seconds: f64) -> Self {
         Self { server, at_seconds, down_seconds: None, cut_off: 0, away: 0, reconnected_seconds: None }
+    }
+}
+
+impl Summary {
+    /// The longest time until all clients were connected again after a restart; `None` if some never were, or without a restart.
+    pub(crate) fn reconnected_seconds(&self) -> Option<f64> {
+        let times: Option<Vec<f64>> = self.restarts.iter().map(|it| it.reconnected_seconds).collect();
+        times?.into_iter().reduce(f64::max)
     }
 }

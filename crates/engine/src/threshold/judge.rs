@@ -21,8 +21,7 @@ impl Threshold {
     /// Compares the longest time until all clients were connected again after a restart of the server. None fails, and so does a
     /// restart after which they never were.
     pub(crate) fn judge_restarts(&self, summary: &Summary) -> ThresholdResult {
-        let times: Option<Vec<f64>> = summary.restarts.iter().map(|it| it.reconnected_seconds).collect();
-        self.judge_value(|_| times.into_iter().flatten().reduce(f64::max))
+        self.judge_value(|_| summary.reconnected_seconds())
     }
 
     /// Compares the total that `look_up` knows under the figure's name. None fails.
