@@ -56,11 +56,14 @@ fn first_of(words: &[String], noun: &str) -> String {
     }
 }
 
+/// A difference of a figure that is better one way.
+type Compared<'a> = (&'a Difference, &'a SeriesFigure, Better);
+
 /// How a variant differs from the first.
 fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     let (base, other) = (quote(&comparison.base, 40), quote(&comparison.other, 40));
     // What stands in the table, is better one way, and was measured often enough.
-    let compared: Vec<(&Difference, &SeriesFigure, Better)> = comparison
+    let compared: Vec<Compared<'_>> = comparison
         .differences
         .iter()
         .filter(|it| it.told_apart.is_some())
@@ -83,13 +86,31 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     // A figure that was nothing before has no ratio, and differs most.
     let size = |it: &Difference| it.ratio.map_or(f64::INFINITY, |ratio| ratio.mean.ln().abs());
     apart.sort_by(|(one, ..), (another, ..)| size(another).total_cmp(&size(one)));
-    let is_gain = |(difference, _, better): &&&(&Difference, &SeriesFigure, Better)| {
+    let is_gain = |(difference, _, better): &&&Compared<'_>| {
         (difference.difference.mean > 0.0) == (*better == Better::Higher)
     };
     let (gains, losses): (Vec<_>, Vec<_>) = apart.iter().partition(is_gain);
-    let named = |of: &[&&(&Difference, &SeriesFigure, Better)]| {
-        let shown: Vec<_> = of.iter().take(MOST_FIGURES).map(|it| change(it.0, it.1)).collect();
-        let more = if of.len() > MOST_FIGURES { ", …" } else { "" };
+    let named = |of: &[&&Compared<'_>]| {
+        let mut said: Vec<(String, String)> = Vec::new();
+        for (difference, figure, _) in of {
+            let whole = without_stage(title(figure));
+            if said.iter().any(|(title, _)| *title == whole) {
+                continue;
+            }
+            let is_of_it = |it: &Compared<'_>| without_stage(title(it.1)) == whole;
+            let amount = amount(difference, figure);
+            // The first one is of the stage in which it differs most.
+            let words = match of.iter().filter(|it| is_of_it(it)).count() {
+                1 => format!("{} {amount}", quote(title(figure), 60)),
+                stages => {
+                    let all = compared.iter().filter(|it| is_of_it(it)).count();
+                    format!("{} up to {amount} in {stages} of {all} stages", quote(&whole, 60))
+                }
+            };
+            said.push((whole, words));
+        }
+        let shown: Vec<_> = said.iter().take(MOST_FIGURES).map(|(_, words)| &**words).collect();
+        let more = if said.len() > MOST_FIGURES { ", …" } else { "" };
         format!("{}{more}", shown.join(", "))
     };
     let answer = match (&gains[..], &losses[..]) {
@@ -103,14 +124,23 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     format!("{answer} ({} of {} figures differ, {chance} may by chance)", apart.len(), compared.len())
 }
 
-/// `CPU of nginx ×0.90`; without a ratio the difference.
-fn change(difference: &Difference, figure: &SeriesFigure) -> String {
-    let title = quote(figure.title.as_deref().unwrap_or_default(), 60);
+fn title(figure: &SeriesFigure) -> &str {
+    figure.title.as_deref().unwrap_or_default()
+}
+
+/// A figure's title without the stage that it is of: `play: stage 2: Startup p99` is `play: Startup p99`.
+fn without_stage(title: &str) -> String {
+    let is_stage = |part: &&str| part.strip_prefix("stage ").is_some_and(|it| it.parse::<u16>().is_ok());
+    title.split(": ").filter(|part| !is_stage(part)).collect::<Vec<_>>().join(": ")
+}
+
+/// `×0.90`; without a ratio the difference.
+fn amount(difference: &Difference, figure: &SeriesFigure) -> String {
     match difference.ratio {
-        Some(ratio) => format!("{title} ×{:.2}", ratio.mean),
+        Some(ratio) => format!("×{:.2}", ratio.mean),
         None => {
             let mean = difference.difference.mean;
-            format!("{title} {}{}", if mean > 0.0 { "+" } else { "" }, in_figure_unit(figure.unit, mean))
+            format!("{}{}", if mean > 0.0 { "+" } else { "" }, in_figure_unit(figure.unit, mean))
         }
     }
 }
