@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use percent_encoding::percent_decode_str;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -41,6 +42,17 @@ pub struct NatsServer {
     pub authorities: Option<PathBuf>,
     /// The fingerprint of the only certificate to trust.
     pub fingerprint: Option<Fingerprint>,
+}
+
+impl NatsServer {
+    /// Whether it is on this machine: its host, as the client library reads the URL, is `localhost` or an address that is looped
+    /// back. A name that only begins like one (`127.example.org`) may be anywhere.
+    pub fn is_here(&self) -> bool {
+        self.url.parse::<async_nats::ServerAddr>().is_ok_and(|address| {
+            let host = address.host();
+            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        })
+    }
 }
 
 impl std::fmt::Debug for NatsServer {
@@ -321,6 +333,33 @@ mod tests {
         assert_eq!(shown("token@host"), "nats://host");
         let server = NatsServer { token: Some("s3cret".to_owned()), ..NatsServer::default() };
         assert!(!format!("{server:?}").contains("cret"));
+    }
+
+    #[test]
+    fn only_an_address_of_this_machine_is_here() {
+        let is_here = |url: &str| NatsServer { url: url.to_owned(), ..NatsServer::default() }.is_here();
+        for nats in [
+            "localhost",
+            "127.0.0.1:4222",
+            "nats://127.8.0.1:4222",
+            "nats://[::1]:4222",
+            "nats://user:a@b@localhost:4222/",
+        ] {
+            assert!(is_here(nats), "{nats}");
+        }
+        for nats in [
+            "127.example.org",
+            "nats://localhost.example.org:4222",
+            "nats://127.0.0.1@10.0.0.1:4222",
+            "[::2]:4222",
+            "nats://10.0.0.1/@127.0.0.1",
+            "nats://10.0.0.1#@127.0.0.1",
+            "nats://10.0.0.1?@127.0.0.1",
+            "ws://10.0.0.1\\@127.0.0.1",
+            "",
+        ] {
+            assert!(!is_here(nats), "{nats}");
+        }
     }
 
     /// Reports what it receives, and sends the payloads of its commands.

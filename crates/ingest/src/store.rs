@@ -288,6 +288,26 @@ impl Destination {
         }
     }
 
+    /// Names or addresses of the servers that it is connected by, or the path of a socket; none of a place on this machine. They are
+    /// out of what the store itself has read, so that no other reading of the URL can name another host.
+    pub fn hosts(&self) -> Vec<String> {
+        match self {
+            Self::Sqlite(_) | Self::Parquet(_) => Vec::new(),
+            Self::Postgres(database) => database.hosts(),
+            Self::ClickHouse(server) => vec![server.host().to_owned()],
+            Self::Kafka(cluster) => cluster.hosts(),
+        }
+    }
+
+    /// Whether the URL names a password.
+    pub fn has_password(&self) -> bool {
+        match self {
+            Self::Postgres(database) => database.has_password(),
+            Self::ClickHouse(server) => server.has_password(),
+            Self::Sqlite(_) | Self::Parquet(_) | Self::Kafka(_) => false,
+        }
+    }
+
     /// Whether it is a server, which may be away, and no place on this machine.
     pub fn is_server(&self) -> bool {
         matches!(self, Self::Postgres(_) | Self::ClickHouse(_) | Self::Kafka(_))

@@ -115,6 +115,11 @@ impl Address {
         self
     }
 
+    /// The name or address of the server, without the brackets of an IPv6 literal.
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+    }
+
     /// Whether it names a server, and no place on it.
     pub fn is_bare(&self) -> bool {
         matches!(self.url.path(), "" | "/")

@@ -125,7 +125,7 @@ pub(crate) fn retarget(scenario: &mut Scenario, target: &str, watches: bool) {
         .flat_map(|it| it.play.0.iter_mut().chain(&mut it.publish.0).chain(&mut it.ingest.0));
     for url in urls {
         if let Some((scheme, rest)) = url.split_once("://") {
-            let path = rest.find('/').map_or("", |at| &rest[at..]);
+            let path = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
             *url = format!("{scheme}://{target}{path}");
         }
     }

@@ -51,6 +51,12 @@ impl Database {
         self.by_day
     }
 
+    /// Names or addresses that it may be connected by, and paths of sockets.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let addresses = self.config.get_hostaddrs().iter().map(ToString::to_string);
+        self.config.get_hosts().iter().map(host).chain(addresses).collect()
+    }
+
     /// The password, for a URL that names none.
     pub fn set_password(&mut self, password: &str) {
         self.config.password(password);
@@ -161,6 +167,14 @@ fn is_distrust(error: &Error) -> bool {
     matches!(cause, Some(tls::Error::InvalidCertificate(_)))
 }
 
+/// A name or an address, or the path of a socket.
+fn host(host: &Host) -> String {
+    match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
+    }
+}
+
 impl FromStr for Database {
     type Err = DatabaseError;
 
@@ -183,11 +197,8 @@ impl FromStr for Database {
             reason: error.to_string(),
         })?;
         // Out of what was read, not of the text: a password may hold what ends other parts of a URL.
-        let hosts = config.get_hosts().iter().enumerate().map(|(position, host)| {
-            let host = match host {
-                Host::Tcp(name) => name.clone(),
-                Host::Unix(path) => path.display().to_string(),
-            };
+        let hosts = config.get_hosts().iter().enumerate().map(|(position, it)| {
+            let host = host(it);
             let port = config.get_ports().get(position).or(config.get_ports().first());
             port.map_or(host.clone(), |port| format!("{host}:{port}"))
         });

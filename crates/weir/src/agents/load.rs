@@ -1,13 +1,12 @@
 //! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
 
-use super::{of_nats, offer, permits, placement};
+use super::{of_nats, offer, placement};
 use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
 use crate::prepare;
 use crate::print::note;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
@@ -16,13 +15,14 @@ use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, CommonClock, Hello, Instance, Offer, Watched};
 use weir_agents::nats::Link;
 use weir_agents::offset;
-use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
+use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, NatsServer, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
 use weir_engine::ingest::ConsumerError;
 use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::{Segment, apportion};
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{IntoSpec, Scenario, WorkloadSpec};
+use weir_ingest::Destination;
 use weir_metrics::{Moment, several};
 use weir_observe::TargetEnvironment;
 use weir_shard::clock;
@@ -51,7 +51,7 @@ pub(crate) fn gather(
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
-    check_secrets(&prepared.scenario, &server.url).map_err(Failure::with(Exit::Usage))?;
+    check_secrets(&prepared.scenario, &server).map_err(Failure::with(Exit::Usage))?;
     let offer = offer::of(&prepared).map_err(Failure::with(Exit::Usage))?;
     let Called { free, watching } = call(&link, usize::from(wanted), quiet, interrupt)?;
     if watching.is_empty() {
@@ -93,27 +93,18 @@ pub(crate) fn gather(
 }
 
 /// Refuses to send the password of a database where others may read it.
-fn check_secrets(scenario: &Scenario, nats: &str) -> Result<(), String> {
+fn check_secrets(scenario: &Scenario, nats: &NatsServer) -> Result<(), String> {
     let has_password = |into: &IntoSpec| {
-        let save = into.save.as_deref().and_then(|save| save.split_once("://")).map_or("", |(_, rest)| rest);
-        into.save_password_file.is_some() || save.split_once('@').is_some_and(|(user, _)| user.contains(':'))
+        let save = into.save.as_deref().and_then(|save| save.parse::<Destination>().ok());
+        into.save_password_file.is_some() || save.is_some_and(|it| it.has_password())
     };
-    let is_safe = nats.starts_with("tls://") || is_here(nats);
+    let is_safe = nats.url.starts_with("tls://") || nats.is_here();
     if !is_safe && scenario.workloads.iter().filter_map(|it| it.into.as_ref()).any(has_password) {
         return Err("the password of the database would be sent to the agents in the clear; have NATS speak TLS (tls://), or give \
                     it to the agents themselves as PGPASSWORD in their environment"
             .to_owned());
     }
     Ok(())
-}
-
-/// Whether a NATS server is on this machine: its host is `localhost` or an address that is looped back. A name that only begins
-/// like one (`127.example.org`) may be anywhere.
-fn is_here(nats: &str) -> bool {
-    let url = if nats.contains("://") { nats.to_owned() } else { format!("nats://{nats}") };
-    permits::host(&url).is_some_and(|host| {
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
 }
 
 fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
@@ -360,34 +351,5 @@ impl Agents for Gathered {
             self.link.send(CoordinatorCommand::Done);
             Ok(())
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_address_of_this_machine_is_here() {
-        for nats in [
-            "localhost",
-            "127.0.0.1:4222",
-            "nats://127.8.0.1:4222",
-            "nats://[::1]:4222",
-            "nats://user:a@b@localhost:4222/",
-        ] {
-            assert!(is_here(nats), "{nats}");
-        }
-        for nats in [
-            "127.example.org",
-            "nats://localhost.example.org:4222",
-            "nats://127.0.0.1@10.0.0.1:4222",
-            "[::2]:4222",
-            "nats://10.0.0.1/@127.0.0.1",
-            "nats://10.0.0.1#@127.0.0.1",
-            "",
-        ] {
-            assert!(!is_here(nats), "{nats}");
-        }
     }
 }

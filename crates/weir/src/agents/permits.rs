@@ -3,9 +3,11 @@
 
 use ipnet::IpNet;
 use std::net::{IpAddr, ToSocketAddrs};
-use weir_clients::Workload;
+use weir_clients::{Target, Workload};
 use weir_engine::WorkloadFacts;
 use weir_engine::scenario::{Scenario, WorkloadSpec};
+use weir_ingest::{Destination, DestinationError};
+use weir_observe::HttpAddress;
 
 /// Most threads that a scenario may ask for.
 const MOST_SHARDS: u32 = 256;
@@ -65,17 +67,21 @@ impl Permits {
             return Err(format!("it asks for more than {MOST_SHARDS} threads"));
         }
         let clients = |it: &WorkloadSpec| [&it.play.0[..], &it.publish.0[..], &it.ingest.0[..]].concat();
-        let mut urls: Vec<String> = scenario.workloads.iter().flat_map(clients).collect();
+        let urls = scenario.workloads.iter().flat_map(clients);
+        let mut hosts = urls.map(|url| host_of_clients(&url)).collect::<Result<Vec<_>, _>>()?;
         for into in scenario.workloads.iter().filter_map(|it| it.into.as_ref()) {
-            let places = into.save.iter().chain(&into.schema_registry).filter(|place| place.contains("://"));
-            for place in places {
-                check_place(place)?;
-                urls.push(place.clone());
+            if let Some(place) = &into.save {
+                hosts.extend(hosts_of_place(place)?);
+            }
+            // Of a file there is what came with the offer.
+            for registry in into.schema_registry.iter().filter(|place| place.contains("://")) {
+                let address = HttpAddress::parse(registry).ok_or("a schema registry without a host")?;
+                hosts.push(address.host().to_owned());
             }
         }
-        for url in &urls {
-            let host = host(url).ok_or("a URL without a host")?;
-            let addresses = (host, 0).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
+        for host in &hosts {
+            let addresses =
+                (host.as_str(), 0).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
             for address in addresses {
                 self.check(address.ip())?;
             }
@@ -104,34 +110,30 @@ impl Permits {
     }
 }
 
-/// Refuses a place to save to, or a registry, that may lead elsewhere than its host says, or that names files of this machine: of a
-/// database's URL an agent takes `sslmode` alone.
-fn check_place(place: &str) -> Result<(), String> {
-    let (_, rest) = place.split_once("://").unwrap_or(("", place));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let authority = rest.split('/').next().unwrap_or_default();
-    let is_plain = rest.matches('@').count() == authority.matches('@').count()
-        && authority.matches('@').count() <= 1
-        && !authority.contains([',', '%', '#']);
-    let is_known = |pair: &str| pair.is_empty() || pair.starts_with("sslmode=");
-    if is_plain && query.split('&').all(is_known) {
-        return Ok(());
-    }
-    Err("an agent takes a database by postgres://user@host:port/database, with ?sslmode= and nothing else behind it, one host, and \
-         its password in a file (save_password_file)"
-        .to_owned())
+/// The host that the clients of a URL connect to, out of the type that they connect by: a second reading of the URL might find another
+/// one than the first, and let a URL past.
+fn host_of_clients(url: &str) -> Result<String, String> {
+    let protocol = weir_protocols::of_url(url).ok_or("a URL of an unknown protocol")?;
+    let others = protocol.suffix.map_or(&[][..], |(schemes, _)| schemes);
+    let schemes = [protocol.schemes, others].concat();
+    Target::parse(url, "use", &schemes).map(|target| target.host).map_err(|error| error.to_string())
 }
 
-/// The host of a URL, without the brackets of an IPv6 literal.
-pub(super) fn host(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let place = rest.split(['/', '?', '#']).next()?;
-    let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
-    let host = match place.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?.0,
-        None => place.split(':').next()?,
-    };
-    (!host.is_empty()).then_some(host)
+/// The hosts of a place to save to, out of the store that connects to them. Of a database's URL an agent takes `sslmode` alone: other
+/// parameters name files of this machine.
+fn hosts_of_place(place: &str) -> Result<Vec<String>, String> {
+    let (_, query) = place.split_once('?').unwrap_or((place, ""));
+    let is_word = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    let is_known = |pair: &str| pair.is_empty() || pair.strip_prefix("sslmode=").is_some_and(is_word);
+    let taken = "an agent takes a database by postgres://user@host:port/database, with ?sslmode= and nothing else behind it, and its \
+                 password in a file (save_password_file)";
+    if !query.split('&').all(is_known) {
+        return Err(taken.to_owned());
+    }
+    let destination: Destination = place.parse().map_err(|error: DestinationError| error.to_string())?;
+    let hosts = destination.hosts();
+    // A socket of this machine is nobody's network.
+    if hosts.iter().any(|host| host.starts_with('/')) { Err(taken.to_owned()) } else { Ok(hosts) }
 }
 
 #[cfg(test)]
@@ -152,6 +154,9 @@ mod tests {
         assert!(said.contains("127.0.0.0/8, ::1/128 only, and 10.1.2.3 is not there"), "{said}");
         // What is before the last @ is no host, and a mapped address is the one that it stands for.
         assert!(refusal(&here, &play("rtmp://127.0.0.1@10.1.2.3/live/a")).is_some());
+        for url in ["rtmp://10.1.2.3?@127.0.0.1/live/a", "rtmp://10.1.2.3#@127.0.0.1/live/a"] {
+            assert!(refusal(&here, &play(url)).is_some(), "{url}");
+        }
         assert!(refusal(&here, &play("rtmp://[::ffff:10.1.2.3]/live/a")).is_some());
         let lab = Permits::new(&["10.0.0.0/8".parse().unwrap()], None);
         assert_eq!(refusal(&lab, &play("rtmp://10.1.2.3/live/a")), None);
@@ -177,8 +182,27 @@ mod tests {
             "postgres://127.0.0.1,10.1.2.3/d",
             "postgres:///d?host=/run",
             "postgres://%2Frun/d",
+            // The client library of PostgreSQL takes the first @ of all for the end of user and password, that of ClickHouse the last.
+            "postgres://127.0.0.1/d?sslmode=require@10.1.2.3/d",
+            "postgres://127.0.0.1/d?sslmode=require:x@127.0.0.1/d?sslrootcert=/etc/shadow",
+            "postgres://127.0.0.1#@10.1.2.3/d",
+            "clickhouse://127.0.0.1/d?sslmode=require@10.1.2.3/d",
+            "clickhouse://127.0.0.1/d#@10.1.2.3/d",
+            "kafka://127.0.0.1,10.1.2.3/t",
         ] {
             assert!(save(elsewhere).is_some(), "{elsewhere}");
+        }
+        let registry = |url: &str| {
+            let into = format!("{{save: 'postgres://me@127.0.0.1/d', schema_registry: '{url}'}}");
+            let ingest = "ingest: 'mqtt://127.0.0.1/$share/g/a', duration: 1s";
+            refusal(&here, &format!("workloads: [{{{ingest}, into: {into}}}]"))
+        };
+        assert_eq!(registry("http://127.0.0.1:8081"), None);
+        // A backslash ends the host as a slash does (WHATWG URL, "special" schemes).
+        for elsewhere in
+            ["http://10.1.2.3\\@127.0.0.1/", "http://127.0.0.1@10.1.2.3/", "http://10.1.2.3#@127.0.0.1/"]
+        {
+            assert!(registry(elsewhere).is_some(), "{elsewhere}");
         }
         let probe = "workloads: [{probe: 'sql:postgres://127.0.0.1/d#t', duration: 1s}]";
         assert!(refusal(&here, probe).is_some());

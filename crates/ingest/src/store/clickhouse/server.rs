@@ -43,6 +43,11 @@ impl ClickHouse {
         self.password.is_some()
     }
 
+    /// The name or address of the server.
+    pub(crate) fn host(&self) -> &str {
+        self.address.host()
+    }
+
     /// The certificates that a server of `clickhouses://` may show.
     pub fn set_trust(&mut self, trust: HttpTrust) {
         self.trust = trust;

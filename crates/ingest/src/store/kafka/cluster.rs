@@ -24,6 +24,11 @@ impl Cluster {
         self.topic.as_deref()
     }
 
+    /// Names or addresses of the brokers to begin with.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        self.brokers.iter().map(|(host, _)| host.clone()).collect()
+    }
+
     /// The same cluster with another topic.
     #[must_use]
     pub fn with_topic(mut self, topic: &str) -> Self {
