@@ -19,8 +19,16 @@ const HIDDEN: &str = "…";
 
 /// Schemes of databases, which have no `@` in a path: whatever stands before the last one is user and password, even
 /// if it was not escaped.
-const DATABASES: [&str; 6] =
-    ["postgres", "postgresql", "sql:postgres", "sql:postgresql", "clickhouse", "clickhouses"];
+const DATABASES: [&str; 8] = [
+    "postgres",
+    "postgresql",
+    "sql:postgres",
+    "sql:postgresql",
+    "clickhouse",
+    "clickhouses",
+    "kafka",
+    "kafkas",
+];
 
 /// A URL as a person wrote it. `Display` and `Debug` show it without what may be secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -232,6 +240,7 @@ mod tests {
             ("rtmp://h/live/", "rtmp://h/live/"),
             ("postgres://me:s3/cr3t@h:5/d?sslmode=disable", "postgres://h:5/d?…"),
             ("clickhouse://me:s3/c@r3t@h:5/d", "clickhouse://h:5/d"),
+            ("kafkas://me:s3/c@r3t@h:5,i:6/t", "kafkas://h:5,i:6/t"),
             ("sql:postgres://me:33#c@3t@h/d#simple_{encoding}", "sql:postgres://h/d#simple_{encoding}"),
             ("", ""),
         ] {

@@ -49,12 +49,21 @@ pub enum DatabaseError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
     /// No URL of a cluster.
-    #[error("this is no cluster of Kafka; write kafka://host:9092/topic, or kafka://one:9092,two:9092/topic")]
+    #[error(
+        "this is no cluster of Kafka; write kafka://host:9092/topic, kafka://one:9092,two:9092/topic, or by TLS and with a \
+         user kafkas://user@host:9093/topic"
+    )]
     Unknown,
     /// A topic that there cannot be.
     #[error("this is no topic; its name has letters, digits, '.', '_' and '-', 244 at most")]
     Topic,
-    /// A user, a password, or settings.
-    #[error("weir logs in to no cluster of Kafka; write kafka://host:9092/topic, without user and '?'")]
-    Login,
+    /// A URL with more than user, password, brokers and topic.
+    #[error(
+        "a cluster of Kafka has no options; write kafka://user@host:9092/topic, or kafkas:// for TLS, with --cacert FILE unless \
+         the system trusts the certificate"
+    )]
+    Options,
+    /// A password of nobody.
+    #[error("a password without a user; write kafkas://user@host:9093/topic")]
+    User,
 }

@@ -225,7 +225,7 @@ pub enum Destination {
     Parquet(PathBuf),
     /// `clickhouse://user@host:port/database`
     ClickHouse(Box<ClickHouse>),
-    /// `kafka://host:port/topic`
+    /// `kafka://user@host:port/topic`
     Kafka(Cluster),
 }
 
@@ -235,7 +235,7 @@ pub enum DestinationError {
     /// None of those that there are.
     #[error(
         "this is no place to save to; write sqlite:FILE, postgres://user@host:port/database, \
-         clickhouse://user@host:port/database, parquet:DIR or kafka://host:9092/topic"
+         clickhouse://user@host:port/database, parquet:DIR or kafka(s)://user@host:port/topic"
     )]
     Unknown,
     /// What is kept in memory is not saved.
@@ -268,7 +268,7 @@ impl FromStr for Destination {
             Some(("parquet", directory)) if !directory.is_empty() => Ok(Self::Parquet(directory.into())),
             Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Box::new(text.parse()?))),
             Some(("clickhouse" | "clickhouses", _)) => Ok(Self::ClickHouse(Box::new(text.parse()?))),
-            Some(("kafka", _)) => Ok(Self::Kafka(text.parse()?)),
+            Some(("kafka" | "kafkas", _)) => Ok(Self::Kafka(text.parse()?)),
             _ => Err(DestinationError::Unknown),
         }
     }

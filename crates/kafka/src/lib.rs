@@ -6,6 +6,8 @@
 //! | `message` | requests and answers, framed | Kafka protocol guide, "Protocol Request Formats" |
 //! | `cluster` | versions, brokers, topics, their settings | "The Messages": ApiVersions, Metadata, CreateTopics, DescribeConfigs |
 //! | `log` | offsets, and what lies between them | ListOffsets, Fetch, DeleteRecords |
+//! | `sasl` | logins, and how long they hold | SaslHandshake, SaslAuthenticate; RFC 4616 |
+//! | `scram` | a login that does not send the password | RFC 5802, RFC 7677 |
 //! | `produce` | producers and what they append | InitProducerId, Produce |
 //! | `record_batch` | records as they lie in a log, magic 2 | "Record Batch", "Record" |
 //! | `partitioner` | which partition a key belongs to | the Java client's `BuiltInPartitioner` |
@@ -21,6 +23,8 @@ mod message;
 mod partitioner;
 mod produce;
 mod record_batch;
+mod sasl;
+mod scram;
 
 pub use bytes::{Input, Malformed, Output};
 pub use cluster::{
@@ -35,3 +39,5 @@ pub use message::{CLIENT_ID, Request, Response, answer, request};
 pub use partitioner::partition_of;
 pub use produce::{Appended, InitProducerId, Produce, ProducerId, TopicBatches};
 pub use record_batch::{Record, RecordBatch, RecordRef, checksum, read_batches};
+pub use sasl::{Authenticated, Mechanism, Mechanisms, SaslAuthenticate, SaslHandshake, plain};
+pub use scram::{Challenge, Scram, ScramError, ScramHash, ServerSignature};

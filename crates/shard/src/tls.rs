@@ -2,7 +2,7 @@
 //! Prometheus and gateways are made here.
 
 pub use rustls::pki_types::ServerName;
-pub use rustls::{ClientConfig, Error};
+pub use rustls::{ClientConfig, ClientConnection, Error, StreamOwned};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};

@@ -4,6 +4,7 @@ use crate::process::{Kept, program, soon};
 use crate::{free_port, maven};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -22,10 +23,89 @@ const NEXT_RECORD: Duration = Duration::from_secs(4);
 /// What all its programs are in.
 const POM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kafka/pom.xml");
 
+/// A way into a broker: what its listener wants of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// Nothing.
+    Open,
+    /// TLS.
+    Tls,
+    /// A login by these mechanisms.
+    Login(&'static [&'static str]),
+    /// Both, with all mechanisms.
+    TlsLogin,
+    /// A login by SCRAM-SHA-512 that holds for [`SESSION`].
+    ShortLogin,
+}
+
+/// How long a login of [`Listener::ShortLogin`] holds.
+pub const SESSION: Duration = Duration::from_secs(3);
+
+/// Mechanisms of a login.
+const MECHANISMS: [&str; 3] = ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"];
+
+impl Listener {
+    /// Those of [`Kafka::guarded`].
+    const ALL: [Self; 7] = [
+        Self::Open,
+        Self::Tls,
+        Self::Login(&["PLAIN"]),
+        Self::Login(&["SCRAM-SHA-256"]),
+        Self::Login(&["SCRAM-SHA-512"]),
+        Self::TlsLogin,
+        Self::ShortLogin,
+    ];
+
+    fn mechanisms(self) -> &'static [&'static str] {
+        match self {
+            Self::Open | Self::Tls => &[],
+            Self::Login(mechanisms) => mechanisms,
+            Self::TlsLogin => &MECHANISMS,
+            Self::ShortLogin => &["SCRAM-SHA-512"],
+        }
+    }
+
+    fn is_tls(self) -> bool {
+        matches!(self, Self::Tls | Self::TlsLogin)
+    }
+
+    /// Its lines of configuration, as the listener of this name.
+    fn lines(self, name: &str) -> String {
+        let name = format!("listener.name.{}", name.to_lowercase());
+        let mut lines = String::new();
+        if !self.mechanisms().is_empty() {
+            lines += &format!("{name}.sasl.enabled.mechanisms={}\n", self.mechanisms().join(","));
+        }
+        for mechanism in self.mechanisms() {
+            let module = if *mechanism == "PLAIN" {
+                let users = USERS.map(|(user, password)| format!("user_{user}=\"{password}\"")).join(" ");
+                format!("plain.PlainLoginModule required {users}")
+            } else {
+                "scram.ScramLoginModule required".to_owned()
+            };
+            let mechanism = mechanism.to_lowercase();
+            lines +=
+                &format!("{name}.{mechanism}.sasl.jaas.config=org.apache.kafka.common.security.{module};\n");
+        }
+        if self == Self::ShortLogin {
+            lines += &format!("{name}.connections.max.reauth.ms={}\n", SESSION.as_millis());
+        }
+        lines
+    }
+}
+
+/// Who may log in to a broker of [`Kafka::guarded`], and by which password: `me` may do anything there, `guest` nothing.
+pub const USERS: [(&str, &str); 2] = [("me", "s3cr3t"), ("guest", "gu3st")];
+
+/// A user who has no password for SCRAM-SHA-512 and PLAIN, and may do anything.
+pub const OLD_USER: (&str, &str) = ("old", "0ld");
+
 /// A running broker, ended with the test.
 pub struct Kafka {
     version: &'static str,
     port: u16,
+    /// Ways in and their ports.
+    listeners: Vec<(Listener, u16)>,
     directory: TempDir,
     process: Kept,
 }
@@ -53,38 +133,86 @@ impl KafkaRecord {
 impl Kafka {
     /// A broker whose topics have two partitions, and which creates none by itself.
     pub fn start() -> Self {
-        Self::with(KAFKA, "")
+        Self::with(KAFKA)
     }
 
-    /// One of a version, with more lines of configuration.
-    pub fn with(version: &'static str, lines: &str) -> Self {
+    /// One of a version.
+    pub fn with(version: &'static str) -> Self {
+        Self::listening(version, &[Listener::Open])
+    }
+
+    /// One of a version with a listener of each kind, who lets [users](USERS) do what they may. Who comes by [`Listener::Open`] or
+    /// [`Listener::Tls`] may do anything.
+    pub fn guarded(version: &'static str) -> Self {
+        Self::listening(version, &Listener::ALL)
+    }
+
+    fn listening(version: &'static str, listeners: &[Listener]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let (port, controller) = (free_port(), free_port());
+        let controller = free_port();
         let place = directory.path().display();
+        let listeners: Vec<_> = listeners.iter().map(|listener| (*listener, free_port())).collect();
+        let (mut addresses, mut protocols, mut more) = (Vec::new(), Vec::new(), String::new());
+        for (number, (listener, port)) in listeners.iter().enumerate() {
+            let name = format!("WAY{number}");
+            let sasl = if listener.mechanisms().is_empty() { "" } else { "SASL_" };
+            let way = if listener.is_tls() { "SSL" } else { "PLAINTEXT" };
+            addresses.push(format!("{name}://127.0.0.1:{port}"));
+            protocols.push(format!("{name}:{sasl}{way}"));
+            more += &listener.lines(&name);
+        }
+        let is_guarded = listeners.len() > 1;
+        if is_guarded {
+            let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+            let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+            std::fs::write(directory.path().join("keystore.pem"), key + &certificate).unwrap();
+            std::fs::write(directory.path().join("certificate.pem"), certificate).unwrap();
+            more += &format!(
+                "ssl.keystore.type=PEM\nssl.keystore.location={place}/keystore.pem\n\
+                 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n\
+                 super.users=User:ANONYMOUS;User:me;User:old\n"
+            );
+        }
+        let (addresses, protocols) = (addresses.join(","), protocols.join(","));
         let lines = format!(
             "process.roles=broker,controller\nnode.id=1\n\
-             listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
-             advertised.listeners=PLAINTEXT://127.0.0.1:{port}\ncontroller.listener.names=CONTROLLER\n\
-             controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={place}/data\nnum.partitions=2\n\
+             listeners={addresses},CONTROLLER://127.0.0.1:{controller}\nadvertised.listeners={addresses}\n\
+             listener.security.protocol.map={protocols},CONTROLLER:PLAINTEXT\ninter.broker.listener.name=WAY0\n\
+             controller.listener.names=CONTROLLER\ncontroller.quorum.voters=1@127.0.0.1:{controller}\n\
+             log.dirs={place}/data\nnum.partitions=2\n\
              auto.create.topics.enable=false\noffsets.topic.num.partitions=1\noffsets.topic.replication.factor=1\n\
-             group.initial.rebalance.delay.ms=0\n{lines}\n"
+             group.initial.rebalance.delay.ms=0\n{more}\n"
         );
         std::fs::write(directory.path().join("properties"), lines).unwrap();
         let mut format = java(version, "64m", "kafka.tools.StorageTool");
         format
             .args(["format", "-t", "AAAAAAAAAAAAAAAAAAAAAA", "-c"])
             .arg(directory.path().join("properties"));
+        if is_guarded {
+            let of = |mechanism: &str, (user, password): (&str, &str)| {
+                format!("{mechanism}=[name={user},password={password}]")
+            };
+            format.arg("--add-scram").arg(of("SCRAM-SHA-256", OLD_USER));
+            for user in USERS {
+                format.arg("--add-scram").arg(of("SCRAM-SHA-256", user));
+                format.arg("--add-scram").arg(of("SCRAM-SHA-512", user));
+            }
+        }
         let made = format.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let process = Self::process(version, &directory, port);
-        Self { version, port, directory, process }
+        let port = listeners[0].1;
+        let process = Self::process(version, &directory, &listeners);
+        Self { version, port, listeners, directory, process }
     }
 
-    fn process(version: &str, directory: &TempDir, port: u16) -> Kept {
+    fn process(version: &str, directory: &TempDir, listeners: &[(Listener, u16)]) -> Kept {
         let mut command = java(version, "256m", "kafka.Kafka");
         command.arg(directory.path().join("properties"));
         let process = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
-        soon("Kafka listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        // One after the other.
+        for (_, port) in listeners {
+            soon("Kafka listens", || TcpStream::connect(("127.0.0.1", *port)).is_ok());
+        }
         process
     }
 
@@ -96,6 +224,20 @@ impl Kafka {
     /// The URL of a topic.
     pub fn url(&self, topic: &str) -> String {
         format!("kafka://{}/{topic}", self.address())
+    }
+
+    /// The address of a listener of [`Kafka::guarded`], `127.0.0.1:PORT`.
+    ///
+    /// # Panics
+    /// It has none like this.
+    pub fn address_of(&self, listener: Listener) -> String {
+        let found = self.listeners.iter().find(|(it, _)| *it == listener).unwrap();
+        format!("127.0.0.1:{}", found.1)
+    }
+
+    /// The certificate of its listeners with TLS, as PEM.
+    pub fn certificate(&self) -> PathBuf {
+        self.directory.path().join("certificate.pem")
     }
 
     /// Its process identifier.
@@ -110,7 +252,7 @@ impl Kafka {
 
     /// Starts it again.
     pub fn go_on(&mut self) {
-        self.process = Self::process(self.version, &self.directory, self.port);
+        self.process = Self::process(self.version, &self.directory, &self.listeners);
     }
 
     /// Creates a topic with these settings, by Kafka's own tool.

@@ -18,7 +18,7 @@ mod undisturbed;
 #[cfg(feature = "servers")]
 pub use clickhouse::ClickHouseServer;
 #[cfg(feature = "servers")]
-pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord};
+pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord, Listener, OLD_USER, SESSION, USERS};
 pub use maven::maven;
 #[cfg(feature = "servers")]
 pub use mosquitto::{Mosquitto, Subscriber, lines};

@@ -273,6 +273,7 @@ WEIR_RTC_TOKEN      bearer token of WHEP and WHIP
 WEIR_TURN           TURN server that `weir origin` names, with its password
 PGPASSWORD          password of PostgreSQL
 CLICKHOUSE_PASSWORD password of ClickHouse
+KAFKA_PASSWORD      password of Kafka
 NO_COLOR            no colours, whatever it is set to
 COLUMNS             width of tables in a pipe
 ";

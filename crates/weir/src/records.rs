@@ -13,7 +13,7 @@ pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
     Schema::parse(&text).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 
-/// A store, with the password of a file or of the environment, and the certificates that it may show over HTTP.
+/// A store, with the password of a file or of the environment, and the certificates that it may show.
 pub(crate) fn destination(
     text: &str,
     password_file: Option<&Path>,
@@ -21,12 +21,15 @@ pub(crate) fn destination(
 ) -> Result<Destination, String> {
     // Not parsed as an argument: what is wrong there is shown, and this may hold a password.
     let mut destination: Destination = text.parse().map_err(|error: DestinationError| error.to_string())?;
-    if let Destination::ClickHouse(server) = &mut destination {
-        server.set_trust(trust.clone());
+    match &mut destination {
+        Destination::ClickHouse(server) => server.set_trust(trust.clone()),
+        Destination::Kafka(cluster) => cluster.set_trust(trust.clone()),
+        _ => {}
     }
     let (variable, has_password) = match &destination {
         Destination::Postgres(database) => ("PGPASSWORD", database.has_password()),
         Destination::ClickHouse(server) => ("CLICKHOUSE_PASSWORD", server.has_password()),
+        Destination::Kafka(cluster) if cluster.has_user() => ("KAFKA_PASSWORD", cluster.has_password()),
         Destination::Sqlite(_) | Destination::Parquet(_) | Destination::Kafka(_) => return Ok(destination),
     };
     let password = match password_file {
@@ -37,6 +40,7 @@ pub(crate) fn destination(
     match (&mut destination, password) {
         (Destination::Postgres(database), Some(password)) => database.set_password(&password),
         (Destination::ClickHouse(server), Some(password)) => server.set_password(&password),
+        (Destination::Kafka(cluster), Some(password)) => cluster.set_password(&password),
         _ => {}
     }
     Ok(destination)

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields, default)]
 pub struct IntoSpec {
     /// Where rows go: `sqlite:FILE`, `postgres://user@host/database`, `clickhouse(s)://user@host/database`, `parquet:DIR` or
-    /// `kafka://host:9092/topic`.
+    /// `kafka(s)://user@host:port/topic`.
     pub save: Option<String>,
     /// File whose first line is the password of the database.
     pub save_password_file: Option<PathBuf>,

@@ -5,9 +5,12 @@
 //! answer is lost, the same bytes are sent again, which a broker appends once. There are no transactions: a reader with the
 //! settings of Kafka's own clients would see what was aborted, and count it.
 
+mod access;
 mod attempt;
 mod cluster;
 mod connection;
+mod failed;
+mod link;
 mod seen;
 mod session;
 mod topic;
@@ -15,8 +18,9 @@ mod topic;
 pub use cluster::Cluster;
 
 use self::attempt::{Burial, Packing, Rounds, TooLarge};
+use self::failed::Failed;
 use self::seen::{Generation, Novelty};
-use self::session::{Failed, Session};
+use self::session::Session;
 use self::topic::Topic;
 use super::json_row;
 use super::{Fate, Part, Saved, Stock, Store};
@@ -81,13 +85,15 @@ impl Kafka {
         let cluster = &self.cluster;
         match failed {
             Failed::Away(words) => StoreError::Unavailable(format!("{cluster}: {words}")),
+            Failed::Locked(words) => StoreError::Locked(format!("{cluster}: {words}")),
             Failed::Unfit(words) => StoreError::Unfit(format!("{cluster}: {words}")),
             Failed::Refused(what, code) => {
                 let words = format!("{cluster}: {what}: {code}");
                 match code {
-                    ErrorCode::TOPIC_AUTHORIZATION_FAILED
-                    | ErrorCode::CLUSTER_AUTHORIZATION_FAILED
-                    | ErrorCode::INVALID_TOPIC_EXCEPTION
+                    ErrorCode::TOPIC_AUTHORIZATION_FAILED | ErrorCode::CLUSTER_AUTHORIZATION_FAILED => {
+                        StoreError::Unfit(format!("{words}; {}", self.permission()))
+                    }
+                    ErrorCode::INVALID_TOPIC_EXCEPTION
                     | ErrorCode::INVALID_TIMESTAMP
                     | ErrorCode::INVALID_RECORD
                     | ErrorCode::POLICY_VIOLATION => StoreError::Unfit(words),
@@ -95,6 +101,16 @@ impl Kafka {
                 }
             }
         }
+    }
+
+    /// What gives the user the rights that are needed, on both topics.
+    fn permission(&self) -> String {
+        format!(
+            "allow it: kafka-acls.sh --add --allow-principal User:{} --operation Read --operation Write --operation Create \
+             --operation DescribeConfigs --topic {} --resource-pattern-type prefixed",
+            self.cluster.user().unwrap_or("ANONYMOUS"),
+            self.topics[ROWS].name
+        )
     }
 
     /// Connects, and does so again while the cluster is only not ready yet: it has just started, or its topics are new.

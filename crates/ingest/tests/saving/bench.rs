@@ -1,8 +1,8 @@
 //! An ingester in threads of this process, and messages for it from mosquitto's own client.
 
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_ingest::{
@@ -11,7 +11,7 @@ use weir_ingest::{
 };
 use weir_mqtt::{Qos, Version};
 use weir_shard::Endpoint;
-use weir_testing::{ClickHouseServer, Mosquitto, Postgresql};
+use weir_testing::{ClickHouseServer, KAFKA, Kafka, Mosquitto, Postgresql};
 
 /// What an ingester does that takes the messages of a topic and saves them into a table.
 pub(crate) fn settings(address: &str, filter: &str, destination: Destination, table: &str) -> IngestSettings {
@@ -59,6 +59,17 @@ pub(crate) fn clickhouse(server: &ClickHouseServer) -> Destination {
         place.set_password(std::fs::read_to_string(server.password_file()).unwrap().trim_end());
     }
     destination
+}
+
+/// A broker of this version, guarded, that tests which run at the same time share: it takes seconds to start.
+pub(crate) fn kafka(version: &'static str) -> Arc<Kafka> {
+    static SHARED: [Mutex<Weak<Kafka>>; 2] = [const { Mutex::new(Weak::new()) }; 2];
+    let mut shared = SHARED[usize::from(version == KAFKA)].lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let started = Arc::new(Kafka::guarded(version));
+        *shared = Arc::downgrade(&started);
+        started
+    })
 }
 
 /// Sends a message with mosquitto's own client.

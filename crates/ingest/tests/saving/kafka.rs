@@ -1,9 +1,9 @@
 //! Records of Kafka, of the last version before 4 as well; its own consumer judges what they are.
 
-use crate::bench::{Ingester, send, settings};
+use crate::bench::{Ingester, kafka, send, settings};
 use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
 use weir_record::{Format, Schema};
-use weir_testing::{KAFKA_3, Kafka, Mosquitto, free_port};
+use weir_testing::{KAFKA, KAFKA_3, Kafka, Mosquitto, free_port};
 
 fn place(server: &Kafka, topic: &str) -> Destination {
     server.url(topic).parse().unwrap()
@@ -23,7 +23,7 @@ fn payload(number: i64) -> Vec<u8> {
 
 #[test]
 fn a_row_is_a_record_and_what_comes_again_is_recognised() {
-    let server = Kafka::with(KAFKA_3, "");
+    let server = kafka(KAFKA_3);
     let (destination, mut decode) = (place(&server, "rows"), decode());
     let payloads: Vec<_> = (0..10).map(payload).collect();
     let mut loader = Loader::new(&destination, "unused", &decode, Durability::Full);
@@ -61,7 +61,7 @@ fn a_row_is_a_record_and_what_comes_again_is_recognised() {
 
 #[test]
 fn what_a_topic_does_not_take_is_a_dead_letter_and_stops_nothing() {
-    let (server, broker) = (Kafka::start(), Mosquitto::start());
+    let (server, broker) = (kafka(KAFKA), Mosquitto::start());
     server.create("small", &["max.message.bytes=2000"]);
     server.create("packed", &["compression.type=zstd"]);
     let directory = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ mod bench;
 mod dead_letters;
 mod frames;
 mod kafka;
+mod kafka_access;
 mod logical;
 mod misfits;
 mod values;

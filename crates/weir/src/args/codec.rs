@@ -45,10 +45,10 @@ pub(crate) struct Codec {
     #[arg(long, value_name = "NAME", default_value = "null", value_parser = compression(), hide_possible_values = true, conflicts_with = "payload")]
     pub(crate) avro_codec: weir_record::Codec,
     /// Save the records as well: sqlite:FILE, postgres://user@host/database, clickhouse(s)://user@host/database, parquet:DIR or
-    /// kafka://host:9092; may be repeated. The tables weir_codec_avro and weir_codec_json are emptied first
+    /// kafka(s)://user@host:port; may be repeated. The tables weir_codec_avro and weir_codec_json are emptied first
     #[arg(long, value_name = "PLACE")]
     pub(crate) save: Vec<String>,
-    /// File whose first line is the password of the database; else PGPASSWORD or CLICKHOUSE_PASSWORD
+    /// File whose first line is the password of the database; else PGPASSWORD, CLICKHOUSE_PASSWORD or KAFKA_PASSWORD
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) save_password_file: Option<PathBuf>,
     /// Records of a transaction

@@ -18,11 +18,11 @@ pub(crate) struct Ingest {
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Where rows go: sqlite:FILE, postgres://user@host:port/database, clickhouse(s)://user@host:port/database (by HTTP),
-    /// kafka://host:9092/topic, or parquet:DIR, to which each batch adds a file: give it large ones
+    /// kafka(s)://user@host:port/topic, or parquet:DIR, to which each batch adds a file: give it large ones
     #[arg(long, value_name = "WHERE", help_heading = "The table")]
     pub(crate) save: String,
-    /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD, or
-    /// CLICKHOUSE_PASSWORD]
+    /// File whose first line is the password of the database [environment: the password itself in PGPASSWORD,
+    /// CLICKHOUSE_PASSWORD or KAFKA_PASSWORD]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The table")]
     pub(crate) save_password_file: Option<PathBuf>,
     /// The Avro schema of the records (.avsc) [default: none; payloads are saved as they come]

@@ -1,8 +1,11 @@
 //! A Kafka cluster as a URL names it: brokers that know the others, and a topic.
 
 use crate::error::ClusterError;
+use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
+use weir_observe::HttpTrust;
+use weir_shard::tls::Trust;
 
 /// The port of a broker that is named without one.
 const PORT: u16 = 9092;
@@ -10,9 +13,14 @@ const PORT: u16 = 9092;
 /// Characters of a topic's name, at most (`Topic.MAX_NAME_LENGTH`), less what that of its dead letters has more.
 const LONGEST_TOPIC: usize = 249 - "_dead".len();
 
-/// `kafka://host:9092,other:9092/topic`: brokers to begin with, one of which is enough, and a topic.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `kafka://user@host:9092,other:9092/topic`: brokers to begin with, one of which is enough, and a topic; `kafkas://` by TLS.
+/// Shown without user and password; a remedy may name the user.
+#[derive(Clone)]
 pub struct Cluster {
+    is_encrypted: bool,
+    user: Option<String>,
+    password: Option<String>,
+    trust: HttpTrust,
     /// Hosts and ports; an address of IPv6 without its brackets.
     pub(super) brokers: Vec<(String, u16)>,
     topic: Option<String>,
@@ -34,6 +42,43 @@ impl Cluster {
     pub fn with_topic(mut self, topic: &str) -> Self {
         self.topic = Some(topic.to_owned());
         self
+    }
+
+    /// The password, for a URL that names a user and none.
+    pub fn set_password(&mut self, password: &str) {
+        self.password = Some(password.to_owned());
+    }
+
+    /// Whether the URL names a password.
+    pub fn has_password(&self) -> bool {
+        self.password.is_some()
+    }
+
+    /// Whether the URL names a user, who logs in.
+    pub fn has_user(&self) -> bool {
+        self.user.is_some()
+    }
+
+    /// The certificates that brokers of `kafkas://` may show.
+    pub fn set_trust(&mut self, trust: HttpTrust) {
+        self.trust = trust;
+    }
+
+    pub(super) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    pub(super) fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+
+    /// The certificates that brokers may show; `None` without TLS.
+    pub(super) fn trust(&self) -> Option<Trust> {
+        self.is_encrypted.then(|| match &self.trust {
+            HttpTrust::System => Trust::System,
+            HttpTrust::File(path) => Trust::File(path.clone()),
+            HttpTrust::Anyone => Trust::Anyone,
+        })
     }
 }
 
@@ -60,29 +105,57 @@ impl FromStr for Cluster {
     type Err = ClusterError;
 
     fn from_str(text: &str) -> Result<Self, ClusterError> {
-        let rest = text.strip_prefix("kafka://").ok_or(ClusterError::Unknown)?;
-        let (hosts, topic) = rest.split_once('/').unwrap_or((rest, ""));
-        if rest.contains('@') || rest.contains('?') {
-            return Err(ClusterError::Login);
+        let (scheme, rest) = text.split_once("://").ok_or(ClusterError::Unknown)?;
+        let is_encrypted = match scheme {
+            "kafka" => false,
+            "kafkas" => true,
+            _ => return Err(ClusterError::Unknown),
+        };
+        // A password may hold what ends other parts of a URL, and a place has no @.
+        let (credentials, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+        if place.contains('?') {
+            return Err(ClusterError::Options);
         }
+        let (user, password) = match credentials.split_once(':') {
+            Some((user, password)) => (user, Some(password)),
+            None => (credentials, None),
+        };
+        if user.is_empty() && !credentials.is_empty() {
+            return Err(ClusterError::User);
+        }
+        let written = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let (hosts, topic) = place.split_once('/').unwrap_or((place, ""));
         let brokers = hosts.split(',').map(broker).collect::<Option<Vec<_>>>();
         let brokers = brokers.ok_or(ClusterError::Unknown)?;
         if !is_topic(topic) {
             return Err(ClusterError::Topic);
         }
-        Ok(Self { brokers, topic: (!topic.is_empty()).then(|| topic.to_owned()) })
+        Ok(Self {
+            is_encrypted,
+            user: (!user.is_empty()).then(|| written(user)),
+            password: password.map(written),
+            trust: HttpTrust::System,
+            brokers,
+            topic: (!topic.is_empty()).then(|| topic.to_owned()),
+        })
     }
 }
 
 impl fmt::Display for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("kafka://")?;
+        f.write_str(if self.is_encrypted { "kafkas://" } else { "kafka://" })?;
         for (position, (host, port)) in self.brokers.iter().enumerate() {
             let comma = if position > 0 { "," } else { "" };
             let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
             write!(f, "{comma}{open}{host}{close}:{port}")?;
         }
         self.topic.as_ref().map_or(Ok(()), |topic| write!(f, "/{topic}"))
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cluster({self})")
     }
 }
 
@@ -96,8 +169,11 @@ mod tests {
             ("kafka://h/t", "kafka://h:9092/t"),
             ("kafka://h:1,[::1]:2,[fe80::1]/a.b_c-D", "kafka://h:1,[::1]:2,[fe80::1]:9092/a.b_c-D"),
             ("kafka://h", "kafka://h:9092"),
+            ("kafkas://me:secret@h:9093,i:9093/t", "kafkas://h:9093,i:9093/t"),
         ] {
-            assert_eq!(text.parse::<Cluster>().unwrap().to_string(), shown);
+            let cluster: Cluster = text.parse().unwrap();
+            assert_eq!(cluster.to_string(), shown);
+            assert_eq!(format!("{cluster:?}"), format!("Cluster({shown})"));
         }
         for (text, error) in [
             ("kafka:h/t", ClusterError::Unknown),
@@ -108,9 +184,24 @@ mod tests {
             ("kafka://h/a/b", ClusterError::Topic),
             ("kafka://h/..", ClusterError::Topic),
             ("kafka://h/ä", ClusterError::Topic),
-            ("kafka://me:secret@h/t", ClusterError::Login),
+            ("kafkaz://h/t", ClusterError::Unknown),
+            ("kafka://me:secret@h/t?acks=1", ClusterError::Options),
+            ("kafka://:secret@h/t", ClusterError::User),
         ] {
             assert_eq!(text.parse::<Cluster>().unwrap_err(), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_user_and_a_password_may_hold_any_character() {
+        for (text, user, password) in [
+            ("kafka://h/t", None, None),
+            ("kafka://me@h/t", Some("me"), None),
+            ("kafkas://me:s3/c?r@t:,@h/t", Some("me"), Some("s3/c?r@t:,")),
+            ("kafkas://a%3Ab:100%25%40@h/t", Some("a:b"), Some("100%@")),
+        ] {
+            let cluster: Cluster = text.parse().unwrap();
+            assert_eq!((cluster.user(), cluster.password()), (user, password), "{text}");
         }
     }
 }

@@ -1,116 +1,183 @@
 //! A connection to a broker: one question after the other, with a bound on how long an answer takes and how large it is.
 
+use super::access::Access;
+use super::failed::{Failed, one_line};
+use super::link::Link;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use weir_kafka::{
-    ApiVersions, CreateTopics, DeleteRecords, DescribeConfigs, Fetch, InitProducerId, ListOffsets,
-    MetadataRequest, Produce, Request, answer, request,
+    ApiVersions, CreateTopics, DeleteRecords, DescribeConfigs, Fetch, InitProducerId, ListOffsets, Mechanism,
+    MetadataRequest, Produce, Request, SaslAuthenticate, SaslHandshake, answer, request,
 };
 
-/// How long a connection may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long a broker may take to answer: longer than it is told to wait for replicas.
+/// How long a broker may take for a whole answer: longer than it is told to wait for replicas.
 const ANSWER: Duration = Duration::from_secs(40);
 
 /// The largest answer: what is fetched at once, and one batch of records, which may be as large as a message.
 const LARGEST: usize = 128 << 20;
 
+/// What an alert of TLS begins with (RFC 8446 section 5.1): its type, and the major version.
+const TLS_ALERT: [u8; 2] = [21, 3];
+
+/// The oldest broker whose every request is spoken here.
+const OLDEST: &str = "Kafka 2.4";
+
 /// A connection.
 pub(super) struct Connection {
-    link: TcpStream,
+    pub(super) link: Link,
     /// `host:port`
     pub(super) name: String,
+    pub(super) access: Arc<Access>,
+    /// How it has logged in.
+    pub(super) mechanism: Option<Mechanism>,
+    /// When it has to log in again.
+    pub(super) renewal: Option<Instant>,
     correlation_id: i32,
     frame: Vec<u8>,
 }
 
-/// The oldest broker whose every request is spoken here.
-pub(super) const OLDEST: &str = "Kafka 2.4";
-
 impl Connection {
-    /// Connects, and asks whether the broker speaks what is spoken here; `false` if it does not.
-    pub(super) fn open(host: &str, port: u16) -> io::Result<(Self, bool)> {
-        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+    /// Connects, asks whether the broker speaks what is spoken here, and logs in: by the mechanism that other brokers of the cluster have
+    /// taken, if there is one.
+    pub(super) fn open(
+        host: &str,
+        port: u16,
+        access: &Arc<Access>,
+        known: Option<Mechanism>,
+    ) -> Result<Self, Failed> {
+        if access.login.is_none() {
+            return Self::connect(host, port, access);
+        }
+        Self::log_in_by_any(known, || Self::connect(host, port, access))
+    }
+
+    fn connect(host: &str, port: u16, access: &Arc<Access>) -> Result<Self, Failed> {
+        let mut last = Failed::Away("the name has no address".to_owned());
         for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
+            match Link::open(host, &address, access.tls.as_ref()) {
                 Ok(link) => {
-                    link.set_nodelay(true)?;
-                    link.set_read_timeout(Some(ANSWER))?;
-                    link.set_write_timeout(Some(ANSWER))?;
-                    let name = format!("{host}:{port}");
-                    let mut connection = Self { link, name, correlation_id: 0, frame: Vec::new() };
-                    let fits = connection.fits()?;
-                    return Ok((connection, fits));
+                    let mut connection = Self {
+                        link,
+                        name: format!("{host}:{port}"),
+                        access: access.clone(),
+                        mechanism: None,
+                        renewal: None,
+                        correlation_id: 0,
+                        frame: Vec::new(),
+                    };
+                    connection.check_versions()?;
+                    return Ok(connection);
                 }
-                Err(error) => last = error,
+                Err(failed) => last = failed,
             }
         }
         Err(last)
     }
 
-    fn fits(&mut self) -> io::Result<bool> {
-        let versions = self.ask(&ApiVersions).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::new(
-                error.kind(),
-                "it closes the connection; is this a listener of Kafka without TLS (PLAINTEXT)?",
-            ),
-            _ => error,
+    fn check_versions(&mut self) -> Result<(), Failed> {
+        let versions = self.ask_at_once(&ApiVersions).map_err(|failed| match failed {
+            Failed::Away(words) if words == CLOSED && !self.link.is_tls() => Failed::Away(format!(
+                "{words}; is this a listener of Kafka without TLS? kafkas:// is for one with TLS"
+            )),
+            failed => failed,
         })?;
-        Ok(versions.has::<MetadataRequest<'_>>()
+        let logs_in = self.access.login.is_none()
+            || versions.has::<SaslHandshake>() && versions.has::<SaslAuthenticate<'_>>();
+        let fits = logs_in
+            && versions.has::<MetadataRequest<'_>>()
             && versions.has::<CreateTopics<'_>>()
             && versions.has::<DescribeConfigs<'_>>()
             && versions.has::<InitProducerId>()
             && versions.has::<ListOffsets<'_>>()
             && versions.has::<Fetch<'_>>()
             && versions.has::<Produce<'_>>()
-            && versions.has::<DeleteRecords<'_>>())
+            && versions.has::<DeleteRecords<'_>>();
+        if fits { Ok(()) } else { Err(Failed::Unfit(format!("it is older than {OLDEST}"))) }
     }
 
-    /// Sends a request. Its answer is [received](Self::receive) before another is sent.
-    pub(super) fn send<R: Request>(&mut self, question: &R) -> io::Result<()> {
+    /// Sends a request, after another login if the last one is about to end. Its answer is [received](Self::receive) before another
+    /// is sent.
+    pub(super) fn send<R: Request>(&mut self, question: &R) -> Result<(), Failed> {
+        if self.renewal.is_some_and(|renewal| Instant::now() >= renewal) {
+            self.log_in_again()?;
+        }
+        self.send_at_once(question)
+    }
+
+    fn send_at_once<R: Request>(&mut self, question: &R) -> Result<(), Failed> {
         self.correlation_id = self.correlation_id.wrapping_add(1);
         request(question, self.correlation_id, &mut self.frame);
-        self.link.write_all(&self.frame).map_err(in_words)
+        self.link.end_within(ANSWER);
+        // TLS keeps what it has not sent yet.
+        let sent = self.link.write_all(&self.frame).and_then(|()| self.link.flush());
+        sent.map_err(|error| in_words(&error))
     }
 
     /// The answer to what was sent last.
-    pub(super) fn receive<R: Request>(&mut self) -> io::Result<R::Response> {
-        let invalid = |words: String| io::Error::new(ErrorKind::InvalidData, words);
+    pub(super) fn receive<R: Request>(&mut self) -> Result<R::Response, Failed> {
+        self.link.end_within(ANSWER);
         let mut length = [0; 4];
-        self.link.read_exact(&mut length).map_err(in_words)?;
+        self.link.read_exact(&mut length).map_err(|error| self.of_silence(&error))?;
+        if length.starts_with(&TLS_ALERT) {
+            return Err(Failed::Unfit("it speaks TLS; write kafkas://".to_owned()));
+        }
         let length = i32::from_be_bytes(length);
         let Some(length) = usize::try_from(length).ok().filter(|length| *length <= LARGEST) else {
-            return Err(invalid(format!("an answer of {length} bytes; is this a listener of Kafka?")));
+            return Err(Failed::Away(format!("an answer of {length} bytes; is this a listener of Kafka?")));
         };
         // Grows with what comes, not with what is announced.
         self.frame.clear();
-        let read = (&mut self.link).take(length as u64).read_to_end(&mut self.frame).map_err(in_words)?;
+        let read = (&mut self.link).take(length as u64).read_to_end(&mut self.frame);
+        let read = read.map_err(|error| in_words(&error))?;
         if read < length {
-            return Err(in_words(ErrorKind::UnexpectedEof.into()));
+            return Err(in_words(&ErrorKind::UnexpectedEof.into()));
         }
-        let (id, response) = answer::<R>(&self.frame).map_err(|error| invalid(error.to_string()))?;
+        let (id, response) = answer::<R>(&self.frame).map_err(|error| Failed::Away(error.to_string()))?;
         if id != self.correlation_id {
-            return Err(invalid("an answer to another question".to_owned()));
+            return Err(Failed::Away("an answer to another question".to_owned()));
         }
         Ok(response)
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) fn ask<R: Request>(&mut self, question: &R) -> io::Result<R::Response> {
+    pub(super) fn ask<R: Request>(&mut self, question: &R) -> Result<R::Response, Failed> {
         self.send(question)?;
         self.receive::<R>()
     }
+
+    /// The same without a look at when the login ends: what logs in is asked like this.
+    pub(super) fn ask_at_once<R: Request>(&mut self, question: &R) -> Result<R::Response, Failed> {
+        self.send_at_once(question)?;
+        self.receive::<R>()
+    }
+
+    /// Why no answer begins. A listener that wants a login answers `ApiVersions`, and closes the connection at any other question.
+    fn of_silence(&self, error: &io::Error) -> Failed {
+        match in_words(error) {
+            Failed::Away(words)
+                if words == CLOSED && self.correlation_id == 2 && self.access.login.is_none() =>
+            {
+                Failed::Away(format!(
+                    "{words} at the first question; if it wants a login, name the user (kafka://user@host, or kafkas:// by TLS)"
+                ))
+            }
+            failed => failed,
+        }
+    }
 }
 
+/// What is said of a connection that the broker has closed.
+const CLOSED: &str = "it has closed the connection";
+
 /// What a person reads for it.
-fn in_words(error: io::Error) -> io::Error {
-    match error.kind() {
+fn in_words(error: &io::Error) -> Failed {
+    Failed::Away(match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            io::Error::new(error.kind(), format!("no answer within {} s", ANSWER.as_secs()))
+            format!("no whole answer within {} s", ANSWER.as_secs())
         }
-        ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "it has closed the connection"),
-        _ => error,
-    }
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => CLOSED.to_owned(),
+        _ => one_line(&error.to_string()),
+    })
 }

@@ -1,8 +1,11 @@
 //! Connections to the brokers of a cluster: each question goes to the broker that can answer it.
 
+use super::access::Access;
 use super::cluster::Cluster;
-use super::connection::{Connection, OLDEST};
+use super::connection::Connection;
+use super::failed::{Failed, one_line};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use weir_kafka::{
     Appended, CreateTopics, DeleteRecords, DescribeConfigs, ErrorCode, Fetch, FetchPartition, Fetched,
     InitProducerId, ListOffsets, Metadata, MetadataRequest, NewTopic, PartitionOffset, Produce, ProducerId,
@@ -18,22 +21,12 @@ const FETCHED: i32 = 8 << 20;
 /// What a broker calls a cluster that has no controller, and a partition without a leader.
 const NOBODY: i32 = -1;
 
-/// Why a question was not answered as hoped.
-#[derive(Clone, Debug)]
-pub(super) enum Failed {
-    /// A broker cannot be reached, or has stopped answering.
-    Away(String),
-    /// A broker says no: what it was about, and why.
-    Refused(String, ErrorCode),
-    /// The cluster or the topic is not as it must be.
-    Unfit(String),
-}
-
 /// Partitions of a topic and the brokers that lead them.
 pub(super) type Leaders = BTreeMap<i32, Vec<i32>>;
 
 /// Connections to a cluster.
 pub(super) struct Session {
+    access: Arc<Access>,
     first: Connection,
     brokers: HashMap<i32, (String, u16)>,
     connections: HashMap<i32, Connection>,
@@ -42,22 +35,26 @@ pub(super) struct Session {
 impl Session {
     /// Connects to the first broker of a URL that answers.
     pub(super) fn open(cluster: &Cluster) -> Result<Self, Failed> {
-        let mut last = String::new();
+        let access = Access::of(cluster)?;
+        let mut last = Failed::Away(String::new());
         for (host, port) in &cluster.brokers {
-            match Connection::open(host, *port) {
-                Ok((first, true)) => {
-                    return Ok(Self { first, brokers: HashMap::new(), connections: HashMap::new() });
+            match Connection::open(host, *port, &access, None) {
+                Ok(first) => {
+                    return Ok(Self { access, first, brokers: HashMap::new(), connections: HashMap::new() });
                 }
-                Ok((_, false)) => return Err(Failed::Unfit(format!("it is older than {OLDEST}"))),
-                Err(error) if cluster.brokers.len() == 1 => last = error.to_string(),
-                Err(error) => last = format!("{host}:{port}: {error}"),
+                Err(failed) if cluster.brokers.len() == 1 => last = failed,
+                Err(failed) => last = failed.at(format_args!("{host}:{port}")),
+            }
+            // Another broker of the cluster would say the same.
+            if !matches!(last, Failed::Away(_)) {
+                break;
             }
         }
-        Err(Failed::Away(last))
+        Err(last)
     }
 
     fn ask_first<R: Request>(&mut self, question: &R) -> Result<R::Response, Failed> {
-        self.first.ask(question).map_err(|error| Failed::Away(format!("{}: {error}", self.first.name)))
+        self.first.ask(question).map_err(|failed| failed.at(&self.first.name))
     }
 
     /// The connection to a broker.
@@ -66,12 +63,11 @@ impl Session {
             let Some((host, port)) = self.brokers.get(&id) else {
                 return Err(Failed::Away(format!("the cluster does not name its broker {id}")));
             };
-            let away = |words: String| {
-                Failed::Away(format!(
-                    "broker {id}, which the cluster calls {host}:{port} (advertised.listeners): {words}"
-                ))
-            };
-            let (connection, _) = Connection::open(host, *port).map_err(|error| away(error.to_string()))?;
+            let opened = Connection::open(host, *port, &self.access, self.first.mechanism);
+            let connection = opened.map_err(|failed| {
+                let place = format!("{}:{port}", one_line(host));
+                failed.at(format_args!("broker {id}, which the cluster calls {place} (advertised.listeners)"))
+            })?;
             self.connections.insert(id, connection);
         }
         self.connections.get_mut(&id).ok_or_else(|| Failed::Away(format!("broker {id}")))
@@ -79,7 +75,7 @@ impl Session {
 
     fn ask<R: Request>(&mut self, id: i32, question: &R) -> Result<R::Response, Failed> {
         let broker = self.broker(id)?;
-        broker.ask(question).map_err(|error| Failed::Away(format!("{}: {error}", broker.name)))
+        broker.ask(question).map_err(|failed| failed.at(&broker.name))
     }
 
     fn metadata(&mut self, topics: &[&str]) -> Result<Metadata, Failed> {
@@ -208,13 +204,13 @@ impl Session {
         for (leader, topics) in by_leader {
             let broker = self.broker(*leader)?;
             let sent = broker.send(&Produce { topics, timeout: REPLICAS });
-            sent.map_err(|error| Failed::Away(format!("{}: {error}", broker.name)))?;
+            sent.map_err(|failed| failed.at(&broker.name))?;
         }
         let mut appended = Vec::new();
         for leader in by_leader.keys() {
             let broker = self.broker(*leader)?;
             let answer = broker.receive::<Produce<'_>>();
-            appended.extend(answer.map_err(|error| Failed::Away(format!("{}: {error}", broker.name)))?);
+            appended.extend(answer.map_err(|failed| failed.at(&broker.name))?);
         }
         Ok(appended)
     }

@@ -1,8 +1,9 @@
 //! A topic as an ingester knows it: its partitions, how far each was looked at, and what lies there.
 
 use super::attempt::identity_in;
+use super::failed::Failed;
 use super::seen::{GENERATION, Seen};
-use super::session::{Failed, Leaders, Session, check};
+use super::session::{Leaders, Session, check};
 use weir_kafka::{EARLIEST, ErrorCode, FetchPartition, LATEST, read_batches};
 
 /// Records that are read back at the start, spread over the partitions; and of one partition at least.

@@ -1,0 +1,196 @@
+//! The bytes of a connection, by TLS or without, all of which come and go by one moment.
+
+use super::failed::Failed;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use weir_shard::tls::{ClientConfig, ClientConnection, Error as TlsError, ServerName, StreamOwned};
+
+/// How long a connection may take, its TLS included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What helps against a certificate that is not trusted.
+const TRUST: &str = "name who signed its certificate (--cacert FILE), and the host as the certificate does";
+
+/// A socket whose reads and writes end by one moment: a peer that sends a byte at a time does not move it.
+struct Timed {
+    socket: TcpStream,
+    until: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(Some(self.left()?))?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(Some(self.left()?))?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// A link to a broker.
+pub(super) struct Link(Way);
+
+enum Way {
+    Plain(Timed),
+    Tls(Box<StreamOwned<ClientConnection, Timed>>),
+}
+
+impl Link {
+    /// Connects, by TLS if there are settings for it.
+    pub(super) fn open(
+        host: &str,
+        address: &SocketAddr,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> Result<Self, Failed> {
+        let until = Instant::now() + PATIENCE;
+        let socket = TcpStream::connect_timeout(address, PATIENCE)?;
+        socket.set_nodelay(true)?;
+        let mut timed = Timed { socket, until };
+        let Some(config) = tls else { return Ok(Self(Way::Plain(timed))) };
+        let name = ServerName::try_from(host.to_owned());
+        let name =
+            name.map_err(|_| Failed::Unfit(format!("{host} is no name that a certificate can have")))?;
+        let connection = ClientConnection::new(config.clone(), name);
+        let mut connection = connection.map_err(|error| Failed::Unfit(error.to_string()))?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut timed).map_err(|error| of_handshake(&error))?;
+        }
+        Ok(Self(Way::Tls(Box::new(StreamOwned::new(connection, timed)))))
+    }
+
+    fn timed(&self) -> &Timed {
+        match &self.0 {
+            Way::Plain(timed) => timed,
+            Way::Tls(stream) => &stream.sock,
+        }
+    }
+
+    /// From here on all must be there within this time.
+    pub(super) fn end_within(&mut self, time: Duration) {
+        let timed = match &mut self.0 {
+            Way::Plain(timed) => timed,
+            Way::Tls(stream) => &mut stream.sock,
+        };
+        timed.until = Instant::now() + time;
+    }
+
+    /// Whether nobody on the way can read what is sent: it goes by TLS, or does not leave this machine.
+    pub(super) fn is_private(&self) -> bool {
+        let peer = self.timed().socket.peer_addr();
+        self.is_tls() || peer.is_ok_and(|address| is_here(address.ip()))
+    }
+
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self.0, Way::Tls(_))
+    }
+}
+
+/// Whether an address is this machine's own loop.
+fn is_here(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+impl Read for Link {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Way::Plain(timed) => timed.read(buffer),
+            Way::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Link {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Way::Plain(timed) => timed.write(bytes),
+            Way::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Way::Plain(timed) => timed.flush(),
+            Way::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+/// Why there is no TLS, with what helps.
+fn of_handshake(error: &io::Error) -> Failed {
+    let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+    match (of_tls, error.kind()) {
+        (Some(TlsError::InvalidCertificate(_)), _) => Failed::Unfit(format!("{error}; {TRUST}")),
+        (Some(TlsError::InvalidMessage(_)), _) => Failed::Unfit(format!(
+            "it does not answer by TLS ({error}); write kafka:// for a listener without"
+        )),
+        (Some(_), _) => Failed::Unfit(format!("TLS: {error}")),
+        (None, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+            Failed::Away(
+                "it closes the connection when TLS begins; write kafka:// for a listener without TLS"
+                    .to_owned(),
+            )
+        }
+        (None, ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Failed::Away(format!("no TLS within {} s", PATIENCE.as_secs()))
+        }
+        (None, _) => Failed::Away(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn only_the_loop_of_this_machine_needs_no_tls() {
+        for (address, is_loop) in [
+            ("127.0.0.1", true),
+            ("127.8.0.1", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.0.0.1", false),
+            ("0.0.0.0", false),
+            ("::ffff:10.0.0.1", false),
+            ("fe80::1", false),
+        ] {
+            assert_eq!(is_here(address.parse().unwrap()), is_loop, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_byte_at_a_time_does_not_move_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let drip = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            // Ends when the other side is gone.
+            while peer.write_all(&[0]).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let mut link = Link::open("127.0.0.1", &address, None).unwrap();
+        link.end_within(Duration::from_millis(200));
+        let error = link.read_exact(&mut vec![0; 1 << 20]).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
+        drop(link);
+        drip.join().unwrap();
+    }
+}
