@@ -210,6 +210,29 @@ fn what_mosquittos_own_publisher_sends_is_received_and_has_no_mark() {
     }
 }
 
+#[test]
+fn clients_that_only_connect_keep_their_connections_and_subscribe_to_nothing() {
+    let broker = Mosquitto::with("log_dest file {directory}/log\nlog_type all");
+    for version in VERSIONS {
+        let keep_alive = Duration::from_secs(1);
+        let options = MqttOptions { connect_only: true, keep_alive, ..burst(0, Qos::AtLeastOnce, version) };
+        let clients = subscriber(&format!("mqtt://{}", broker.address()), &options);
+        let mut bench = Bench::new(vec![&clients]);
+        bench.start(0, 0..20);
+        until_playing(&mut bench, 0, 20);
+        bench.run_until(PATIENCE, "all ping", |shard| own(of(shard, 0), "mqtt.pings") >= 40);
+        let (figures, ended, mut shard) = bench.stop();
+        let counted =
+            ["mqtt.connects", "mqtt.reconnects", "units", "lost"].map(|name| own(&figures[0], name));
+        assert_eq!(counted, [20, 0, 0, 0]);
+        assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_failures());
+    }
+    let log = broker.log();
+    let count = |words: &str| log.matches(words).count();
+    assert_eq!((count(" as weir-sub-"), count("Received SUBSCRIBE")), (40, 0), "{log}");
+    assert!(count("Received PINGREQ from weir-sub-") >= 80, "{log}");
+}
+
 /// mosquitto drops silently what does not fit into its queue; weir's lost is published minus received.
 #[test]
 fn what_the_broker_drops_is_counted_to_the_message() {

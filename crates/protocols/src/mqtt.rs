@@ -42,13 +42,16 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Subscriptions>(),
         ],
         // What was acknowledged at QoS 1 and 2 is to arrive.
-        asked: |given| if acknowledged(given) { vec!["lost == 0"] } else { Vec::new() },
+        asked: |given| {
+            if acknowledged(given) && !connects_only(given) { vec!["lost == 0"] } else { Vec::new() }
+        },
         shown: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {
-            let Subscriptions { filter } = making.given.read()?;
-            let options = MqttOptions { filters: filter, ..options(making.given, making.run)? };
+            let Subscriptions { filter, connect_only } = making.given.read()?;
+            let options = options(making.given, making.run)?;
+            let options = MqttOptions { filters: filter, connect_only, ..options };
             mqtt::play(making.urls, &making.options, &options)
         },
     }),
@@ -144,6 +147,9 @@ struct Subscriptions {
     /// Another topic filter of each subscriber, with the same places as the URL's; may be repeated
     #[arg(long, value_name = "FILTER", value_parser = filter)]
     filter: Vec<String>,
+    /// Subscribe to nothing: clients connect, and keep their connections with PINGREQ. The URL then needs no topic
+    #[arg(long, conflicts_with = "filter")]
+    connect_only: bool,
 }
 
 /// How messages are delivered.
@@ -450,6 +456,10 @@ fn output(given: &Given, seed: u64) -> Output {
 
 fn acknowledged(given: &Given) -> bool {
     given.read::<Delivery>().is_ok_and(|it| it.qos_or(Qos::AtMostOnce) != Qos::AtMostOnce)
+}
+
+fn connects_only(given: &Given) -> bool {
+    given.read::<Subscriptions>().is_ok_and(|it| it.connect_only)
 }
 
 /// A version as a person writes it.

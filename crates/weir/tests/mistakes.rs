@@ -51,6 +51,7 @@ const MISTAKES: &[Mistake] = &[
         &["{clinet} stands for nothing; known here: {i}, {client}, {user}, {id}, {random:N}, {seq} ("],
     ),
     Mistake("play mqtt://127.0.0.1 -d 1s", 2, &["no topic in the path; write mqtt://host/topic"]),
+    Mistake("play mqtt://127.0.0.1 --connect-only --filter a -d 1s", 2, &["--filter", "cannot be used with"]),
     Mistake("init ftp://h/x", 2, &["weir help urls"]),
     // Thresholds.
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup.p99'", 2, &["no comparison", "startup.p99 < 1s"]),

@@ -66,6 +66,8 @@ pub struct MqttOptions {
     pub client_id: Option<String>,
     /// Topic filters of each subscriber beside that of its URL; they may be templates.
     pub filters: Vec<String>,
+    /// Whether clients that would subscribe only connect, and keep their connections.
+    pub connect_only: bool,
     /// For how long the broker keeps the session of a client that is gone, in whole seconds; `None` for a clean one. In
     /// 3.1.1 for any time.
     pub session: Option<Duration>,
@@ -110,6 +112,7 @@ impl Default for MqttOptions {
             credentials: Vec::new(),
             client_id: None,
             filters: Vec::new(),
+            connect_only: false,
             session: None,
             socket_path: "/mqtt".to_owned(),
             keep_alive: Duration::from_secs(60),

@@ -69,7 +69,7 @@ struct Large {
     head: Vec<u8>,
 }
 
-/// One virtual subscriber. It plays as soon as its subscription is granted.
+/// One virtual subscriber. It plays as soon as its subscription is granted; one without a filter, as soon as the broker consents.
 pub(super) struct Subscriber {
     client: Client,
     carrier: Carrier,
@@ -82,6 +82,7 @@ struct Viewer {
     state: ClientState,
     common: Arc<SharedOptions>,
     following: Following,
+    /// None of a client that only connects.
     filters: Vec<String>,
     broker: SocketAddr,
     large: Option<Box<Large>>,
@@ -98,6 +99,7 @@ struct Viewer {
 
 /// What a subscriber asks for.
 pub(super) struct TopicFilters {
+    /// None of a client that only connects.
     pub(super) filters: Vec<String>,
     /// What has come, if it is counted together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
@@ -249,24 +251,23 @@ impl Subscriber {
         if let Some(refused) = totals.refused {
             return if totals.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
-        if totals.granted && self.reconnecting.is_away() {
-            self.come_back(now, shard);
-        } else if totals.granted {
-            self.reconnecting.begin(now);
-            viewer.state.reach(ClientPhase::Playing, now, shard);
-        } else if totals.connected && self.reconnecting.is_away() {
+        let is_away = self.reconnecting.is_away();
+        if totals.connected && is_away {
             let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
             recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !totals.session_present));
-            if totals.session_present {
-                // The broker has kept the subscription as well.
-                self.come_back(now, shard);
-            } else {
-                return self.subscribe(context);
-            }
-        } else if totals.connected {
+        }
+        // With its session the broker has kept the subscription as well.
+        let has_all = viewer.filters.is_empty() || is_away && totals.session_present;
+        if totals.connected && !has_all {
             viewer.state.reach(ClientPhase::Requesting, now, shard);
             return self.subscribe(context);
+        }
+        if (totals.connected || totals.granted) && is_away {
+            self.come_back(now, shard);
+        } else if totals.connected || totals.granted {
+            self.reconnecting.begin(now);
+            viewer.state.reach(ClientPhase::Playing, now, shard);
         }
         Ok(())
     }

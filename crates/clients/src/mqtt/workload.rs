@@ -37,7 +37,7 @@ struct Request {
 /// A shared subscription: host, port, filter.
 type Shared = (String, u16, String);
 
-/// Subscribers to these URLs. Resolves names, so it may take a while.
+/// Subscribers to these URLs, or clients that only connect to their brokers. Resolves names, so it may take a while.
 ///
 /// # Errors
 /// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
@@ -45,7 +45,8 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     let endpoints = endpoints("play", urls, &options.tls, mqtt)?;
     let identities = Identities::new("sub", mqtt)?;
     let others = mqtt.filters.clone();
-    for target in &endpoints.targets {
+    let connect_only = mqtt.connect_only;
+    for target in endpoints.targets.iter().filter(|_| !connect_only) {
         let templates: Vec<_> = others.iter().map(String::as_str).chain([topic::template(target)?]).collect();
         let of_url = target.credentials.as_ref().map(plain);
         let mut samples = identities.samples(&templates, of_url.as_ref());
@@ -67,7 +68,10 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         let NewClient { planned, ref request, now, .. } = client;
         let (options, names) = identities.of(planned, request.credentials.as_ref());
         // Checked above, for any number of a client.
-        let filters = topic::filters(&request.target, &others, &names).unwrap_or_default();
+        let filters = match connect_only {
+            true => Vec::new(),
+            false => topic::filters(&request.target, &others, &names).unwrap_or_default(),
+        };
         // One that is shared stands alone.
         let shared = filters.first().filter(|filter| {
             version == Version::V5 && Filter::parse(filter).is_ok_and(|it| it.share.is_some())
