@@ -2,6 +2,7 @@
 
 mod check;
 mod judge;
+mod lack;
 mod samples;
 mod seconds;
 

@@ -1,6 +1,7 @@
 //! Background TCP streams of filler, as `iperf3 -P` makes them; the peer is `weir origin --bulk`.
 
 use crate::group::Group;
+use crate::lack::FILLER;
 use crate::protocol::{Output, Play, Protocol, Publish, Serve};
 use crate::viewer;
 use clap::Args;
@@ -17,6 +18,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Filler>()],
         asked: |_| Vec::new(),
+        lacks: |_| FILLER,
         shown: None,
         discovers: false,
         clients: viewer::one,
@@ -25,6 +27,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Filler>()],
         output: |_, _| Output::default(),
+        lacks: FILLER,
         make: |making| bulk::publish(making.urls, &making.options, making.given.read::<Filler>()?.into()),
     }),
     ingest: None,

@@ -7,6 +7,7 @@ mod origin;
 
 use crate::group::Group;
 use crate::http;
+use crate::lack::VIEWER;
 use crate::protocol::{Play, Protocol, Serve};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
 use weir_clients::{Scheme, ts};
@@ -22,6 +23,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>()],
         asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
+        lacks: |_| VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,

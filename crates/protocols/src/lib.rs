@@ -12,6 +12,7 @@ mod group;
 mod http;
 mod http_flv;
 mod keys;
+mod lack;
 mod mirakurun;
 mod mpegts;
 pub mod mqtt;
@@ -25,6 +26,7 @@ mod webrtc;
 pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};
+pub use lack::Lack;
 pub use protocol::{Make, Making, Output, Play, Protocol, Publish, RunContext, Serve, Verb};
 pub use secret::first_line;
 pub use table::{

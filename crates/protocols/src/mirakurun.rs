@@ -1,6 +1,7 @@
 //! Mirakurun and mirakc: tuner servers that are asked for their services, which are MPEG-TS over HTTP.
 
 use crate::group::Group;
+use crate::lack::TS_VIEWER;
 use crate::protocol::{Play, Protocol};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
 use crate::{http, mpegts};
@@ -18,6 +19,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         options: &[Group::of::<Viewer>(), Group::of::<Services>()],
         // Of a server that was asked for all that it has each service counts.
         asked: |_| vec!["failed.ratio == 0", WHOLE_RATE, NOBODY_STARVES, mpegts::WHOLE],
+        lacks: |_| TS_VIEWER,
         shown: None,
         discovers: true,
         clients: |given| {

@@ -2,6 +2,7 @@
 
 use crate::group::Group;
 use crate::http;
+use crate::lack::TS_VIEWER;
 use crate::protocol::{Play, Protocol, Serve};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
 use weir_clients::ts;
@@ -19,6 +20,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>()],
         asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE],
+        lacks: |_| TS_VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,

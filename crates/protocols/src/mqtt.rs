@@ -3,6 +3,7 @@
 use crate::content::Stamp;
 use crate::given::Given;
 use crate::group::Group;
+use crate::lack::{CONNECTION, MESSAGE_PUBLISHER, SUBSCRIBER};
 use crate::protocol::{Making, Output, Play, Protocol, Publish, RunContext, Serve};
 use crate::secret::{first_line, variable};
 use crate::viewer;
@@ -45,6 +46,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |given| {
             if acknowledged(given) && !connects_only(given) { vec!["lost == 0"] } else { Vec::new() }
         },
+        lacks: |given| if connects_only(given) { CONNECTION } else { SUBSCRIBER },
         shown: None,
         discovers: false,
         clients: viewer::one,
@@ -66,6 +68,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Stamp>(),
         ],
         output,
+        lacks: MESSAGE_PUBLISHER,
         make: publish,
     }),
     ingest: Some(&[

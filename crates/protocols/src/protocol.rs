@@ -2,6 +2,7 @@
 
 use crate::given::Given;
 use crate::group::Group;
+use crate::lack::{INGESTER, Lack};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{PublishTimes, Published};
@@ -50,6 +51,8 @@ pub struct Play {
     pub options: &'static [Group],
     /// What viewers with these options are asked by default, written as thresholds, beside what every client is asked.
     pub asked: fn(&Given) -> Vec<&'static str>,
+    /// Figures that viewers with these options never fill.
+    pub lacks: fn(&Given) -> &'static [Lack],
     /// What viewers of a stream are asked that the run itself publishes at their URL: pictures, and sound if it has some.
     /// A server takes a codec that it cannot handle, and shows nothing of it.
     pub shown: Option<[&'static str; 2]>,
@@ -68,6 +71,8 @@ pub struct Publish {
     pub options: &'static [Group],
     /// What each publisher with these options sends.
     pub output: fn(&Given, u64) -> Output,
+    /// Figures that publishers never fill.
+    pub lacks: &'static [Lack],
     /// Makes publishers.
     pub make: Make<PublishOptions>,
 }
@@ -149,6 +154,15 @@ impl Protocol {
             Verb::Play => self.play.as_ref().map(|play| play.options),
             Verb::Publish => self.publish.as_ref().map(|publish| publish.options),
             Verb::Ingest => self.ingest,
+        }
+    }
+
+    /// Figures that a workload of this verb never fills with these options.
+    pub fn lacks(&self, verb: Verb, given: &Given) -> &'static [Lack] {
+        match verb {
+            Verb::Play => self.play.as_ref().map_or(&[], |play| (play.lacks)(given)),
+            Verb::Publish => self.publish.as_ref().map_or(&[], |publish| publish.lacks),
+            Verb::Ingest => INGESTER,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
+use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Making, Play, Protocol, Publish, Serve};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
 use clap::Args;
@@ -19,6 +20,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Rtmp>(), Group::of::<RtmpViewer>()],
         asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
+        lacks: |_| VIEWER,
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
         discovers: false,
         clients: viewer::one,
@@ -27,6 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Rtmp>()],
         output: content::output,
+        lacks: PUBLISHER,
         make: publish,
     }),
     ingest: None,

@@ -3,6 +3,7 @@
 use crate::content::{self, Content, Stamp};
 use crate::given::Given;
 use crate::group::Group;
+use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
 use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
@@ -42,6 +43,7 @@ pub(crate) const WHIP: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Token>()],
         output: content::output,
+        lacks: PUBLISHER,
         make: |making| {
             let options = content::options(making.options, making.given, making.run.seed)?;
             rtc::whip(making.urls, &options, &rtc_options(making.given)?)
@@ -72,6 +74,7 @@ const SIGNALLED: Protocol = Protocol {
 const PLAY: Play = Play {
     options: &[Group::of::<Viewer>(), Group::of::<Feedback>()],
     asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE_FRAME_RATE, FEW_LOST],
+    lacks: |_| VIEWER,
     shown: None,
     discovers: false,
     clients: viewer::one,

@@ -317,7 +317,11 @@ impl<'a> Trials<'a> {
             return Err(Failure::new(self.of.wrong, line));
         }
         let mut required = self.criteria.iter().filter(|it| !it.may_lack);
-        required.try_for_each(|it| it.threshold.check(&schemas)).map_err(Failure::with(self.of.wrong))
+        let check = |it: &Criterion| {
+            it.threshold.check(&schemas)?;
+            it.threshold.check_workloads(&prepared.scenario)
+        };
+        required.try_for_each(check).map_err(Failure::with(self.of.wrong))
     }
 
     fn trial(

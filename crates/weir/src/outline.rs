@@ -29,7 +29,8 @@ pub(crate) fn of(variation: &Variation, repeat: u32, generators: &Generators) ->
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
-        threshold.check(&schemas).map_err(|error| Failure::with(Exit::Scenario)(error).of(part))?;
+        let checked = threshold.check(&schemas).and_then(|()| threshold.check_workloads(scenario));
+        checked.map_err(|error| Failure::with(Exit::Scenario)(error).of(part))?;
         let watched = prepare::check_watched_here(threshold, scenario, generators);
         watched.map_err(|line| Failure::new(Exit::Scenario, line).of(part))?;
     }

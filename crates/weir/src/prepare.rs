@@ -89,7 +89,8 @@ pub(crate) fn prepare(
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
-        threshold.check(&schemas).map_err(|error| Failure::with(wrong)(error).of(part))?;
+        let checked = threshold.check(&schemas).and_then(|()| threshold.check_workloads(&scenario));
+        checked.map_err(|error| Failure::with(wrong)(error).of(part))?;
         let watched = check_watched_here(threshold, &scenario, generators);
         watched.map_err(|line| Failure::new(wrong, line).of(part))?;
     }

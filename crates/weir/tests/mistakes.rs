@@ -59,6 +59,16 @@ const MISTAKES: &[Mistake] = &[
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup < 1s'", 2, &["p99"]),
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup.p99 < 1mbps'", 2, &["is a time"]),
     Mistake(
+        "play mqtt://127.0.0.1/t -d 1s --threshold 'stalls == 0'",
+        2,
+        &["no workload here can have 'stalls'", "messages.rate"],
+    ),
+    Mistake(
+        "publish mqtt://127.0.0.1/t -d 1s --threshold 'latency.p99 < 1s'",
+        2,
+        &["no workload here can have 'latency'", "`weir play`"],
+    ),
+    Mistake(
         "play rtmp://127.0.0.1/a/b --threshold 'server.cpu < 80%'",
         2,
         &["no process is watched", "--watch"],

@@ -116,7 +116,9 @@ impl FigureList {
         if role == Role::Play {
             self.put(prefix, "stalls", "Stalls", Count, stage.figures.total("stalls"));
         }
-        if let Some(lost) = stage.figures.lost_ratio() {
+        // What has no number is known to be lost when a client ends, and then in no window.
+        let is_numbered = stage.figures.total("numbered") > 0.0;
+        if let Some(lost) = stage.figures.lost_ratio().filter(|_| is_numbered) {
             self.put(prefix, "lost.ratio", "Lost", Ratio, lost);
         }
         for (name, figure) in &stage.figures.0 {

@@ -97,10 +97,17 @@ impl Figures {
         })
     }
 
-    /// Units that are missing of those whose numbers tell; none where none has a number.
+    /// Units that are missing, of those that should have come; none where nothing tells that one is missing. What came is
+    /// numbered packets, or frames and messages that were stamped, or messages that were delivered to be saved.
     pub fn lost_ratio(&self) -> Option<f64> {
-        let (lost, numbered) = (self.total("lost"), self.total("numbered"));
-        (numbered > 0.0).then(|| lost / (lost + numbered))
+        let once = |name| self.total(name) - self.total("duplicate");
+        let came = match self.total("numbered") {
+            numbered if numbered > 0.0 => numbered,
+            _ if self.get("saved").is_some() => once("units"),
+            _ => once("stamped"),
+        };
+        let lost = self.total("lost");
+        (lost + came > 0.0).then(|| lost / (lost + came))
     }
 
     /// Viewers that never stalled, of those that played; none where nothing has a media time to stall by.
@@ -115,6 +122,31 @@ impl Figures {
         match self.get(name).map(|figure| &figure.value) {
             Some(Value::Counter { total, .. }) => *total,
             _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(totals: &[(&str, f64)]) -> Figures {
+        let figure =
+            |total| FigureValue { unit: BaseUnit::Count, value: Value::Counter { total, per_second: 0.0 } };
+        Figures(totals.iter().map(|(name, total)| ((*name).to_owned(), figure(*total))).collect())
+    }
+
+    #[test]
+    fn what_is_lost_is_a_share_of_what_should_have_come_wherever_that_is_known() {
+        for (totals, expected) in [
+            (&[("lost", 1.0), ("numbered", 99.0), ("stamped", 9.0), ("duplicate", 9.0)][..], Some(0.01)),
+            (&[("lost", 10.0), ("stamped", 95.0), ("duplicate", 5.0), ("units", 200.0)], Some(0.1)),
+            (&[("lost", 10.0), ("units", 95.0), ("duplicate", 5.0), ("saved", 90.0)], Some(0.1)),
+            (&[("lost", 10.0), ("stamped", 0.0)], Some(1.0)),
+            (&[("lost", 0.0), ("stamped", 7.0)], Some(0.0)),
+            (&[("lost", 0.0), ("units", 7.0)], None),
+        ] {
+            assert_eq!(figures(totals).lost_ratio(), expected, "{totals:?}");
         }
     }
 }

@@ -34,6 +34,16 @@ pub enum ThresholdError {
         /// The known name that was meant, if one resembles it.
         nearest: Option<String>,
     },
+    /// Workloads have the figure, and none of them ever fills it.
+    #[error("threshold '{text}': no workload here can have '{figure}': {instead}")]
+    Lacking {
+        /// The threshold.
+        text: String,
+        /// The figure in it, or the ratio.
+        figure: String,
+        /// Why, and what to ask instead.
+        instead: &'static str,
+    },
     /// What follows the figure is no statistic.
     #[error("threshold '{text}': '{figure}' has no '{statistic}'; {fitting}")]
     UnknownStatistic {

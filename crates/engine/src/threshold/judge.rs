@@ -1,6 +1,7 @@
 //! A threshold against what was measured: the value that is farthest on the wrong side, and whether it holds.
 
 use super::{Statistic, Threshold};
+use crate::role::Role;
 use crate::summary::{
     Figures, StageSummary, Summary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
 };
@@ -166,8 +167,8 @@ impl Threshold {
             "starved" if planned > 0.0 => Some(workload.total.total("starved") / planned),
             "stall_free" => workload.stall_free_ratio,
             "stalled" => workload.stalled_ratio(),
-            // What is lost in a ramp is lost.
-            "lost" => workload.total.lost_ratio(),
+            // What is lost in a ramp is lost. A publisher's stamps are of what it sent.
+            "lost" if workload.role != Role::Publish => workload.total.lost_ratio(),
             _ => None,
         }
     }

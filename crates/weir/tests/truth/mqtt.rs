@@ -98,7 +98,7 @@ fn a_scenario_publishes_and_subscribes_and_loses_nothing() {
     count: 400
     mqtt_version: 5
 warmup: 0s
-thresholds: [lost == 0, duplicate == 0, latency.p99 < 5s, mqtt.acknowledge_time.p50 < 1s]
+thresholds: [lost == 0, lost.ratio == 0, duplicate == 0, latency.p99 < 5s, mqtt.acknowledge_time.p50 < 1s]
 ",
         broker.url("b/#"),
         broker.url("$share/g/b/#"),
