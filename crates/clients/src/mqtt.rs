@@ -21,7 +21,7 @@ mod trace;
 mod workload;
 
 pub use filling::{Filling, FillingError};
-pub use options::{MessageProperties, MqttOptions, Will};
+pub use options::{MessageProperties, MqttOptions, NAMELESS_SESSION, Will};
 pub use published::Published;
 pub use source::{MqttSource, MqttSubscriber};
 pub use times::PublishTimes;

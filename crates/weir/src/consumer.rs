@@ -7,7 +7,7 @@ use crate::prepare::Generators;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{MqttSource, MqttVersion, PublishTimes, is_random};
+use weir_clients::mqtt::{MqttSource, MqttVersion, NAMELESS_SESSION, PublishTimes, Qos, is_random};
 use weir_clients::{Workload, shown};
 use weir_consumer::{MakeIngester, Probe, Tables};
 use weir_engine::WorkloadFacts;
@@ -115,6 +115,11 @@ pub(crate) fn consuming(
             // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
             let registry = trust(false, scenario.cacert.as_deref());
             let mut mqtt = Dialogue::read(&spec.options).map_err(|error| wrong(error.to_string()))?;
+            // Below it has a name, which is this run's alone.
+            let options = mqtt.options(Qos::AtLeastOnce, 1).map_err(|error| wrong(error.to_string()))?;
+            if options.leaves_sessions() {
+                return Err(wrong(NAMELESS_SESSION.to_owned()));
+            }
             let save = into.save.as_deref().unwrap_or_default();
             check_several(save, source.filter(), numbers.len(), generators).map_err(&wrong)?;
             let empty = into.empty;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_clients::WorkloadError;
-use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
+use weir_clients::mqtt::{MqttSource, MqttVersion, Qos, is_random};
 use weir_engine::scenario::{IntoSpec, Span};
 use weir_ingest::{
     ClientOptions, Counts, Decode, Destination, Durability, Ended, IngestError, IngestSettings, Outcome,
@@ -133,7 +133,16 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     let Tls { insecure, cacert, cert, key } = &args.tls;
     let tls = TlsOptions { insecure: *insecure, cacert, cert, key }.client_tls().map_err(usage)?;
     let source = MqttSource::find(&args.url, &tls).map_err(Failure::with(Exit::Usage))?;
-    let (into, mqtt) = specs(args);
+    let (into, mut mqtt) = specs(args);
+    if is_nameless(&mqtt) {
+        mqtt.connection.session = None;
+        if !args.quiet {
+            print_note(
+                "--client-id has {random:N}: a broker would keep its session of MQTT 3.1.1 for ever, so it is a clean one, and what \
+                 comes while weir is away is not saved",
+            );
+        }
+    }
     // A registry may be asked with a password, and is no target: `insecure` does not hold for it.
     let trust = trust(false, cacert.as_deref());
     let (mut settings, decode) =
@@ -141,6 +150,12 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {
     (settings.source.name, settings.waits) = (source.target.to_string(), true);
     (settings.count, settings.max_message) = (args.count, args.max_message);
     Ok((settings, decode))
+}
+
+/// Whether an ingester of MQTT 3.1.1 has another name each time that it is started.
+fn is_nameless(mqtt: &Dialogue) -> bool {
+    let connection = &mqtt.connection;
+    connection.mqtt_version == MqttVersion::V311 && connection.client_id.as_deref().is_some_and(is_random)
 }
 
 /// Why there is no ingester.

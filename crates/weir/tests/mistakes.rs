@@ -52,6 +52,11 @@ const MISTAKES: &[Mistake] = &[
     ),
     Mistake("play mqtt://127.0.0.1 -d 1s", 2, &["no topic in the path; write mqtt://host/topic"]),
     Mistake("play mqtt://127.0.0.1 --connect-only --filter a -d 1s", 2, &["--filter", "cannot be used with"]),
+    Mistake(
+        "play mqtt://127.0.0.1/t --mqtt-version 3.1.1 --session 1h -d 1s",
+        2,
+        &["keeps a session of MQTT 3.1.1 for ever", "say --client-id"],
+    ),
     Mistake("init ftp://h/x", 2, &["weir help urls"]),
     // Thresholds.
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup.p99'", 2, &["no comparison", "startup.p99 < 1s"]),

@@ -1,6 +1,6 @@
 //! Who each client of a workload is: its identifier, its user, and what else of CONNECT is its own.
 
-use super::options::MqttOptions;
+use super::options::{MqttOptions, NAMELESS_SESSION};
 use super::template::{ClientNames, Part, parts};
 use crate::shard_recorder::{PlannedStart, Turn};
 use crate::target::Credentials;
@@ -28,8 +28,11 @@ impl Identities {
     /// Those of a workload, whose clients are `pub` or `sub`.
     ///
     /// # Errors
-    /// What CONNECT has no room for.
+    /// What CONNECT has no room for, or sessions of MQTT 3.1.1 without names.
     pub(super) fn new(role: &str, options: &MqttOptions) -> Result<Self, WorkloadError> {
+        if options.leaves_sessions() {
+            return Err(WorkloadError::Options(NAMELESS_SESSION.to_owned()));
+        }
         // Not the same in two runs, nor in two workloads of one.
         let micros = weir_shard::clock::wall_nanos() / 1_000;
         let own = || format!("weir-{role}-{:x}-{micros:x}", std::process::id());
@@ -142,6 +145,8 @@ const LAST: PlannedStart =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+    use weir_mqtt::Version;
 
     fn of(options: &MqttOptions, client: u32, turn: u32) -> ClientOptions {
         let turn = Turn { number: turn, mean_life: None };
@@ -177,6 +182,24 @@ mod tests {
             one.of(PlannedStart { client, turn, ..FIRST }, None).0.client_id
         });
         assert!(ids[0] != ids[1] && ids[0] != ids[2] && ids.iter().all(|id| id.len() == 12), "{ids:?}");
+    }
+
+    #[test]
+    fn a_session_that_is_kept_for_ever_is_of_a_client_that_comes_back_under_its_name() {
+        let refused = |version, client_id: Option<&str>, session| {
+            let client_id = client_id.map(str::to_owned);
+            let session = Some(Duration::from_secs(session)).filter(|it| !it.is_zero());
+            let options = MqttOptions { version, client_id, session, ..MqttOptions::default() };
+            Identities::new("sub", &options).err().map(|error| error.to_string())
+        };
+        for nameless in [None, Some("dev-{random:4}")] {
+            assert!(refused(Version::V311, nameless, 60).unwrap().contains("say --client-id"));
+            assert_eq!(
+                (refused(Version::V311, nameless, 0), refused(Version::V5, nameless, 60)),
+                (None, None)
+            );
+        }
+        assert_eq!(refused(Version::V311, Some("dev-{user}"), 60), None);
     }
 
     #[test]

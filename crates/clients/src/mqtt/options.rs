@@ -2,6 +2,7 @@
 
 use super::filling::Filling;
 use super::published::Published;
+use super::template::is_random;
 use super::times::PublishTimes;
 use crate::target::Credentials;
 use std::sync::Arc;
@@ -53,6 +54,10 @@ impl MessageProperties {
     }
 }
 
+/// The error about a session that no other client would ever go on with.
+pub const NAMELESS_SESSION: &str = "a broker keeps a session of MQTT 3.1.1 for ever, under a name that is to be the same in the next run: \
+     say --client-id (`client_id`) without {random:N}, leave --session (`session`) out, or speak version 5";
+
 /// What only MQTT has.
 #[derive(Clone, Debug)]
 pub struct MqttOptions {
@@ -103,6 +108,14 @@ pub struct MqttOptions {
     pub seed: u64,
     /// Where publishers record when they sent their first and their last message, if the run measures that.
     pub times: Option<Arc<PublishTimes>>,
+}
+
+impl MqttOptions {
+    /// Whether a broker would keep sessions for ever under names that no client comes back with (MQTT 3.1.1 section 3.1.2.4).
+    pub fn leaves_sessions(&self) -> bool {
+        let is_named = self.client_id.as_deref().is_some_and(|id| !is_random(id));
+        self.version == Version::V311 && self.session.is_some() && !is_named
+    }
 }
 
 impl Default for MqttOptions {
