@@ -44,7 +44,7 @@ pub(super) enum Again {
 pub(super) enum Acknowledged {
     /// It is of nothing that was sent, or of another kind than that waits for.
     Unknown,
-    /// The client has a message of QoS 2, which is not kept any longer: so many bytes.
+    /// The client has a message of QoS 2, or is not to be sent it, which is not kept any longer: so many bytes.
     Received(usize),
     /// The exchange is over, and the identifier free again: so many bytes are not kept any longer.
     Over(usize),
@@ -91,6 +91,12 @@ impl Flight {
     /// PUBCOMP came.
     pub(super) fn on_pubcomp(&mut self, id: PacketId) -> Acknowledged {
         self.end(id, Awaits::Pubcomp)
+    }
+
+    /// A message was too large for its client, whose exchange is over without an acknowledgement.
+    pub(super) fn discard(&mut self, id: PacketId) -> Acknowledged {
+        let sent = self.sent.remove(&id);
+        Acknowledged::Received(weight(sent.and_then(|sent| sent.kept).as_ref()))
     }
 
     /// What is to be sent again, in the order in which it was sent first (MQTT-4.6.0-1).

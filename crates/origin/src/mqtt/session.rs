@@ -79,6 +79,8 @@ pub(crate) struct MqttSession {
     /// Topics that the client has given a number to.
     aliases: Aliases,
     outbound: Outbound,
+    /// Bytes of the largest packet that the client takes (MQTT 5 section 3.1.2.11.4).
+    largest: u32,
     /// The number of the session with the broker.
     number: u64,
     /// Messages of a session of before that are still to be sent again.
@@ -128,6 +130,7 @@ impl MqttSession {
             will: None,
             aliases: Aliases::default(),
             outbound: Outbound::default(),
+            largest: u32::MAX,
             number: 0,
             resend: VecDeque::new(),
             window: WINDOW,
@@ -288,7 +291,7 @@ impl MqttSession {
             if let Some(id) = self.resend.pop_front() {
                 match context.world.again(key, id) {
                     Some(Again::Publish(delivery)) => {
-                        self.outbound.write(&delivery, Some(id), true, (self.version, now), &mut self.out);
+                        self.deliver(key, &delivery, Some(id), true, context);
                     }
                     Some(Again::Pubrel) => self.send(&Packet::Pubrel(Acknowledgement::success(id))),
                     None => {}
@@ -318,15 +321,43 @@ impl MqttSession {
             let Some(delivery) = delivery else { return };
             let is_exchange = delivery.qos != Qos::AtMostOnce;
             let id = is_exchange.then(|| context.world.begin_flight(key, &delivery));
-            if self.outbound.write(&delivery, id, false, (self.version, now), &mut self.out) {
-                context.world.counts.sent += 1;
-            }
+            let is_sent = self.deliver(key, &delivery, id, false, context);
+            context.world.counts.sent += u64::from(is_sent);
         }
     }
 
+    /// Writes a message, unless it is larger than the client takes: then it is as if it had been sent and acknowledged
+    /// (MQTT-3.1.2-25).
+    fn deliver(
+        &mut self,
+        key: InboxKey,
+        delivery: &Delivery,
+        id: Option<PacketId>,
+        dup: bool,
+        context: &mut Context<'_, Broker>,
+    ) -> bool {
+        let to = (self.version, self.largest, context.now);
+        let is_sent = self.outbound.write(delivery, id, dup, to, &mut self.out);
+        if let Some(id) = id.filter(|_| !is_sent) {
+            context.world.acknowledged(key, |flight| flight.discard(id));
+        }
+        is_sent
+    }
+
     fn send(&mut self, packet: &Packet<'_>) {
+        let before = self.out.len();
         let written = packet.encode(self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "{packet:?}");
+        self.hold_to_largest(before);
+    }
+
+    /// Lets a client go that does not take a packet as large as the one written behind `before`, which an answer cannot be left out
+    /// of (MQTT-3.1.2-24).
+    fn hold_to_largest(&mut self, before: usize) {
+        if self.out.len() - before > self.largest as usize {
+            self.out.truncate(before);
+            (self.phase, self.cut) = (MqttPhase::Silent, Some(Cut::Close));
+        }
     }
 
     /// Ends a connection that breaks the standard, or asks for what there is not (MQTT 5 section 4.13).
@@ -347,8 +378,12 @@ impl MqttSession {
     /// The last word of MQTT 5; 3.1.1 has none.
     fn farewell(&mut self, reason: ReasonCode) {
         if self.version == Version::V5 {
+            let before = self.out.len();
             // A reason that DISCONNECT does not have is left to the closing of the link.
             let _ = Disconnect::of(reason).encode(Version::V5, &mut self.out);
+            if self.out.len() - before > self.largest as usize {
+                self.out.truncate(before);
+            }
         }
     }
 
@@ -439,11 +474,12 @@ impl Session<Broker> for MqttSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Broker>) {
+        // Packets that wait in a WebSocket are not of a session that another connection has ended.
+        self.yield_name(context);
         if matches!(self.carrier, Carrier::WebSocket(_)) {
             self.work = 0;
             self.read_socket(&[], context);
         }
-        self.yield_name(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Broker>) {
@@ -479,6 +515,8 @@ impl Session<Broker> for MqttSession {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, Broker>) {
+        // Its link may have room before it is woken by the connection that has taken its name.
+        self.yield_name(context);
         self.pump(context);
         if self.cut == Some(Cut::Close) && self.phase == MqttPhase::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);

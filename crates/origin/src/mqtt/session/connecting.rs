@@ -6,14 +6,17 @@ use super::{
 };
 use crate::mqtt::broker::{Entered, LONGEST_AWAY};
 use crate::mqtt::wills::Will;
+use std::num::NonZeroU32;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_mqtt::packet::{Connack, Connect};
+use weir_mqtt::property::Properties;
 use weir_mqtt::{Property, PropertyBuffer};
 
 impl MqttSession {
     pub(super) fn connect(&mut self, connect: &Connect<'_>, context: &mut Context<'_, Broker>) {
         self.version = connect.version;
+        self.largest = connect.properties.maximum_packet_size().map_or(u32::MAX, NonZeroU32::get);
         let offered = connect.user_name.map(|user| {
             let password = connect.password.map(String::from_utf8_lossy).unwrap_or_default();
             format!("{user}:{password}")
@@ -111,7 +114,13 @@ impl MqttSession {
         let fits = reason.code_in(PacketKind::Connack, self.version).is_some();
         let reason = if fits { reason } else { ReasonCode::ServerUnavailable };
         let connack = Connack { session_present: false, reason, properties: properties.properties() };
-        self.send(&Packet::Connack(connack));
+        let before = self.out.len();
+        // Words for which the client has no room are left out (MQTT-3.2.2-19).
+        let fits = Packet::Connack(connack).encode(self.version, &mut self.out).is_ok()
+            && self.out.len() - before <= self.largest as usize;
+        self.out.truncate(before);
+        let properties = if fits { connack.properties } else { Properties::NONE };
+        self.send(&Packet::Connack(Connack { properties, ..connack }));
         self.phase = MqttPhase::Leaving(now + FAREWELL);
     }
 }

@@ -29,13 +29,13 @@ impl Outbound {
         Self { most: alias_maximum.min(TOPIC_ALIASES), ..Self::default() }
     }
 
-    /// Writes a message; says whether it can be written, which what was read can.
+    /// Writes a message, to a client that takes packets of so many bytes; says whether it can be written.
     pub(super) fn write(
         &mut self,
         delivery: &Delivery,
         packet_id: Option<PacketId>,
         dup: bool,
-        (version, now): (Version, Moment),
+        (version, largest, now): (Version, u32, Moment),
         out: &mut Vec<u8>,
     ) -> bool {
         let publication = &*delivery.publication;
@@ -66,7 +66,16 @@ impl Outbound {
             properties,
             payload: &publication.payload,
         };
-        publish.encode(version, out).is_ok()
+        let before = out.len();
+        let is_written = publish.encode(version, out).is_ok() && out.len() - before <= largest as usize;
+        if !is_written {
+            out.truncate(before);
+            // The client has not learnt the number.
+            if alias.is_some_and(|(_, is_known)| !is_known) {
+                self.aliases.remove(&*publication.topic);
+            }
+        }
+        is_written
     }
 
     /// The number of a topic, and whether the client knows it already. A client of MQTT 3.1.1 takes none.

@@ -3,7 +3,7 @@
 use super::turns::connected;
 use super::{Broker, MqttSession, TOPIC_ALIASES};
 use crate::harness::settings;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::time::Duration;
 use weir_mqtt::packet::{Connect, Publish, Subscribe, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
@@ -14,10 +14,18 @@ const LONG: &str = "a/topic/that/is/long";
 
 /// A client that takes so many aliases, subscribed to everything.
 fn client(aliases: u16) -> (Rig<Broker>, MqttSession) {
+    let (mut rig, mut session) = connecting(&[Property::TopicAliasMaximum(aliases)]);
+    subscribe(&mut rig, &mut session);
+    (rig, session)
+}
+
+/// A client that has said CONNECT with these properties.
+fn connecting(own: &[Property<'_>]) -> (Rig<Broker>, MqttSession) {
     let mut rig = Rig::new(Broker::new(settings()));
     let mut session = MqttSession::new(&mut rig.world, rig.now);
     rig.dispatch(&mut session, Event::Connected);
-    let properties = PropertyBuffer::new().with(Property::TopicAliasMaximum(aliases)).unwrap();
+    let mut properties = PropertyBuffer::new();
+    own.iter().for_each(|it| properties.push(*it).unwrap());
     let connect = Connect {
         version: Version::V5,
         clean_start: true,
@@ -31,12 +39,20 @@ fn client(aliases: u16) -> (Rig<Broker>, MqttSession) {
     let mut bytes = Vec::new();
     Packet::Connect(connect).encode(Version::V5, &mut bytes).unwrap();
     rig.dispatch(&mut session, Event::Bytes(&bytes));
-    subscribe(&mut rig, &mut session);
     (rig, session)
 }
 
+/// The property by which a client says how large a packet it takes.
+fn largest(bytes: u32) -> Property<'static> {
+    Property::MaximumPacketSize(NonZeroU32::new(bytes).unwrap())
+}
+
 fn subscribe(rig: &mut Rig<Broker>, session: &mut MqttSession) {
-    let all = [Subscription { filter: "#", options: SubscriptionOptions::qos(Qos::AtMostOnce) }];
+    subscribe_at(rig, session, Qos::AtMostOnce);
+}
+
+fn subscribe_at(rig: &mut Rig<Broker>, session: &mut MqttSession, qos: Qos) {
+    let all = [Subscription { filter: "#", options: SubscriptionOptions::qos(qos) }];
     let mut bytes = Vec::new();
     let id = PacketId::new(1).unwrap();
     Subscribe::write(id, &Properties::NONE, &all, Version::V5, &mut bytes).unwrap();
@@ -138,4 +154,57 @@ fn a_message_says_how_long_it_is_of_use_yet_and_is_left_out_when_it_is_not() {
     Subscribe::write(id, &Properties::NONE, &all, Version::V5, &mut bytes).unwrap();
     rig.dispatch(&mut session, Event::Bytes(&bytes));
     assert_eq!(said(&rig.take_sent()), ["Suback", "kept None Some(25)"]);
+}
+
+#[test]
+fn a_message_that_is_larger_than_a_client_takes_is_sent_to_nobody_and_the_next_one_is() {
+    // With the topic as long as an alias wants it: the first message that is sent teaches it.
+    let room = 4 + LONG.len() as u32 + 8;
+    let (mut rig, mut session) = connecting(&[largest(room), Property::TopicAliasMaximum(2)]);
+    subscribe_at(&mut rig, &mut session, Qos::ExactlyOnce);
+    let mut send = |payload: &[u8], qos, id| {
+        let packet_id = PacketId::new(id).filter(|_| qos != Qos::AtMostOnce);
+        let mut bytes = Vec::new();
+        let publish = Publish { qos, packet_id, ..Publish::new(LONG, payload) };
+        publish.encode(Version::V5, &mut bytes).unwrap();
+        rig.dispatch(&mut session, Event::Bytes(&bytes));
+        let sent = rig.take_sent();
+        let mut reader = Reader::new(Version::V5, Limits::default());
+        let mut longest = 0;
+        let mut input = &sent[..];
+        loop {
+            let before = input.len();
+            let Ok(Some(_)) = reader.next(&mut input) else { break };
+            longest = longest.max(before - input.len());
+        }
+        assert!(longest <= room as usize, "a packet of {longest} bytes");
+        said(&sent).into_iter().filter(|it| it.starts_with(LONG) || it.starts_with(' ')).count()
+    };
+    for (qos, id) in [(Qos::AtMostOnce, 0), (Qos::AtLeastOnce, 1), (Qos::ExactlyOnce, 2)] {
+        assert_eq!(send(&[7; 100], qos, id), 0);
+    }
+    assert_eq!(send(b"a", Qos::AtMostOnce, 0), 1);
+    assert_eq!(send(b"b", Qos::AtLeastOnce, 3), 1, "its topic is known by the number");
+    let key = session.inbox.unwrap();
+    assert_eq!(
+        (rig.world.counts.sent, rig.world.in_flight(key)),
+        (2, 1),
+        "what was left out is not in flight"
+    );
+}
+
+#[test]
+fn an_answer_that_is_larger_than_a_client_takes_ends_its_connection() {
+    let (rig, _) = connecting(&[largest(4)]);
+    assert!(rig.closed && rig.sent.is_empty(), "CONNACK");
+    let (mut rig, mut session) = connecting(&[largest(12)]);
+    assert!(!rig.closed);
+    rig.take_sent();
+    let filters: Vec<_> = (0..20).map(|number| number.to_string()).collect();
+    let options = SubscriptionOptions::qos(Qos::AtMostOnce);
+    let all: Vec<_> = filters.iter().map(|filter| Subscription { filter, options }).collect();
+    let mut bytes = Vec::new();
+    Subscribe::write(PacketId::new(1).unwrap(), &Properties::NONE, &all, Version::V5, &mut bytes).unwrap();
+    rig.dispatch(&mut session, Event::Bytes(&bytes));
+    assert!(rig.closed && rig.sent.is_empty(), "SUBACK of 25 bytes");
 }

@@ -1,10 +1,11 @@
 //! Packets in WebSockets, on the rig.
 
-use super::{Broker, MqttSession};
+use super::{Broker, MqttSession, WORK_A_TURN};
 use crate::harness::settings;
+use std::time::Duration;
 use weir_mqtt::packet::Publish;
 use weir_mqtt::{Qos, Version};
-use weir_shard::{Event, Rig};
+use weir_shard::{Event, Rig, SessionId};
 use weir_web::websocket::{Incoming, Role, WebSocket};
 
 /// CONNECT of MQTT 5, a clean start.
@@ -115,4 +116,45 @@ fn a_text_ends_a_connection_and_of_a_packet_that_no_client_may_send_yet_nothing_
     rig.dispatch(&mut session, Event::Bytes(&frames));
     assert!(!rig.sent.is_empty(), "it is told why");
     assert!(session.carrier.packets().is_none() && session.reader.memory() == 0);
+}
+
+/// Another connection takes the client's name, and may be gone again before the client is told.
+fn take_over(rig: &mut Rig<Broker>, session: &MqttSession, leaves: bool) {
+    let (other, now) = (SessionId::made_up(9), rig.now);
+    let entered = rig.world.enter(other, &session.client_id, true, Duration::ZERO, now);
+    assert!(entered.other.is_some() && !entered.is_resumed);
+    if leaves {
+        assert!(rig.world.leave((entered.key, entered.number), other, None, now).is_none());
+    }
+}
+
+#[test]
+fn a_websocket_whose_name_is_taken_while_its_packets_wait_is_told_so() {
+    for leaves in [false, true] {
+        let (mut rig, mut session, mut client) = connected();
+        // As many pings as a turn has, and then what asks for the session.
+        let mut packets = [0xC0, 0].repeat(WORK_A_TURN);
+        packets.extend([0x82, 7, 0, 1, 0, 0, 1, b'x', 0]);
+        let mut frames = Vec::new();
+        client.binary(&packets, &mut frames);
+        rig.dispatch(&mut session, Event::Bytes(&frames));
+        let sent = rig.take_sent();
+        assert_eq!(heard(&mut client, &sent).len(), 2 * WORK_A_TURN, "SUBSCRIBE has its turn later");
+        take_over(&mut rig, &session, leaves);
+        rig.dispatch(&mut session, Event::Woken);
+        let sent = rig.take_sent();
+        assert_eq!(heard(&mut client, &sent), [0xE0, 2, 0x8E, 0], "DISCONNECT, Session taken over");
+        assert_eq!(rig.world.counts.subscribers, 0);
+    }
+}
+
+#[test]
+fn a_link_that_has_room_again_after_its_name_was_taken_is_sent_nothing_of_the_session() {
+    for leaves in [false, true] {
+        let (mut rig, mut session, mut client) = connected();
+        take_over(&mut rig, &session, leaves);
+        rig.dispatch(&mut session, Event::Writable);
+        let sent = rig.take_sent();
+        assert_eq!(heard(&mut client, &sent), [0xE0, 2, 0x8E, 0], "DISCONNECT, Session taken over");
+    }
 }

@@ -51,8 +51,10 @@ impl MqttSession {
                 *reason = ReasonCode::UnspecifiedError;
             });
         }
+        let before = self.out.len();
         let written = Suback::write(subscribe.packet_id, &reasons, self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "reasons of SUBACK");
+        self.hold_to_largest(before);
     }
 
     /// The client is a subscriber from now on.
@@ -73,8 +75,10 @@ impl MqttSession {
                 Err(_) => ReasonCode::TopicFilterInvalid,
             });
         }
+        let before = self.out.len();
         let written = Unsuback::write(unsubscribe.packet_id, &reasons, self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "reasons of UNSUBACK");
+        self.hold_to_largest(before);
     }
 
     /// `$share` means something in MQTT 5 only.
