@@ -228,6 +228,11 @@ impl Aggregator {
         &self.plan
     }
 
+    /// The workloads.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &WorkloadFacts> {
+        self.workloads.iter().map(|it| &it.facts)
+    }
+
     /// Whether clients have counts at which they end, and some client has ended without a failure.
     pub(crate) fn has_reached_counts(&self) -> bool {
         let ended =

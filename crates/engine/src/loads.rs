@@ -6,7 +6,7 @@ use weir_observe::{
 };
 
 /// Thread names listed for a process.
-const LISTED_THREADS: usize = 32;
+pub(crate) const LISTED_THREADS: usize = 32;
 
 pub(crate) fn process_load(
     label: String,

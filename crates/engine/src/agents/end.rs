@@ -1,7 +1,12 @@
 //! What an agent reports of itself when its part of a run is over.
 
+use super::second::MOST_WORDS;
+use crate::loads::LISTED_THREADS;
 use crate::summary::{ProcessLoad, Reason, Summary};
 use serde::{Deserialize, Serialize};
+
+/// Reasons that are taken, at the most: there are some thirty checks.
+const MOST_REASONS: usize = 200;
 
 /// What an agent says of itself when its run is over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,5 +34,46 @@ impl AgentEnd {
             reasons: summary.verdict.reasons.clone(),
             loads: stages.collect(),
         }
+    }
+
+    /// Whether an agent can say this of a run with so many stages: all of it is kept, and its reasons are in the summary.
+    pub(crate) fn is_possible(&self, stages: usize) -> bool {
+        let is_short = |it: &Reason| {
+            it.also.len() <= stages
+                && [&it.check, &it.text, &it.remedy].iter().all(|it| it.len() <= MOST_WORDS)
+        };
+        self.reasons.len() <= MOST_REASONS
+            && self.reasons.iter().all(is_short)
+            && self.loads.len() <= stages
+            && self.loads.iter().all(|(_, _, load)| load.threads.len() <= LISTED_THREADS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::VerdictState;
+
+    #[test]
+    fn an_end_has_no_more_reasons_words_and_loads_than_a_run_has() {
+        let reason = |text: &str| Reason {
+            state: VerdictState::Degraded,
+            check: "host_busy".to_owned(),
+            stage: None,
+            also: Vec::new(),
+            measured: 1.0,
+            limit: 0.5,
+            text: text.to_owned(),
+            remedy: String::new(),
+        };
+        let of = |reasons, loads| AgentEnd {
+            reasons,
+            loads: vec![(0, 0, ProcessLoad::default()); loads],
+            ..AgentEnd::default()
+        };
+        assert!(of(vec![reason("busy"); 30], 2).is_possible(2));
+        assert!(!of(vec![reason("busy"); 1_000], 2).is_possible(2));
+        assert!(!of(vec![reason(&"x".repeat(5_000))], 2).is_possible(2));
+        assert!(!of(Vec::new(), 3).is_possible(2));
     }
 }

@@ -1,6 +1,7 @@
 //! One second of an agent's run on its way to the coordinator: the lines of its run directory, copied there and read here.
 
 use crate::event::EventLine;
+use crate::facts::WorkloadFacts;
 use crate::plan::Plan;
 use crate::record::{self, Histograms};
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use weir_metrics::{Interval, Schema};
+use weir_protocols::columns_of;
 
 /// One second of an agent's run: what its run directory has of it, as it stands there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +29,9 @@ pub struct SecondLines {
 /// Bytes of distributions, and events, after which the next of them are another part.
 const PART_BYTES: usize = 256 << 10;
 const PART_EVENTS: usize = 1_000;
+
+/// Bytes of what is said in an event: a client's own words have 200 characters at the most.
+pub(super) const MOST_WORDS: usize = 4_000;
 
 /// Gathers what a run directory gets, and hands it on second by second.
 pub(crate) struct SecondCopier {
@@ -94,4 +99,76 @@ pub(crate) fn read(lines: &SecondLines, plan: &Plan, schemas: &[Schema]) -> Resu
         }
     });
     intervals.collect()
+}
+
+/// Refuses what no run of these workloads tells of its clients and messages: a coordinator keeps something for each workload and
+/// channel that it is told of.
+pub(crate) fn check_events(events: &[EventLine], workloads: &[&WorkloadFacts]) -> Result<(), String> {
+    let of = |workload: &u16| workloads.get(usize::from(*workload));
+    let reads = |workload: &u16, channel: &u32| {
+        workloads.get(usize::from(*workload)).filter(|it| (*channel as usize) < it.targets.len())
+    };
+    let is_possible = |event: &EventLine| match event {
+        EventLine::Failure { workload, words, .. } => of(workload).is_some() && words.len() <= MOST_WORDS,
+        EventLine::Gap { workload, channel, .. } => reads(workload, channel).is_some(),
+        EventLine::Account { workload, channel, numbers, .. } => {
+            reads(workload, channel).is_some_and(|it| numbers.len() <= columns_of(&it.protocol).len())
+        }
+        EventLine::Ingested { workload, .. } => of(workload).is_some(),
+        EventLine::Trouble { words, .. } => words.len() <= MOST_WORDS,
+        // It is added up; the others are not taken from an agent.
+        _ => true,
+    };
+    if events.iter().all(is_possible) {
+        return Ok(());
+    }
+    Err("an event of a workload or a channel that is not there, or with more words or numbers than there are"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::role::Role;
+    use weir_metrics::Failure;
+
+    #[test]
+    fn what_an_agent_tells_is_of_workloads_channels_and_columns_that_there_are() {
+        let facts = WorkloadFacts {
+            name: "a".to_owned(),
+            role: Role::Play,
+            protocol: "http".to_owned(),
+            targets: vec!["http://h/a".to_owned(), "http://h/b".to_owned()],
+            expect: None,
+            frame_time_seconds: None,
+            messages_per_second: None,
+            timeout_seconds: 10.0,
+            background: false,
+            servers: Vec::new(),
+        };
+        let check = |event: EventLine| check_events(&[event], &[&facts]).is_ok();
+        let failure = |workload, words: &str| EventLine::Failure {
+            at_seconds: 1.0,
+            workload,
+            client: 1,
+            failure: Failure::Reset,
+            words: words.to_owned(),
+        };
+        let account = |channel, numbers| EventLine::Account {
+            at_seconds: 1.0,
+            workload: 0,
+            client: 1,
+            channel,
+            since_seconds: None,
+            failure: None,
+            numbers: vec![None; numbers],
+            place: None,
+        };
+        let columns = columns_of("http").len();
+        assert!(check(failure(0, "gone")) && check(account(1, columns)));
+        assert!(!check(failure(1, "gone")) && !check(failure(0, &"x".repeat(5_000))));
+        assert!(
+            !check(account(2, columns)) && !check(account(u32::MAX, 0)) && !check(account(0, columns + 1))
+        );
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::Watcher;
 use crate::agents::{
-    AgentEnd, AgentReport, CountedClients, SecondCopier, SecondLines, WatchedElsewhere, read,
+    AgentEnd, AgentReport, CountedClients, SecondCopier, SecondLines, WatchedElsewhere, check_events, read,
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
@@ -359,6 +359,9 @@ impl Coordinator {
             AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
                 self.lose(agent, at_seconds, words);
             }
+            AgentReport::Ended(end) if !end.is_possible(self.aggregator.plan().stages.len()) => {
+                self.lose(agent, at_seconds, "it sent what is no end of this run".to_owned());
+            }
             AgentReport::Ended(end) => {
                 (self.ended[shard], self.deserted[shard]) = (true, true);
                 self.write_event(&EventLine::AgentEnded { agent, end: Box::new(end) });
@@ -375,6 +378,7 @@ impl Coordinator {
             return Err(format!("second {}, which it has sent before", lines.second));
         }
         let intervals = read(lines, self.aggregator.plan(), &schemas)?;
+        check_events(&lines.events, &self.aggregator.facts().collect::<Vec<_>>())?;
         lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.write_event(it));
         if let Some(gathered) = &self.gathered {
             intervals.iter().filter(|it| it.key.server.is_none()).for_each(|it| gathered.add(agent, it));

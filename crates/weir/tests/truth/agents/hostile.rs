@@ -65,12 +65,20 @@ fn an_agent_that_sends_what_is_no_second_is_lost_and_its_words_are_not_counted()
     let hello = hello(&crew);
     crew.agents[0].kill();
     let begun = json!({"begun": {"late_seconds": 0.0, "clock_bound_seconds": 0.0}});
+    let reset = json!({"event": "failure", "at_seconds": 0.0, "workload": 7, "client": 1, "failure": "reset", "words": ""});
+    let mut nowhere = second(0, &[], "");
+    nowhere["second"]["events"] = json!([reset]);
+    let why = json!({"state": "degraded", "check": "x", "stage": null, "measured": 1.0, "limit": 0.0, "text": "", "remedy": ""});
+    let endless =
+        json!({"cut_short": null, "clock_bound_seconds": 0.0, "loads": [], "reasons": vec![why; 10_000]});
     let whole = r#"{"second":0,"workload":0,"failures":{},"started":1,"planned":1}"#;
     for (number, (items, words)) in (1..).zip([
         (vec![second(1_000_000, &[], "")], "second 1000000 is long after the plan's end"),
         (vec![second(0, &[], ""), second(0, &[], "")], "second 0, which it has sent before"),
         (vec![second(0, &[r#"{"second":0,"workload":7,"failures":{}}"#], "")], "it sent what is no second"),
         (vec![second(0, &[r#"{"second":0,"workload":0,"failures":{},"agent":3}"#], "")], "of another agent"),
+        (vec![nowhere], "a workload or a channel that is not there"),
+        (vec![json!({"ended": endless})], "it sent what is no end of this run"),
         (vec![second(0, &[whole], "Tag=0/startup,0.000,1.000,0.0,@@@@\n")], "it sent what is no second"),
     ]) {
         let mut nats = crew.nats.client();
