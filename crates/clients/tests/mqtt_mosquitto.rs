@@ -14,11 +14,11 @@ use weir_metrics::common::{
 };
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::tls::{ClientTls, Identity, Trust};
-use weir_testing::{Mosquitto, lines};
+use weir_testing::{Mosquitto, lines, soon};
 
 const QOS: [Qos; 3] = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
 const VERSIONS: [MqttVersion; 2] = [MqttVersion::V311, MqttVersion::V5];
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A publisher of so many messages, a thousand a second. In MQTT 3.1.1 mosquitto 2.0.11 cannot say how many messages it
 /// takes at once: of QoS 2 it acknowledges more than 20 and hands on only some, whoever publishes them.
@@ -81,29 +81,25 @@ fn until_done(bench: &mut Bench<'_>, workload: u16) {
 #[test]
 fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
     const COUNT: u64 = 300;
-    let broker = Mosquitto::with("sys_interval 1");
+    let broker = Mosquitto::with("sys_interval 1\nlog_dest file {directory}/log\nlog_type subscribe");
     for version in VERSIONS {
         for qos in QOS {
             let topic = format!("x/{version:?}/{qos:?}");
             let count = COUNT.to_string();
             let pattern = format!("{topic}/#");
-            let judge = broker.client(
-                "mosquitto_sub",
-                &["-t", &pattern, "-q", "2", "-C", &count, "-W", "20", "-F", "%t %l"],
-            );
-            // A client of its own says when the judge has subscribed.
+            let judge =
+                broker.subscriber(&["-t", &pattern, "-q", "2", "-C", &count, "-W", "60", "-F", "%t %l"]);
             let watch = subscriber(&broker.url(&pattern), &burst(0, qos, version));
             let sender = publisher(&broker.url(&format!("{topic}/{{seq}}")), &burst(COUNT, qos, version));
             let mut bench = Bench::new(vec![&watch, &sender]);
             bench.start(0, 0..2);
             until_playing(&mut bench, 0, 2);
-            bench.run(Duration::from_millis(400));
             bench.start(1, 0..1);
             until_received(&mut bench, 0, 2 * COUNT);
             bench.run(Duration::from_millis(100));
             let (figures, ended, mut shard) = bench.stop();
 
-            let heard = lines(&judge.wait_with_output().unwrap());
+            let heard = judge.lines();
             let mut topics: Vec<_> =
                 heard.iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
             topics.sort();
@@ -124,15 +120,16 @@ fn every_message_of_every_quality_arrives_once_and_is_counted_once() {
             assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_failures());
         }
     }
-    // The broker has counted what weir has counted: COUNT from weir, to two of weir's and one of its own.
-    std::thread::sleep(Duration::from_millis(2_500));
-    let sys = |name: &str| -> u64 {
-        let topic = format!("$SYS/broker/publish/messages/{name}");
-        let counter = broker.client("mosquitto_sub", &["-t", &topic, "-C", "1", "-W", "10"]);
-        lines(&counter.wait_with_output().unwrap())[0].parse().unwrap()
-    };
-    // mosquitto 2.0.11 leaves QoS 2 out of this counter.
-    assert_eq!(sys("received"), 4 * COUNT);
+    // The broker counts what weir has counted, once a second: COUNT from weir, to two of weir's and one of its own. mosquitto 2.0.11
+    // leaves QoS 2 out of this counter.
+    soon("the broker has counted", || said_by(&broker, "received") == 4 * COUNT);
+}
+
+/// What mosquitto says of messages under this topic of `$SYS`.
+fn said_by(broker: &Mosquitto, name: &str) -> u64 {
+    let topic = format!("$SYS/broker/publish/messages/{name}");
+    let counter = broker.client("mosquitto_sub", &["-t", &topic, "-C", "1", "-W", "60"]);
+    lines(&counter.wait_with_output().unwrap())[0].parse().unwrap()
 }
 
 /// Messages that fit into a piece of a WebSocket's message, and ones that do not; from weir's publisher and from mosquitto's own. mosquitto
@@ -172,9 +169,13 @@ fn what_goes_through_websockets_is_what_goes_over_links() {
             let sent = &figures[2];
             assert_eq!((sent.counter(UNITS), undelivered(sent)), (COUNT, [0; 3]), "{version:?} {qos:?}");
             for received in &figures[..2] {
-                assert_eq!(received.counter(MEDIA), sent.counter(MEDIA) + 40_000);
-                assert_eq!((received.counter(UNITS), received.counter(STAMPED)), (COUNT + 1, COUNT));
-                assert_eq!(received.counter(LOST) + received.counter(DUPLICATE), 0);
+                let (bytes, all) = (received.counter(MEDIA), sent.counter(MEDIA) + 40_000);
+                // Where mosquitto was silent for too long, its messages come again on another link, and in part for the second time.
+                let again = received.counter(DUPLICATE);
+                assert_eq!(received.counter(UNITS), COUNT + 1 + again);
+                assert_eq!((received.counter(STAMPED), received.counter(LOST)), (COUNT + again, 0));
+                let is_whole = own(received, "mqtt.reconnects") == 0;
+                assert!(if is_whole { (bytes, again) == (all, 0) } else { bytes >= all }, "{bytes} of {all}");
             }
             assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{:?}", shard.take_failures());
         }
@@ -300,7 +301,7 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
     assert_eq!((own(received, "open_ends"), received.counter(DUPLICATE)), (0, 0));
     std::thread::sleep(Duration::from_millis(2_500));
     let counter = broker
-        .client("mosquitto_sub", &["-t", "$SYS/broker/publish/messages/dropped", "-C", "1", "-W", "10"]);
+        .client("mosquitto_sub", &["-t", "$SYS/broker/publish/messages/dropped", "-C", "1", "-W", "60"]);
     let dropped: u64 = lines(&counter.wait_with_output().unwrap())[0].parse().unwrap();
     assert_eq!(received.counter(LOST), dropped);
 }
@@ -525,7 +526,7 @@ fn a_file_is_sent_as_it_is() {
     bench.start(0, 0..1);
     until_done(&mut bench, 0);
     bench.stop();
-    let judge = broker.client("mosquitto_sub", &["-t", "kept", "-C", "1", "-W", "10", "-F", "%r %p"]);
+    let judge = broker.client("mosquitto_sub", &["-t", "kept", "-C", "1", "-W", "60", "-F", "%r %p"]);
     assert_eq!(lines(&judge.wait_with_output().unwrap()), ["1 what is in the file"]);
     let watch = subscriber(&broker.url("kept"), &mqtt);
     let mut bench = Bench::new(vec![&watch]);

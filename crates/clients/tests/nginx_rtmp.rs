@@ -11,58 +11,73 @@ use weir_metrics::common::{
     STAMPED, STARTUP, UNITS,
 };
 use weir_metrics::{Failure, Moment};
+use weir_testing::undisturbed;
 
 #[test]
 fn twenty_players_play_what_one_publisher_sends_through_nginx() {
-    let nginx = Nginx::start("");
-    let url = [nginx.url("a")];
-    let publisher = rtmp::publish(&url, &PublishOptions::default(), &RtmpOptions::default()).unwrap();
-    let players = rtmp::play(
-        &url,
-        &PlayOptions { witness_every: 0, ..PlayOptions::default() },
-        &RtmpOptions::default(),
-    )
-    .unwrap();
-    let mut bench = Bench::new(vec![&publisher, &players]);
-    let workload = |number| PlannedStart {
-        client: 0,
-        workload: number,
-        cell: number,
-        at: Moment::default(),
-        turn: Turn::default(),
-    };
+    undisturbed(|| {
+        let nginx = Nginx::start("");
+        let url = [nginx.url("a")];
+        let publisher = rtmp::publish(&url, &PublishOptions::default(), &RtmpOptions::default()).unwrap();
+        let players = rtmp::play(
+            &url,
+            &PlayOptions { witness_every: 0, ..PlayOptions::default() },
+            &RtmpOptions::default(),
+        )
+        .unwrap();
+        let mut bench = Bench::new(vec![&publisher, &players]);
+        let workload = |number| PlannedStart {
+            client: 0,
+            workload: number,
+            cell: number,
+            at: Moment::default(),
+            turn: Turn::default(),
+        };
 
-    bench.start(0, 0..1);
-    bench.run_until(Duration::from_secs(20), "publishing", |shard| shard.of(workload(0)).gauge(PLAYING) == 1);
-    bench.start(1, 0..20);
-    bench.run_until(Duration::from_secs(20), "all play", |shard| shard.of(workload(1)).gauge(PLAYING) == 20);
-    // From here on for ten seconds, counted alone.
-    let _ = bench.shard.world.take_figures();
-    bench.run(Duration::from_secs(10));
-    bench.shard.sweep();
-    let window = bench.shard.world.take_figures();
-    let (_, ended, mut shard) = bench.stop();
+        bench.start(0, 0..1);
+        bench.run_until(Duration::from_secs(60), "publishing", |shard| {
+            shard.of(workload(0)).gauge(PLAYING) == 1
+        });
+        bench.start(1, 0..20);
+        bench.run_until(Duration::from_secs(60), "all play", |shard| {
+            shard.of(workload(1)).gauge(PLAYING) == 20
+        });
+        // From here on for ten seconds, counted alone.
+        let _ = bench.shard.world.take_figures();
+        bench.run(Duration::from_secs(10));
+        bench.shard.sweep();
+        let window = bench.shard.world.take_figures();
+        let (_, ended, mut shard) = bench.stop();
 
-    let (sent, received) = (&window[0], &window[1]);
-    // 25 frames a second, a keyframe every 2 s; a read may stand a frame before or behind.
-    assert!((248..=252).contains(&sent.counter(FRAMES)), "{}", sent.counter(FRAMES));
-    let each = received.counter(FRAMES) as f64 / 20.0;
-    assert!((each - sent.counter(FRAMES) as f64).abs() <= 2.0, "{each} frames of {}", sent.counter(FRAMES));
-    let each = received.counter(UNITS) as f64 / 20.0;
-    assert!((each - sent.counter(UNITS) as f64).abs() <= 5.0, "{each} messages of {}", sent.counter(UNITS));
-    let ratio = received.counter(MEDIA) as f64 / 20.0 / sent.counter(MEDIA) as f64;
-    assert!((0.97..=1.03).contains(&ratio), "{ratio} of the media bytes");
-    assert!((80..=120).contains(&received.counter(KEYFRAMES)), "{}", received.counter(KEYFRAMES));
-    let source_rate = received.counter(SOURCE) as f64 * 8e6 / received.counter(SOURCE_TIME) as f64;
-    assert!((0.97e6..=1.03e6).contains(&source_rate), "the source's rate is {source_rate} bit/s");
-    // The four witnesses read the stamps of all frames.
-    assert!(received.counter(STAMPED) >= 4 * 248, "{}", received.counter(STAMPED));
-    assert_eq!(received.counter(LOST), 0);
-    assert!(received.signed(LATENCY).value_at_quantile(0.5) < 20_000);
-    assert!(sent.spread(SEND_LAG).value_at_quantile(0.5) < 5_000);
-    assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", shard.take_failures());
-    assert_eq!(ended.len(), 21);
-    assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{ended:?}");
+        let (sent, received) = (&window[0], &window[1]);
+        // 25 frames a second, a keyframe every 2 s; a read may stand a frame before or behind.
+        assert!((248..=252).contains(&sent.counter(FRAMES)), "{}", sent.counter(FRAMES));
+        let each = received.counter(FRAMES) as f64 / 20.0;
+        assert!(
+            (each - sent.counter(FRAMES) as f64).abs() <= 2.0,
+            "{each} frames of {}",
+            sent.counter(FRAMES)
+        );
+        let each = received.counter(UNITS) as f64 / 20.0;
+        assert!(
+            (each - sent.counter(UNITS) as f64).abs() <= 5.0,
+            "{each} messages of {}",
+            sent.counter(UNITS)
+        );
+        let ratio = received.counter(MEDIA) as f64 / 20.0 / sent.counter(MEDIA) as f64;
+        assert!((0.97..=1.03).contains(&ratio), "{ratio} of the media bytes");
+        assert!((80..=120).contains(&received.counter(KEYFRAMES)), "{}", received.counter(KEYFRAMES));
+        let source_rate = received.counter(SOURCE) as f64 * 8e6 / received.counter(SOURCE_TIME) as f64;
+        assert!((0.97e6..=1.03e6).contains(&source_rate), "the source's rate is {source_rate} bit/s");
+        // The four witnesses read the stamps of all frames.
+        assert!(received.counter(STAMPED) >= 4 * 248, "{}", received.counter(STAMPED));
+        assert_eq!(received.counter(LOST), 0);
+        assert!(received.signed(LATENCY).value_at_quantile(0.5) < 20_000);
+        assert!(sent.spread(SEND_LAG).value_at_quantile(0.5) < 5_000);
+        assert_eq!(received.counter(FAILED) + sent.counter(FAILED), 0, "{:?}", shard.take_failures());
+        assert_eq!(ended.len(), 21);
+        assert!(ended.iter().all(|(_, ending)| *ending == Ending::OnTime), "{ended:?}");
+    });
 }
 
 #[test]
@@ -87,13 +102,13 @@ fn what_goes_wrong_with_nginx_has_its_name_and_nginx_words() {
     };
 
     let first = bench.start(0, 0..1);
-    bench.run_until(Duration::from_secs(5), "publishing", |shard| shard.of(planned(0)).gauge(PLAYING) == 1);
+    bench.run_until(Duration::from_secs(60), "publishing", |shard| shard.of(planned(0)).gauge(PLAYING) == 1);
     // Another publisher under the same name; viewers of the stream, of no stream, of no application.
     bench.start(0, 1..2);
     bench.start(1, 0..6);
     bench.start(2, 0..3);
     bench.start(3, 0..2);
-    bench.run_until(Duration::from_secs(6), "all play", |shard| shard.of(planned(1)).gauge(PLAYING) == 6);
+    bench.run_until(Duration::from_secs(60), "all play", |shard| shard.of(planned(1)).gauge(PLAYING) == 6);
     bench.shard.stop(first[0]);
     bench.run(Duration::from_secs(3));
     let (_, ended, mut shard) = bench.stop();

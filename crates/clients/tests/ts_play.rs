@@ -542,7 +542,7 @@ fn at_once(response: &Response, viewers: u32) -> (Recorder, Vec<Ending>) {
         at: weir_metrics::Moment::default(),
         turn: Turn::default(),
     };
-    bench.run_until(Duration::from_secs(20), "all have ended", |shard| {
+    bench.run_until(Duration::from_secs(60), "all have ended", |shard| {
         shard.of(planned).number(ACTIVE.0.into()) == 0
     });
     let (mut figures, ended, _) = bench.stop();

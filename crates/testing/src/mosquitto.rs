@@ -19,7 +19,7 @@ pub struct Mosquitto {
 /// What the subscriber of a broker is called there.
 const JUDGE: &str = "judge";
 
-/// A subscriber of mosquitto's, the only one of its broker.
+/// A subscriber of mosquitto's, the only one of its broker at a time.
 pub struct Subscriber(Child);
 
 impl Mosquitto {
@@ -114,10 +114,12 @@ impl Mosquitto {
     /// # Panics
     /// It does not subscribe, or the broker's configuration does not say that it writes so.
     pub fn subscriber(&self, arguments: &[&str]) -> Subscriber {
-        let child = self.client("mosquitto_sub", &[&["-i", JUDGE], arguments].concat());
         // `TIME: judge 0 a/#`: client, QoS, filter.
-        let is_judge = |line: &str| line.split_whitespace().nth(1) == Some(JUDGE);
-        soon("mosquitto_sub subscribes", || self.log().lines().any(is_judge));
+        let is_judge = |line: &&str| line.split_whitespace().nth(1) == Some(JUDGE);
+        let subscriptions = || self.log().lines().filter(is_judge).count();
+        let before = subscriptions();
+        let child = self.client("mosquitto_sub", &[&["-i", JUDGE], arguments].concat());
+        soon("mosquitto_sub subscribes", || subscriptions() > before);
         Subscriber(child)
     }
 }
