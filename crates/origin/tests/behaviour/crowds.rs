@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_origin::{OriginConfig, Patience, Tuners};
+use weir_testing::undisturbed;
 use weir_ts::Counts;
 use weir_ts::packet::{AdaptationField, Packet};
 
@@ -27,45 +28,49 @@ fn last_reference(received: &[u8], rate: u64) -> (u64, u64) {
 
 #[test]
 fn a_slow_reader_loses_whole_packets_and_the_count_is_exact() {
-    const RATE: u64 = 80_000_000;
-    for path in ["/1.ts", "/1.ts?chunked=0"] {
-        let origin =
-            tuners(Tuners { services: services(1, RATE), queue_bytes: 4_000_000, ..Tuners::default() }, &[]);
-        let mut slow = Reader::get(address(&origin), path);
-        let done = Arc::new(AtomicBool::new(false));
-        let prompt = std::thread::spawn({
-            let (mut prompt, done) = (Reader::get(address(&origin), path), done.clone());
-            move || {
-                while !done.load(Ordering::Relaxed) {
-                    prompt.step();
+    undisturbed(|| {
+        const RATE: u64 = 80_000_000;
+        for path in ["/1.ts", "/1.ts?chunked=0"] {
+            let origin = tuners(
+                Tuners { services: services(1, RATE), queue_bytes: 4_000_000, ..Tuners::default() },
+                &[],
+            );
+            let mut slow = Reader::get(address(&origin), path);
+            let done = Arc::new(AtomicBool::new(false));
+            let prompt = std::thread::spawn({
+                let (mut prompt, done) = (Reader::get(address(&origin), path), done.clone());
+                move || {
+                    while !done.load(Ordering::Relaxed) {
+                        prompt.step();
+                    }
+                    prompt
                 }
-                prompt
+            });
+            slow.packets(1_000);
+            let skipped = |reader: &Reader| origin.counts().viewer(reader.local()).unwrap().skipped;
+            // The kernel's buffers take several megabytes before the origin feels anything.
+            std::thread::sleep(Duration::from_secs(3));
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(1) || skipped(&slow) == 0 {
+                assert!(began.elapsed() < PATIENCE, "30 MB fitted into the kernel's buffers");
+                slow.step();
             }
-        });
-        slow.packets(1_000);
-        let skipped = |reader: &Reader| origin.counts().viewer(reader.local()).unwrap().skipped;
-        // The kernel's buffers take several megabytes before the origin feels anything.
-        std::thread::sleep(Duration::from_secs(3));
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(1) || skipped(&slow) == 0 {
-            assert!(began.elapsed() < PATIENCE, "30 MB fitted into the kernel's buffers");
-            slow.step();
-        }
-        let lost = skipped(&slow);
-        let more = slow.body.len() / PACKET + 2_000;
-        slow.packets(more);
-        assert_eq!(skipped(&slow), lost, "it keeps up now");
-        let (in_stream, in_body) = last_reference(&slow.body, RATE);
-        assert_eq!(in_stream - in_body, lost, "{path}");
-        assert_eq!(wrongs(&slow.body).resyncs, 0, "what it lost were whole packets");
-        assert!(wrongs(&slow.body).gap_events > 0);
+            let lost = skipped(&slow);
+            let more = slow.body.len() / PACKET + 2_000;
+            slow.packets(more);
+            assert_eq!(skipped(&slow), lost, "it keeps up now");
+            let (in_stream, in_body) = last_reference(&slow.body, RATE);
+            assert_eq!(in_stream - in_body, lost, "{path}");
+            assert_eq!(wrongs(&slow.body).resyncs, 0, "what it lost were whole packets");
+            assert!(wrongs(&slow.body).gap_events > 0);
 
-        done.store(true, Ordering::Relaxed);
-        let prompt = prompt.join().unwrap();
-        let counts = origin.counts();
-        assert_eq!(counts.viewer(prompt.local()).unwrap().skipped, 0);
-        assert_eq!(wrongs(&prompt.body), Counts::default(), "{:?}", report(&prompt.body).findings);
-    }
+            done.store(true, Ordering::Relaxed);
+            let prompt = prompt.join().unwrap();
+            let counts = origin.counts();
+            assert_eq!(counts.viewer(prompt.local()).unwrap().skipped, 0);
+            assert_eq!(wrongs(&prompt.body), Counts::default(), "{:?}", report(&prompt.body).findings);
+        }
+    });
 }
 
 #[test]

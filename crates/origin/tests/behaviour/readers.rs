@@ -61,8 +61,13 @@ impl Reader {
         Self::ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n"))
     }
 
-    /// Says this and waits for the head of the answer, if one comes.
+    /// Says this and waits for the head of the answer.
     pub(crate) fn ask(address: SocketAddr, request: &str) -> Self {
+        Self::ask_for(address, request, PATIENCE)
+    }
+
+    /// Says this and waits for so long for the head of the answer, if one comes.
+    pub(crate) fn ask_for(address: SocketAddr, request: &str, patience: Duration) -> Self {
         let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         let mut reader = Self {
@@ -76,7 +81,7 @@ impl Reader {
         };
         reader.stream.write_all(request.as_bytes()).unwrap();
         let began = Instant::now();
-        while reader.head.is_empty() && reader.end.is_none() && began.elapsed() < Duration::from_secs(5) {
+        while reader.head.is_empty() && reader.end.is_none() && began.elapsed() < patience {
             reader.step();
         }
         reader
