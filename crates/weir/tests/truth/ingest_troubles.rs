@@ -395,7 +395,7 @@ fn said_by(broker: &Mosquitto, topic: &str) -> u64 {
     let address = broker.address();
     let (host, port) = address.split_once(':').unwrap();
     let mut ask = program("mosquitto_sub", "mosquitto-clients");
-    ask.args(["-h", host, "-p", port, "-C", "1", "-W", "10", "-t", &format!("$SYS/broker/{topic}")]);
+    ask.args(["-h", host, "-p", port, "-C", "1", "-W", "60", "-t", &format!("$SYS/broker/{topic}")]);
     String::from_utf8_lossy(&ask.output().unwrap().stdout).trim().parse().unwrap()
 }
 

@@ -14,7 +14,7 @@ fn total(workload: &Value, figure: &str) -> u64 {
 fn a_count_of_messages_is_published_on_schedule_and_all_are_acknowledged() {
     let _machine = shared();
     let broker = Mosquitto::start();
-    let judge = broker.subscriber(&["-t", "a/#", "-q", "1", "-C", "1000", "-W", "20", "-F", "%t %l"]);
+    let judge = broker.subscriber(&["-t", "a/#", "-q", "1", "-C", "1000", "-W", "60", "-F", "%t %l"]);
     let url = broker.url("a/{client}/{seq}");
     let run = measure(
         ["publish", &url, "-q", "1", "-c", "2", "--rate", "500/s", "--count", "500", "--payload", "size:955"]
@@ -45,7 +45,7 @@ fn records_of_a_seed_reach_another_program_bit_for_bit() {
         ("avro", Some("container"), "5", Format::Avro(Framing::Container)),
         ("json", None, "3.1.1", Format::Json),
     ] {
-        let judge = broker.subscriber(&["-t", "r/#", "-q", "1", "-C", "100", "-W", "20", "-F", "%t %x"]);
+        let judge = broker.subscriber(&["-t", "r/#", "-q", "1", "-C", "100", "-W", "60", "-F", "%t %x"]);
         let (url, payload) = (broker.url("r/{seq}"), format!("{payload}:{path}"));
         let mut arguments =
             vec!["publish", &url, "-q", "1", "--rate", "200/s", "--count", "100", "--seed", "5"];

@@ -46,4 +46,5 @@ pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
 pub(crate) use weir_testing::{
     ClickHouseServer, Kafka, Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon,
+    undisturbed,
 };

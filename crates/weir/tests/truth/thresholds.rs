@@ -58,7 +58,7 @@ fn an_aborting_threshold_ends_the_run_early_with_whole_artefacts() {
     let run =
         measure(["play", &air.url, "-c", "4", "-d", "60s", "--warmup", "0s", "--abort", "slots_failed < 1"]);
     assert_eq!((run.code, &run.summary["outcome"]["aborted"]), (108, &"slots_failed < 1".into()));
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
     assert_eq!((run.slots("planned"), run.slots("failed")), (4, 1));
     for name in
         ["run.json", "intervals.ndjson", "histograms.hlog", "events.ndjson", "summary.json", "report.html"]

@@ -39,7 +39,7 @@ impl Clerk {
 }
 
 fn hand_on(mut client: TcpStream, server: SocketAddr, heads: &Mutex<Vec<String>>) {
-    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut request = Vec::new();
     let mut piece = [0; 4_096];
     loop {

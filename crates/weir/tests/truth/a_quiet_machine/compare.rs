@@ -1,7 +1,7 @@
 //! Runs of a server against runs of the same one with a fault: what the fault did is found, from the other side as well, and what
 //! cannot be compared is not.
 
-use crate::support::{CHECKS_OF_THE_MACHINE, Said, free_port, quiet, says};
+use crate::support::{CHECKS_OF_THE_MACHINE, Said, free_port, quiet, says, undisturbed};
 use serde_json::Value;
 use std::path::Path;
 
@@ -35,39 +35,42 @@ fn startup(comparison: &Value) -> &Value {
 #[test]
 fn a_second_of_delay_is_worse_one_way_and_better_the_other_and_two_runs_tell_nothing() {
     let _machine = quiet();
-    let folder = tempfile::tempdir().unwrap();
-    let text = SCENARIO.replace("WEIR", env!("CARGO_BIN_EXE_weir")).replace("PORT", &free_port().to_string());
-    std::fs::write(folder.path().join("s.yaml"), text).unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let made = says(["run", &at("s.yaml"), "-o", &at("out"), "-q", "--accept", CHECKS_OF_THE_MACHINE]);
-    assert!(matches!(made.code, Some(0 | 99)), "{}", made.err);
+    undisturbed(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            SCENARIO.replace("WEIR", env!("CARGO_BIN_EXE_weir")).replace("PORT", &free_port().to_string());
+        std::fs::write(folder.path().join("s.yaml"), text).unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let made = says(["run", &at("s.yaml"), "-o", &at("out"), "-q", "--accept", CHECKS_OF_THE_MACHINE]);
+        assert!(matches!(made.code, Some(0 | 99)), "{}", made.err);
 
-    let limit = ["--fail-on", "play.startup.p50 > +200ms", "--json", "-"];
-    let out = at("out");
-    let compare = |more: &[&str]| says(["compare"].iter().chain(more).chain(&limit));
-    let there = compare(&[&out]);
-    let comparison = json(&there);
-    assert_eq!(there.code, Some(96), "{comparison:#}");
-    assert_eq!(
-        (&comparison["layout"], &comparison["contests"][0]["paired"]),
-        (&"weir.compare/1".into(), &true.into())
-    );
-    assert_eq!(startup(&comparison)["finding"], "worse", "{comparison:#}");
-    assert_eq!(comparison["limits"][0]["finding"], "regression");
-    assert!(comparison["subject"].as_array().is_some_and(|it| it.len() <= 1), "{comparison:#}");
-    // The other way round it is better, and no regression.
-    let (quick, slow) = (format!("{out}:quick"), format!("{out}:slow"));
-    let back = compare(&[&slow, &quick]);
-    assert_eq!((back.code, &startup(&json(&back))["finding"]), (Some(0), &"better".into()));
-    let mean = |of: &Value| startup(of)["difference"]["mean"].as_f64().unwrap();
-    assert!((mean(&comparison) + mean(&json(&back))).abs() < 1e-9, "{comparison:#}");
-    // Its percentile is of the distribution of all runs: it is at least that of the delay.
-    let value = &comparison["sides"][1]["figures"]["play.startup.p50"];
-    assert!(value.as_f64().unwrap() >= 0.999, "{value}");
+        let limit = ["--fail-on", "play.startup.p50 > +200ms", "--json", "-"];
+        let out = at("out");
+        let compare = |more: &[&str]| says(["compare"].iter().chain(more).chain(&limit));
+        let there = compare(&[&out]);
+        let comparison = json(&there);
+        assert_eq!(there.code, Some(96), "{comparison:#}");
+        assert_eq!(
+            (&comparison["layout"], &comparison["contests"][0]["paired"]),
+            (&"weir.compare/1".into(), &true.into())
+        );
+        assert_eq!(startup(&comparison)["finding"], "worse", "{comparison:#}");
+        assert_eq!(comparison["limits"][0]["finding"], "regression");
+        assert!(comparison["subject"].as_array().is_some_and(|it| it.len() <= 1), "{comparison:#}");
+        // The other way round it is better, and no regression.
+        let (quick, slow) = (format!("{out}:quick"), format!("{out}:slow"));
+        let back = compare(&[&slow, &quick]);
+        assert_eq!((back.code, &startup(&json(&back))["finding"]), (Some(0), &"better".into()));
+        let mean = |of: &Value| startup(of)["difference"]["mean"].as_f64().unwrap();
+        assert!((mean(&comparison) + mean(&json(&back))).abs() < 1e-9, "{comparison:#}");
+        // Its percentile is of the distribution of all runs: it is at least that of the delay.
+        let value = &comparison["sides"][1]["figures"]["play.startup.p50"];
+        assert!(value.as_f64().unwrap() >= 0.999, "{value}");
 
-    few_runs_tell_nothing(Path::new(&out));
-    what_is_not_alike_is_refused_key_by_key(folder.path());
-    a_history_has_every_run(Path::new(&out));
+        few_runs_tell_nothing(Path::new(&out));
+        what_is_not_alike_is_refused_key_by_key(folder.path());
+        a_history_has_every_run(Path::new(&out));
+    });
 }
 
 fn few_runs_tell_nothing(series: &Path) {

@@ -1,6 +1,6 @@
 //! Publishers that stop and come back: how long viewers are without frames is known of the plan.
 
-use crate::support::{Nginx, Run, config, measure, origin_process, quiet};
+use crate::support::{Nginx, Run, config, measure, origin_process, quiet, undisturbed};
 use weir_origin::{ANY_PORT, Origin, RTC};
 
 /// A publisher that is away for two seconds of every six, and four viewers of it by `play`, all of them witnesses.
@@ -45,29 +45,35 @@ fn check_thresholds(run: &Run) {
 #[test]
 fn viewers_of_the_origin_are_without_frames_for_as_long_as_the_publisher_is_away() {
     let _machine = quiet();
-    let (_server, address) = origin_process(&["--merge", "0s"]);
-    let url = format!("{address}/live/a");
-    let run = comes_back(&url, &url);
-    check(&run);
-    check_thresholds(&run);
+    undisturbed(|| {
+        let (_server, address) = origin_process(&["--merge", "0s"]);
+        let url = format!("{address}/live/a");
+        let run = comes_back(&url, &url);
+        check(&run);
+        check_thresholds(&run);
+    });
 }
 
 #[test]
 fn viewers_by_webrtc_are_as_well() {
     let _machine = quiet();
-    let origin = Origin::start(&config(&[]).listening(&RTC, ANY_PORT)).unwrap();
-    let (rtmp, rtc) = (origin.address("rtmp").unwrap(), origin.address("rtc").unwrap());
-    for play in [format!("whep+http://{rtc}/live/a"), format!("ws://{rtc}/live/a")] {
-        check(&comes_back(&format!("rtmp://{rtmp}/live/a"), &play));
-    }
+    undisturbed(|| {
+        let origin = Origin::start(&config(&[]).listening(&RTC, ANY_PORT)).unwrap();
+        let (rtmp, rtc) = (origin.address("rtmp").unwrap(), origin.address("rtc").unwrap());
+        for play in [format!("whep+http://{rtc}/live/a"), format!("ws://{rtc}/live/a")] {
+            check(&comes_back(&format!("rtmp://{rtmp}/live/a"), &play));
+        }
+    });
 }
 
 #[test]
 fn viewers_of_nginx_are_too() {
     let _machine = quiet();
-    let nginx = Nginx::start();
-    let url = nginx.url("a");
-    let run = comes_back(&url, &url);
-    check(&run);
-    check_thresholds(&run);
+    undisturbed(|| {
+        let nginx = Nginx::start();
+        let url = nginx.url("a");
+        let run = comes_back(&url, &url);
+        check(&run);
+        check_thresholds(&run);
+    });
 }

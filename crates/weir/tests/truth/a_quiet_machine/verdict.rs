@@ -1,7 +1,9 @@
 //! A generator that has too little CPU says so, and its run does not count.
 
 use crate::rtc::{count, on_air, whep};
-use crate::support::{Air, Kept, Mosquitto, Run, air, alone, config, program, quiet, start_measuring, weir};
+use crate::support::{
+    Air, Kept, Mosquitto, Run, air, alone, config, program, quiet, start_measuring, undisturbed, weir,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -84,48 +86,53 @@ fn viewers_without_cpu_saturate_their_thread_and_the_run_is_invalid() {
 #[test]
 fn a_generator_that_was_stopped_for_a_while_does_not_blame_the_server() {
     let _machine = quiet();
-    let air = on_air(&[]);
-    let mut command = weir();
-    command.args(["play", &whep(&air), "-c", "12", "-d", "8s", "--warmup", "2s", "--drain", "200ms"]);
-    let measuring = start_measuring(&mut command);
-    std::thread::sleep(Duration::from_secs(5));
-    let pid = Pid::from_child(&measuring.process.0);
-    kill_process(pid, Signal::STOP).unwrap();
-    std::thread::sleep(Duration::from_millis(2_200));
-    kill_process(pid, Signal::CONT).unwrap();
-    let run = measuring.finish();
-    assert_invalid(&run, "generator_pause", "weir did not run for ");
-    // The kernel has kept what came meanwhile, and when it came.
-    let figures = ["stalls", "rtc.freezes", "rtc.silent_seconds", "lost"];
-    assert_eq!(figures.map(|figure| count(&run, figure)), [0; 4]);
+    undisturbed(|| {
+        let air = on_air(&[]);
+        let mut command = weir();
+        command.args(["play", &whep(&air), "-c", "12", "-d", "8s", "--warmup", "2s", "--drain", "200ms"]);
+        let measuring = start_measuring(&mut command);
+        std::thread::sleep(Duration::from_secs(5));
+        let pid = Pid::from_child(&measuring.process.0);
+        kill_process(pid, Signal::STOP).unwrap();
+        std::thread::sleep(Duration::from_millis(2_200));
+        kill_process(pid, Signal::CONT).unwrap();
+        let run = measuring.finish();
+        assert_invalid(&run, "generator_pause", "weir did not run for ");
+        // The kernel has kept what came meanwhile, and when it came.
+        let figures = ["stalls", "rtc.freezes", "rtc.silent_seconds", "lost"];
+        assert_eq!(figures.map(|figure| count(&run, figure)), [0; 4]);
+    });
 }
 
 /// Stopped five times for 0.9 s, each time too short to look like a failure.
 #[test]
 fn a_subscriber_that_stood_still_does_not_show_its_own_delay_as_the_brokers() {
     let _machine = quiet();
-    let broker = Mosquitto::start();
-    let url = broker.url("still/a");
-    let mut publisher = weir();
-    let parent = tempfile::tempdir().unwrap();
-    publisher.args(["publish", &url, "--rate", "100/s", "-d", "60s", "-q", "0", "--no-tui", "-o"]);
-    let _publisher =
-        Kept::start(publisher.arg(parent.path().join("publish")).stdout(Stdio::null()).stderr(Stdio::null()));
-    let mut command = weir();
-    command.args(["play", &url, "-d", "12s", "--warmup", "1s", "--drain", "200ms"]);
-    let measuring = start_measuring(&mut command);
-    std::thread::sleep(Duration::from_secs(3));
-    let pid = Pid::from_child(&measuring.process.0);
-    for _ in 0..5 {
-        kill_process(pid, Signal::STOP).unwrap();
-        std::thread::sleep(Duration::from_millis(900));
-        kill_process(pid, Signal::CONT).unwrap();
-        std::thread::sleep(Duration::from_millis(600));
-    }
-    let run = measuring.finish();
-    let latency = run.stage(0)["figures"]["latency"]["p99"].as_f64().unwrap();
-    assert!(latency > 0.5, "its own delay is in what it shows: {latency}");
-    assert_invalid(&run, "generator_pause", "weir did not run for ");
+    undisturbed(|| {
+        let broker = Mosquitto::start();
+        let url = broker.url("still/a");
+        let mut publisher = weir();
+        let parent = tempfile::tempdir().unwrap();
+        publisher.args(["publish", &url, "--rate", "100/s", "-d", "60s", "-q", "0", "--no-tui", "-o"]);
+        let _publisher = Kept::start(
+            publisher.arg(parent.path().join("publish")).stdout(Stdio::null()).stderr(Stdio::null()),
+        );
+        let mut command = weir();
+        command.args(["play", &url, "-d", "12s", "--warmup", "1s", "--drain", "200ms"]);
+        let measuring = start_measuring(&mut command);
+        std::thread::sleep(Duration::from_secs(3));
+        let pid = Pid::from_child(&measuring.process.0);
+        for _ in 0..5 {
+            kill_process(pid, Signal::STOP).unwrap();
+            std::thread::sleep(Duration::from_millis(900));
+            kill_process(pid, Signal::CONT).unwrap();
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        let run = measuring.finish();
+        let latency = run.stage(0)["figures"]["latency"]["p99"].as_f64().unwrap();
+        assert!(latency > 0.5, "its own delay is in what it shows: {latency}");
+        assert_invalid(&run, "generator_pause", "weir did not run for ");
+    });
 }
 
 /// Loops of no other use, four for each CPU.

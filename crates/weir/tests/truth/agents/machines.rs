@@ -123,7 +123,7 @@ fn what_viewers_on_several_machines_got_by_webrtc_is_what_the_origin_has_sent() 
 fn said_by(broker: &Mosquitto, topic: &str) -> u64 {
     let (host, port) = broker.address().split_once(':').map(|(h, p)| (h.to_owned(), p.to_owned())).unwrap();
     let output = program("mosquitto_sub", "mosquitto-clients")
-        .args(["-h", &host, "-p", &port, "-C", "1", "-W", "10", "-t", &format!("$SYS/broker/{topic}")])
+        .args(["-h", &host, "-p", &port, "-C", "1", "-W", "60", "-t", &format!("$SYS/broker/{topic}")])
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
@@ -139,7 +139,7 @@ fn what_machines_publish_and_receive_is_what_mosquitto_has_counted() {
                 "listener 1884 {FIRST}\nsys_interval 1\npersistence false\nlog_dest file {{directory}}/log\nlog_type subscribe"
             );
             let (crew, broker) = (Crew::on(&machines), Mosquitto::with(&lines));
-            let judge = broker.subscriber(&["-t", "a/#", "-q", "1", "-C", "800", "-W", "30", "-F", "%l"]);
+            let judge = broker.subscriber(&["-t", "a/#", "-q", "1", "-C", "800", "-W", "60", "-F", "%l"]);
             let folder = tempfile::tempdir().unwrap();
             let (file, url) = (folder.path().join("s.yaml"), format!("mqtt://{FIRST}:1884"));
             let text = format!(
