@@ -11,11 +11,11 @@ mod support;
 
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::{AsyncClient, Event, Incoming, MqttOptions};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Failure, Kept, arguments};
+use weir_testing::Mosquitto;
 
 /// Messages a second.
 const RATE: u32 = 10_000;
@@ -89,7 +89,9 @@ fn weir() -> Result<PathBuf, Failure> {
 
 /// CPU time of a message, in microseconds.
 fn measure(directory: &Path, subscriber: Subscriber, case: Case) -> Result<f64, Failure> {
-    let (_broker, port) = start_broker(directory)?;
+    // It drops nothing, and has at most 1,000 messages in flight to each subscriber.
+    let broker = Mosquitto::with("persistence false\nmax_queued_messages 0\nmax_inflight_messages 1000");
+    let port = broker.address().trim_start_matches("127.0.0.1:").parse()?;
     let (mut child, output) = start(directory, subscriber, port, case)?;
     std::thread::sleep(SETTLING);
     let before = processor_time(&child.0)?;
@@ -168,25 +170,6 @@ fn publish(directory: &Path, port: u16, case: Case, count: u32) -> Result<(), Fa
     command.arg(tempfile::tempdir_in(directory)?.keep());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     Ok(())
-}
-
-/// mosquitto that drops nothing, and has at most 1,000 messages in flight to each subscriber.
-fn start_broker(directory: &Path) -> Result<(Kept, u16), Failure> {
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let file = directory.join("mosquitto.conf");
-    let lines = "allow_anonymous true\nuser root\npersistence false\nmax_queued_messages 0\nmax_inflight_messages 1000\n";
-    std::fs::write(&file, format!("listener {port} 127.0.0.1\n{lines}"))?;
-    let mut command = Command::new("/usr/sbin/mosquitto");
-    command.arg("-c").arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let broker = Kept(command.spawn()?);
-    let began = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if began.elapsed() > Duration::from_secs(20) {
-            return Err("the broker does not listen".into());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok((broker, port))
 }
 
 /// CPU time of all threads of a process so far, in seconds.
