@@ -304,7 +304,8 @@ impl Destination {
         match self {
             Self::Postgres(database) => database.has_password(),
             Self::ClickHouse(server) => server.has_password(),
-            Self::Sqlite(_) | Self::Parquet(_) | Self::Kafka(_) => false,
+            Self::Kafka(cluster) => cluster.has_password(),
+            Self::Sqlite(_) | Self::Parquet(_) => false,
         }
     }
 

@@ -10,13 +10,15 @@
 //! | `scram` | a login that does not send the password | RFC 5802, RFC 7677 |
 //! | `produce` | producers and what they append | InitProducerId, Produce |
 //! | `record_batch` | records as they lie in a log, magic 2 | "Record Batch", "Record" |
+//! | `compression` | records that are compressed | "Record Batch"; LZ4 Frame Format Description |
 //! | `partitioner` | which partition a key belongs to | the Java client's `BuiltInPartitioner` |
 //!
 //! Each request has the one version that is spoken: all of them are without tagged fields, and Kafka 2.1 to 4.x have them.
-//! Memory that an answer takes is bounded by its own bytes.
+//! Memory that an answer takes is bounded by its own bytes, and of what was compressed in it by a [`Budget`].
 
 mod bytes;
 mod cluster;
+mod compression;
 mod error_code;
 mod log;
 mod message;
@@ -31,9 +33,11 @@ pub use cluster::{
     ApiVersions, Broker, Configs, CreateTopics, CreatedTopic, DescribeConfigs, Metadata, MetadataRequest,
     NewTopic, PartitionLeader, TopicMetadata, VersionRange, Versions,
 };
+pub use compression::Budget;
 pub use error_code::ErrorCode;
 pub use log::{
-    DeleteRecords, Deleted, EARLIEST, Fetch, FetchPartition, Fetched, LATEST, ListOffsets, PartitionOffset,
+    DeleteRecords, Deleted, EARLIEST, Fetch, FetchPartition, Fetched, FetchedPartition, LATEST, ListOffsets,
+    PartitionOffset,
 };
 pub use message::{CLIENT_ID, Request, Response, answer, request};
 pub use partitioner::partition_of;

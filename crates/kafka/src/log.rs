@@ -97,9 +97,18 @@ pub struct Fetch<'a> {
     pub max_wait: i32,
 }
 
-/// What a partition has.
+/// The answer to [`Fetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
+    /// Whether it was answered.
+    pub error: ErrorCode,
+    /// The partitions.
+    pub partitions: Vec<FetchedPartition>,
+}
+
+/// What a partition has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedPartition {
     /// The partition.
     pub partition: i32,
     /// Whether it could be read.
@@ -110,8 +119,9 @@ pub struct Fetched {
 
 impl Request for Fetch<'_> {
     const KEY: i16 = 1;
-    const VERSION: i16 = 4;
-    type Response = Vec<Fetched>;
+    // Brokers before 4.0 answer an older one with an error if the topic is compressed by zstd (KIP-110).
+    const VERSION: i16 = 10;
+    type Response = Fetched;
 
     fn put(&self, out: &mut Output) {
         put_i32(NO_REPLICA, out);
@@ -120,25 +130,36 @@ impl Request for Fetch<'_> {
         put_i32(1, out);
         put_i32(self.max_bytes, out);
         out.push(0);
+        // No session of fetches (KIP-227): its identifier, and the epoch of who wants none.
+        put_i32(0, out);
+        put_i32(-1, out);
         put_i32(1, out);
         put_text(self.topic, out);
         put_array(self.partitions, out, |it, out| {
             put_i32(it.partition, out);
+            // The leader's epoch is not known (KIP-320).
+            put_i32(-1, out);
             put_i64(it.offset, out);
+            // Where a replica's log starts, and this is none.
+            put_i64(-1, out);
             put_i32(self.max_bytes, out);
         });
+        // Partitions that a session leaves out from here on.
+        put_i32(0, out);
     }
 }
 
-impl Response for Vec<Fetched> {
+impl Response for Fetched {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let _throttle = input.i32()?;
-        of_topics(input, |it| {
+        let (_throttle, error, _session) = (input.i32()?, ErrorCode(input.i16()?), input.i32()?);
+        let partitions = of_topics(input, |it| {
             let (partition, error) = (it.i32()?, ErrorCode(it.i16()?));
-            let (_high_watermark, _last_stable_offset) = (it.i64()?, it.i64()?);
+            let (_high_watermark, _last_stable, _log_start) = (it.i64()?, it.i64()?, it.i64()?);
+            // Transactions that were aborted.
             it.array(|it| Ok((it.i64()?, it.i64()?)))?;
-            Ok(Fetched { partition, error, records: it.bytes()?.to_vec() })
-        })
+            Ok(FetchedPartition { partition, error, records: it.bytes()?.to_vec() })
+        })?;
+        Ok(Self { error, partitions })
     }
 }
 

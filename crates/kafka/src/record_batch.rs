@@ -2,6 +2,7 @@
 //! told from those of the first.
 
 use crate::bytes::{Input, Malformed, put_i16, put_i32, put_i64, put_varlong, varlong_size};
+use crate::compression::Budget;
 use crate::produce::ProducerId;
 
 /// Bytes before the first record.
@@ -19,6 +20,9 @@ const MAGIC: u8 = 2;
 /// Attributes: compression, and whether these are marks of transactions.
 const COMPRESSION: i16 = 0b111;
 const CONTROL: i16 = 1 << 5;
+
+/// Headers of a record that are looked at: a header may have two bytes, and what it is kept in has 32. weir writes nine.
+const MOST_HEADERS: usize = 1_000;
 
 /// A record that is to be appended.
 #[derive(Clone, Copy, Debug)]
@@ -141,21 +145,28 @@ pub struct RecordRef<'a> {
     pub key: Option<&'a [u8]>,
     /// Its value.
     pub value: Option<&'a [u8]>,
-    /// Headers, names and values, null values as empty ones.
+    /// Headers, names and values, null values as empty ones; of a thousand at most.
     pub headers: &'a [(&'a [u8], &'a [u8])],
 }
 
 /// Reads what a broker sent of a log, and gives each record to `each`. Returns the offset behind the last whole batch, `None` if
-/// there was none. Marks of transactions are left out, and so are batches that are compressed.
+/// there was none. Marks of transactions are left out, and so are records from before Kafka 0.11. It ends before a compressed batch for
+/// which the budget has too little left.
 ///
 /// # Errors
-/// A batch is damaged.
-pub fn read_batches(bytes: &[u8], mut each: impl FnMut(&RecordRef<'_>)) -> Result<Option<i64>, Malformed> {
+/// A batch is damaged, or alone too large for the budget.
+pub fn read_batches(
+    bytes: &[u8],
+    budget: &mut Budget,
+    mut each: impl FnMut(&RecordRef<'_>),
+) -> Result<Option<i64>, Malformed> {
     let (mut input, mut next) = (Input(bytes), None);
     while let Ok((base, batch)) = whole_batch(&mut input) {
         let mut batch = Input(batch);
         let (_leader_epoch, magic) = (batch.i32()?, batch.i8()?);
         if magic != MAGIC as i8 {
+            // Of several in one its offset is that of the last.
+            next = Some(base.saturating_add(1));
             continue;
         }
         if batch.u32()? != checksum(batch.0) {
@@ -165,9 +176,17 @@ pub fn read_batches(bytes: &[u8], mut each: impl FnMut(&RecordRef<'_>)) -> Resul
         // Times, the producer, its epoch and its number.
         let _ = (batch.i64()?, batch.i64()?, batch.i64()?, batch.i16()?, batch.i32()?);
         let count = batch.i32()?;
-        if attributes & (COMPRESSION | CONTROL) == 0 {
+        if attributes & CONTROL == 0 {
+            let decompressed = match attributes & COMPRESSION {
+                0 => None,
+                codec => match budget.decompress(codec, batch.0)? {
+                    None => break,
+                    records => records,
+                },
+            };
+            let mut records = decompressed.as_deref().map_or(batch, Input);
             for _ in 0..count {
-                read_record(&mut batch, base, &mut each)?;
+                read_record(&mut records, base, &mut each)?;
             }
         }
         next = Some(base.saturating_add(last.into()).saturating_add(1));
@@ -192,7 +211,10 @@ fn read_record(
     let (key, value) = (record.varbytes()?, record.varbytes()?);
     let mut headers = Vec::new();
     for _ in 0..record.varlong()? {
-        headers.push((record.varbytes()?.ok_or(Malformed::Length)?, record.varbytes()?.unwrap_or_default()));
+        let header = (record.varbytes()?.ok_or(Malformed::Length)?, record.varbytes()?.unwrap_or_default());
+        if headers.len() < MOST_HEADERS {
+            headers.push(header);
+        }
     }
     each(&RecordRef { offset, key, value, headers: &headers });
     Ok(())
@@ -203,6 +225,7 @@ mod tests {
     use super::*;
     use crate::error_code::ErrorCode;
     use proptest::prelude::*;
+    use std::io::Write;
 
     const PRODUCER: ProducerId = ProducerId { error: ErrorCode::NONE, id: 7, epoch: 0 };
 
@@ -222,7 +245,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> (Vec<Owned>, Option<i64>) {
         let mut found = Vec::new();
-        let next = read_batches(bytes, |record| {
+        let next = read_batches(bytes, &mut Budget::default(), |record| {
             let headers = record.headers.iter();
             let headers =
                 headers.map(|(name, value)| (String::from_utf8(name.to_vec()).unwrap(), value.to_vec()));
@@ -259,14 +282,43 @@ mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read_batches(&bytes, |_| ());
+            let _ = read_batches(&bytes, &mut Budget::new(1 << 16), |_| ());
         }
+    }
+
+    /// The same batch with its records compressed by gzip.
+    fn compressed(batch: &[u8]) -> Vec<u8> {
+        let mut writer = flate2::write::GzEncoder::new(batch[..HEAD].to_vec(), flate2::Compression::fast());
+        writer.write_all(&batch[HEAD..]).unwrap();
+        let mut out = writer.finish().unwrap();
+        let length = (out.len() - BEFORE_LENGTH) as u32;
+        out[BEFORE_LENGTH - 4..BEFORE_LENGTH].copy_from_slice(&length.to_be_bytes());
+        out[BEFORE_SUM + 1] = 1;
+        let sum = checksum(&out[BEFORE_SUM..]);
+        out[BEFORE_SUM - 4..BEFORE_SUM].copy_from_slice(&sum.to_be_bytes());
+        out
+    }
+
+    #[test]
+    fn compressed_batches_are_read_as_far_as_the_budget_goes() {
+        let large = (1, b"key".to_vec(), vec![0; 60_000], vec![("name".to_owned(), b"value".to_vec())]);
+        let mut second = batch_of(std::slice::from_ref(&large));
+        second[..8].copy_from_slice(&1_u64.to_be_bytes());
+        let both = [compressed(&batch_of(std::slice::from_ref(&large))), compressed(&second)].concat();
+        let (found, next) = read(&both);
+        assert_eq!((found.len(), next), (2, Some(2)));
+        assert_eq!((&found[0].2, &found[1].3), (&large.2, &large.3));
+        let mut count = 0;
+        assert_eq!(read_batches(&both, &mut Budget::new(100_000), |_| count += 1), Ok(Some(1)));
+        assert_eq!(count, 1);
+        let too_large = read_batches(&both, &mut Budget::new(50_000), |_| ());
+        assert_eq!(too_large, Err(Malformed::TooLarge));
     }
 
     #[test]
     fn a_damaged_batch_is_none() {
         let mut bytes = batch_of(&[(1, b"key".to_vec(), b"value".to_vec(), Vec::new())]);
         *bytes.last_mut().unwrap() ^= 1;
-        assert_eq!(read_batches(&bytes, |_| ()), Err(Malformed::Checksum));
+        assert_eq!(read_batches(&bytes, &mut Budget::default(), |_| ()), Err(Malformed::Checksum));
     }
 }

@@ -5,6 +5,7 @@ mod dead_letters;
 mod frames;
 mod kafka;
 mod kafka_access;
+mod kafka_compressed;
 mod logical;
 mod misfits;
 mod values;

@@ -232,7 +232,7 @@ pub(super) fn identity_in(record: &RecordRef<'_>) -> Option<(Identity, PayloadHa
 mod tests {
     use super::*;
     use crate::inbound::Origin;
-    use weir_kafka::{ErrorCode, read_batches};
+    use weir_kafka::{Budget, ErrorCode, read_batches};
 
     const PRODUCER: ProducerId = ProducerId { error: ErrorCode::NONE, id: 1, epoch: 0 };
 
@@ -262,7 +262,8 @@ mod tests {
         assert_eq!(sequences.iter().sum::<i32>(), 2);
         let sealed = &rounds.0[0][0];
         let mut found = Vec::new();
-        read_batches(&sealed.bytes, |record| found.extend(identity_in(record))).unwrap();
+        let mut budget = Budget::default();
+        read_batches(&sealed.bytes, &mut budget, |record| found.extend(identity_in(record))).unwrap();
         let hash = PayloadHash::of(b"p", 0);
         assert_eq!((found, sealed.records), (vec![((9, 7, 3), hash), ((9, 8, 3), hash)], 2));
     }

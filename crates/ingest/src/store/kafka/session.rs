@@ -7,9 +7,9 @@ use super::failed::{Failed, one_line};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use weir_kafka::{
-    Appended, CreateTopics, DeleteRecords, DescribeConfigs, ErrorCode, Fetch, FetchPartition, Fetched,
-    InitProducerId, ListOffsets, Metadata, MetadataRequest, NewTopic, PartitionOffset, Produce, ProducerId,
-    Request, TopicBatches, TopicMetadata,
+    Appended, CreateTopics, DeleteRecords, DescribeConfigs, ErrorCode, Fetch, FetchPartition,
+    FetchedPartition, InitProducerId, ListOffsets, Metadata, MetadataRequest, NewTopic, PartitionOffset,
+    Produce, ProducerId, Request, TopicBatches, TopicMetadata,
 };
 
 /// How long a broker may wait for its replicas.
@@ -132,21 +132,10 @@ impl Session {
 
     /// Bytes that a topic takes as one batch of records, by its settings; `None` for who may append and not read these.
     pub(super) fn limit(&mut self, topic: &str) -> Result<Option<usize>, Failed> {
-        const KEYS: [&str; 2] = ["max.message.bytes", "compression.type"];
-        let configs = self.ask_first(&DescribeConfigs { topic, keys: &KEYS })?;
-        if !configs.error.is_none() {
-            return Ok(None);
-        }
-        match configs.get("compression.type") {
-            None | Some("producer" | "uncompressed") => {}
-            Some(other) => {
-                return Err(Failed::Unfit(format!(
-                    "topic {topic} compresses its records (compression.type={other}), and weir reads back what it has \
-                     written; set compression.type=producer, or name another topic"
-                )));
-            }
-        }
-        Ok(configs.get("max.message.bytes").and_then(|value| value.parse().ok()))
+        const LIMIT: &str = "max.message.bytes";
+        let configs = self.ask_first(&DescribeConfigs { topic, keys: &[LIMIT] })?;
+        let limit = configs.get(LIMIT).filter(|_| configs.error.is_none());
+        Ok(limit.and_then(|value| value.parse().ok()))
     }
 
     /// A producer of which nothing has been appended.
@@ -182,8 +171,12 @@ impl Session {
         topic: &str,
         leader: i32,
         partitions: &[FetchPartition],
-    ) -> Result<Vec<Fetched>, Failed> {
-        self.ask(leader, &Fetch { topic, partitions, max_bytes: FETCHED, max_wait: 500 })
+    ) -> Result<Vec<FetchedPartition>, Failed> {
+        let fetched = self.ask(leader, &Fetch { topic, partitions, max_bytes: FETCHED, max_wait: 500 })?;
+        if fetched.error.is_none() {
+            return Ok(fetched.partitions);
+        }
+        Err(Failed::Refused(format!("topic {topic}"), fetched.error))
     }
 
     /// Gives up all records of a topic.

@@ -4,7 +4,7 @@ use super::attempt::identity_in;
 use super::failed::Failed;
 use super::seen::{GENERATION, Seen};
 use super::session::{Leaders, Session, check};
-use weir_kafka::{EARLIEST, ErrorCode, FetchPartition, LATEST, read_batches};
+use weir_kafka::{Budget, EARLIEST, ErrorCode, FetchPartition, LATEST, Malformed, read_batches};
 
 /// Records that are read back at the start, spread over the partitions; and of one partition at least.
 const LOOK_BACK: i64 = GENERATION as i64;
@@ -144,7 +144,8 @@ impl Topic {
         partitions: &[FetchPartition],
         ends: &[i64],
     ) -> Result<bool, Failed> {
-        let mut read = false;
+        // What is compressed beyond it is left for the next time.
+        let (mut read, mut budget) = (false, Budget::default());
         for fetched in session.fetch(&self.name, leader, partitions)? {
             let Some(partition) = self.partitions.get_mut(fetched.partition as usize) else { continue };
             if fetched.error == ErrorCode::OFFSET_OUT_OF_RANGE {
@@ -156,14 +157,20 @@ impl Topic {
             check(&self.name, fetched.partition, fetched.error)?;
             let from = partition.position.unwrap_or(0);
             let seen = &mut self.seen;
-            let next = read_batches(&fetched.records, |record| {
+            let next = read_batches(&fetched.records, &mut budget, |record| {
                 if record.offset >= from
                     && let Some((identity, hash)) = identity_in(record)
                 {
                     seen.insert(identity, hash);
                 }
             });
-            let next = next.map_err(|error| Failed::Away(format!("topic {}: {error}", self.name)))?;
+            let next = next.map_err(|error| {
+                let words = format!("topic {}, partition {}: {error}", self.name, fetched.partition);
+                match error {
+                    Malformed::TooLarge => Failed::Unfit(format!("{words}; name another topic")),
+                    _ => Failed::Away(words),
+                }
+            })?;
             if let Some(next) = next.filter(|next| *next > from) {
                 partition.position = Some(next);
                 read = true;
