@@ -46,7 +46,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |given| {
             if acknowledged(given) && !connects_only(given) { vec!["lost == 0"] } else { Vec::new() }
         },
-        lacks: |given| if connects_only(given) { CONNECTION } else { SUBSCRIBER },
+        lacks: |given| if hears_nothing(given) { CONNECTION } else { SUBSCRIBER },
         shown: None,
         discovers: false,
         clients: viewer::one,
@@ -463,6 +463,11 @@ fn acknowledged(given: &Given) -> bool {
 
 fn connects_only(given: &Given) -> bool {
     given.read::<Subscriptions>().is_ok_and(|it| it.connect_only)
+}
+
+/// Whether no message comes. With a session of before its subscriptions go on.
+fn hears_nothing(given: &Given) -> bool {
+    connects_only(given) && given.read::<Connection>().is_ok_and(|it| it.session.is_none())
 }
 
 /// A version as a person writes it.

@@ -96,6 +96,8 @@ const MISTAKES: &[Mistake] = &[
     Mistake("run tabs.yaml", 104, &["tabs.yaml:2"]),
     Mistake("run unknown.yaml", 104, &["unknown.yaml", "clinets"]),
     Mistake("run threshold.yaml --check", 104, &["threshold.yaml:5:", "did you mean 'startup'?"]),
+    Mistake("run lacking.yaml --check", 104, &["lacking.yaml:5:", "no workload here can have 'lost.ratio'"]),
+    Mistake("run lacking.yaml", 104, &["lacking.yaml:5:", "mqtt.connects.rate"]),
     Mistake("run empty.yaml", 104, &["empty.yaml"]),
     Mistake("report nosuch", 2, &["nosuch is no run directory", "weir-runs/NAME-TIME"]),
     Mistake("compare nosuch other", 2, &["nosuch is no run directory", "weir-runs/NAME-TIME"]),
@@ -135,6 +137,10 @@ fn write_files(folder: &Path) {
         (
             "threshold.yaml",
             "workloads:\n  - play: rtmp://h/a/b\n    duration: 5s\nthresholds:\n  - startupp.p99 < 1s\n",
+        ),
+        (
+            "lacking.yaml",
+            "workloads:\n  - {play: 'mqtt://127.0.0.1:1', connect_only: true,\n     duration: 5s}\nthresholds:\n  - lost.ratio <= 1%\n",
         ),
         ("empty.yaml", ""),
         (

@@ -150,6 +150,8 @@ mod tests {
             (SUBSCRIBER.to_owned(), "no_such == 0"),
             (CONNECTION.to_owned(), "mqtt.connects.rate > 100/s"),
             (CONNECTION.to_owned(), "startup.p99 < 1s"),
+            // What the session had subscribed to goes on.
+            (CONNECTION.replace('}', ", client_id: a, session: 1h}"), "lost == 0"),
             (INGESTER.to_owned(), "lag.p99 < 1s"),
         ] {
             assert_eq!(refusal(&workloads, threshold), None, "{workloads} {threshold}");
