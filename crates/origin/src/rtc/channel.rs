@@ -7,11 +7,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::srtp::{Inbound, Outbound};
-use weir_rtc::transport::{Event, Output, Transport};
+use weir_rtc::transport::{Event, Output, Reception, Transport};
 use weir_shard::{Outgoing, SessionId};
 
 /// How long a peer may be unreachable before it is gone.
 const UNREACHABLE: Duration = Duration::from_secs(10);
+
+/// From how many addresses a peer may come: it has a few candidates, and its network may map them anew.
+const MOST_ADDRESSES: usize = 32;
 
 /// What a peer needs to be served.
 pub(super) struct Service<'a, 'b> {
@@ -36,6 +39,8 @@ pub(super) struct Channel {
     /// When it is given up.
     gone_at: Option<Moment>,
     pub(super) is_gone: bool,
+    /// From how many addresses its peer has been heard.
+    addresses: usize,
 }
 
 impl Channel {
@@ -50,6 +55,7 @@ impl Channel {
             due: Some(now),
             gone_at: Some(now + patience),
             is_gone: false,
+            addresses: 0,
         }
     }
 
@@ -58,10 +64,20 @@ impl Channel {
         self.keys.is_some()
     }
 
-    /// STUN or DTLS came from the peer.
-    pub(super) fn receive(&mut self, source: SocketAddr, bytes: &[u8], service: &mut Service<'_, '_>) {
-        self.transport.receive(service.now, source, bytes);
+    /// STUN or DTLS came; `is_new`: from an address that is not known to be the peer's. Whether it is from now on: who sends what is
+    /// not signed is nobody, and no peer has many.
+    pub(super) fn receive(
+        &mut self,
+        source: SocketAddr,
+        bytes: &[u8],
+        is_new: bool,
+        service: &mut Service<'_, '_>,
+    ) -> bool {
+        let reception = self.transport.receive(service.now, source, bytes);
         self.drain(service);
+        let is_peers = is_new && reception == Reception::Taken && self.addresses < MOST_ADDRESSES;
+        self.addresses += usize::from(is_peers);
+        is_peers
     }
 
     /// Sends what the transport has to send, and takes its events.

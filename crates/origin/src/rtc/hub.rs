@@ -200,9 +200,7 @@ impl Hub {
                 self.counts.strange += 1;
                 continue;
             };
-            if matches!(kind, Datagram::Stun | Datagram::Dtls) {
-                self.by_address.insert(source, peer);
-            }
+            let (addressee, is_new) = (peer, known != Some(peer));
             let (outbox, counts, wakes) = (&mut self.outbox, &mut self.counts, &mut self.wakes);
             let mut service = Service { now, worker, link, counts, outbox, wakes };
             let next = match peer {
@@ -213,7 +211,9 @@ impl Hub {
                     match kind {
                         Datagram::Stun | Datagram::Dtls => {
                             let had_keys = peer.channel.has_keys();
-                            peer.channel.receive(source, bytes, &mut service);
+                            if peer.channel.receive(source, bytes, is_new, &mut service) {
+                                self.by_address.insert(source, addressee);
+                            }
                             if !had_keys && peer.channel.has_keys() {
                                 peer.pump(&self.feeds[feed], &mut service);
                             }
@@ -233,7 +233,9 @@ impl Hub {
                     let ingest = &mut self.ingests[at];
                     match kind {
                         Datagram::Stun | Datagram::Dtls => {
-                            ingest.channel.receive(source, bytes, &mut service);
+                            if ingest.channel.receive(source, bytes, is_new, &mut service) {
+                                self.by_address.insert(source, addressee);
+                            }
                         }
                         Datagram::Rtp => ingest.receive(bytes, &mut service),
                         Datagram::Rtcp => ingest.on_rtcp(bytes, &mut service),

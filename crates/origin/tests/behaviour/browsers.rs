@@ -2,10 +2,10 @@
 //! such a page only if the answer allows it (Fetch standard, section 3.2, `Access-Control-Allow-Origin`), and no page of the
 //! origin's own needs that.
 
-use crate::peers::PATIENCE;
+use crate::peers::{PATIENCE, until};
 use crate::readers::services;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use weir_origin::{ANY_PORT, HTTP, Origin, OriginConfig, RTC, Tuners};
 
 /// An offer as a browser makes it.
@@ -97,4 +97,50 @@ fn no_answer_of_whip_or_whep_is_for_pages_of_other_sites() {
     assert_eq!(answers, [201, 201, 400, 415, 204, 200, 200, 403, 404, 405, 200, 405]);
     let origin = start(&["unauthorized phase=connect"]);
     assert_eq!(statuses(origin.address("rtc").unwrap(), &requests[..1]), [401]);
+}
+
+/// A check of ICE with a tag that nobody signed (RFC 8489 sections 5, 14; RFC 8445 section 7.1).
+fn forged_check(username: &str) -> Vec<u8> {
+    let mut attributes = Vec::new();
+    let mut push = |kind: u16, value: &[u8]| {
+        attributes.extend(kind.to_be_bytes());
+        attributes.extend((value.len() as u16).to_be_bytes());
+        attributes.extend(value);
+        attributes.resize(attributes.len().next_multiple_of(4), 0);
+    };
+    push(0x0006, username.as_bytes());
+    push(0x0024, &[0x6E, 0, 0x1E, 0xFF]);
+    push(0x8029, &[7; 8]);
+    push(0x0008, &[9; 20]);
+    let mut check = vec![0, 1];
+    check.extend((attributes.len() as u16).to_be_bytes());
+    check.extend([0x21, 0x12, 0xA4, 0x42]);
+    check.extend([5; 12]);
+    check.extend(attributes);
+    check
+}
+
+#[test]
+fn who_sends_checks_that_nobody_signed_is_not_taken_for_the_peer() {
+    let origin = start(&[]);
+    let mut stream = TcpStream::connect(origin.address("rtc").unwrap()).unwrap();
+    let length = OFFER.len();
+    let head = format!("Content-Type: application/sdp\r\nContent-Length: {length}\r\nConnection: close");
+    write!(stream, "POST /live/a?direction=whip HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n{OFFER}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let value = |description: &str, name: &str| {
+        let line = description.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{name}: {description}"))
+    };
+    let fragments = [&*answer, OFFER].map(|description| value(description, "a=ice-ufrag:"));
+    let candidate = value(&answer, "a=candidate:");
+    let words: Vec<_> = candidate.split(' ').collect();
+    let port: SocketAddr = format!("{}:{}", words[4], words[5]).parse().unwrap();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&forged_check(&fragments.join(":")), port).unwrap();
+    assert_eq!(origin.rtc().strange, 0);
+    // The beginning of a DTLS record: whose it is only the address says.
+    stranger.send_to(&[22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], port).unwrap();
+    until("it is a stranger's", || origin.rtc().strange == 1);
 }
