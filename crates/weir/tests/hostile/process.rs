@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest wait for anything that has to come: only a hang is longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// weir, with its output in files: a pipe that nobody reads would hold it up.
 pub(crate) struct Process {
