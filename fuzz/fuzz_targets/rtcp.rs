@@ -50,7 +50,7 @@ fuzz_target!(|data: &[u8]| {
                 let _ = estimate.sources().count();
             }
             Packet::Extended(report) => {
-                let _ = report.blocks().count();
+                let _ = report.last_reports().count();
             }
             Packet::PictureLoss { .. } | Packet::FullIntraRequest | Packet::Other { .. } => {}
         }

@@ -16,7 +16,7 @@ pub use bitrate::{Bitrate, append_bitrate};
 pub use bye::append_bye;
 pub use compound::{Compound, Packet, ParseError};
 pub use description::append_canonical_name;
-pub use extended::{Extended, ExtendedBlock, LastReport, append_receiver_time};
+pub use extended::{Extended, LastReport, append_receiver_time};
 pub use nack::{Nack, append_nack};
 pub use picture::append_picture_loss;
 pub use report::{

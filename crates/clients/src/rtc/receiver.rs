@@ -16,7 +16,7 @@ use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
 use weir_rtc::h264;
-use weir_rtc::rtcp::{self, Compound, ExtendedBlock};
+use weir_rtc::rtcp::{self, Compound};
 use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
 use weir_rtc::sdp::{MediaKind, extension};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
@@ -279,13 +279,9 @@ impl Receiver {
                     }
                 }
                 Ok(rtcp::Packet::Extended(extended)) => {
-                    for block in extended.blocks() {
-                        if let ExtendedBlock::LastReport(last) = block
-                            && last.receiver == self.ssrc
-                        {
-                            let sent = (last.last_receiver_time, last.delay);
-                            self.round_trip = sender::round_trip_of(NtpTime::of(now), sent.0, sent.1);
-                        }
+                    for last in extended.last_reports().filter(|last| last.receiver == self.ssrc) {
+                        let sent = (last.last_receiver_time, last.delay);
+                        self.round_trip = sender::round_trip_of(NtpTime::of(now), sent.0, sent.1);
                     }
                 }
                 Ok(_) => {}

@@ -1,6 +1,6 @@
 //! The two extended reports by which a receiver measures its round trip (RFC 3611 sections 4.4 and 4.5).
 
-use super::{begin, bytes_at, end, kind, u16_at, u32_at};
+use super::{begin, end, kind, u16_at, u32_at};
 use crate::NtpTime;
 
 /// Block types.
@@ -13,17 +13,6 @@ pub struct Extended<'a> {
     /// The SSRC of the receiver that reports.
     pub sender: u32,
     blocks: &'a [u8],
-}
-
-/// One block of an extended report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtendedBlock {
-    /// RRTR: the reporter's clock, to be sent back.
-    ReceiverTime(NtpTime),
-    /// One sub-block of a DLRR: a clock sent back.
-    LastReport(LastReport),
-    /// Another type of block.
-    Other(u8),
 }
 
 /// A receiver's clock, sent back to it.
@@ -42,31 +31,26 @@ impl<'a> Extended<'a> {
         Some(Self { sender: u32_at(body, 0)?, blocks: &body[4..] })
     }
 
-    /// Its blocks, up to the first that is cut off. Sub-blocks come one by one.
-    pub fn blocks(&self) -> impl Iterator<Item = ExtendedBlock> + use<'a> {
+    /// The clocks that it sends back (DLRR), up to the first block that is cut off.
+    pub fn last_reports(&self) -> impl Iterator<Item = LastReport> + use<'a> {
         let mut rest = self.blocks;
         let mut reports: &[u8] = &[];
         std::iter::from_fn(move || {
             loop {
                 if let Some((report, others)) = reports.split_first_chunk::<12>() {
                     reports = others;
-                    return Some(ExtendedBlock::LastReport(LastReport {
+                    return Some(LastReport {
                         receiver: u32_at(report, 0)?,
                         last_receiver_time: u32_at(report, 4)?,
                         delay: u32_at(report, 8)?,
-                    }));
+                    });
                 }
                 let kind = *rest.first()?;
                 let length = 4 + 4 * usize::from(u16_at(rest, 2)?);
                 let block = rest.get(..length)?;
                 rest = &rest[length..];
-                match kind {
-                    RECEIVER_TIME => {
-                        let time = NtpTime(u64::from_be_bytes(bytes_at(block, 4)?));
-                        return Some(ExtendedBlock::ReceiverTime(time));
-                    }
-                    LAST_REPORTS => reports = &block[4..],
-                    other => return Some(ExtendedBlock::Other(other)),
+                if kind == LAST_REPORTS {
+                    reports = &block[4..];
                 }
             }
         })
@@ -87,22 +71,18 @@ mod tests {
     use super::super::{Compound, Packet};
     use super::*;
 
-    fn blocks(bytes: &[u8]) -> Vec<ExtendedBlock> {
-        let Some(Ok(Packet::Extended(report))) = Compound::new(bytes).next() else { panic!("no report") };
-        report.blocks().collect()
-    }
-
     #[test]
-    fn a_clock_is_read_as_it_is_written() {
+    fn a_clock_is_written_as_the_standard_has_it() {
         let mut bytes = Vec::new();
         append_receiver_time(1, NtpTime(0x0102_0304_0506_0708), &mut bytes);
-        assert_eq!(blocks(&bytes), [ExtendedBlock::ReceiverTime(NtpTime(0x0102_0304_0506_0708))]);
+        assert_eq!(bytes, [0x80, 207, 0, 4, 0, 0, 0, 1, 4, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 
     #[test]
     fn a_clock_that_comes_back_is_read_among_other_blocks() {
         let bytes = [0x80, 207, 0, 6, 0, 0, 0, 1, 9, 0, 0, 0, 5, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9];
-        let report = LastReport { receiver: 7, last_receiver_time: 8, delay: 9 };
-        assert_eq!(blocks(&bytes), [ExtendedBlock::Other(9), ExtendedBlock::LastReport(report)]);
+        let Some(Ok(Packet::Extended(report))) = Compound::new(&bytes).next() else { panic!("no report") };
+        let last = LastReport { receiver: 7, last_receiver_time: 8, delay: 9 };
+        assert_eq!(report.last_reports().collect::<Vec<_>>(), [last]);
     }
 }

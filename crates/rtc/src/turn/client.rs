@@ -396,6 +396,8 @@ impl Client {
         }
         let repetition =
             self.is_lossy.then(|| Repetition { bytes: out[start..].to_vec(), at: now + FIRST_WAIT, sent: 1 });
+        // One that was asked before, of a server that does not answer over TCP, is not waited for any more.
+        self.pending.retain(|other| other.ask != ask);
         self.pending.push(Pending { transaction, ask, tries, repetition });
     }
 }

@@ -302,6 +302,18 @@ fn what_would_run_out_is_asked_for_again_in_time() {
 }
 
 #[test]
+fn a_request_takes_the_place_of_one_that_was_never_answered() {
+    let mut stage = Stage::allocated(600);
+    stage.client.send(stage.now, peer(), b"x", &mut stage.out);
+    let first = stage.sent().0.swap_remove(0);
+    stage.advance(240);
+    let again = stage.asked();
+    assert_eq!((first.kind, again.kind), (PERMIT, PERMIT));
+    assert_eq!(stage.hear(first.consent(&[])).unwrap(), "Strange");
+    assert_eq!(stage.hear(again.consent(&[])).unwrap(), "Nothing");
+}
+
+#[test]
 fn an_allocation_that_is_lost_is_the_end() {
     let mut stage = Stage::allocated(2);
     stage.advance(1);
