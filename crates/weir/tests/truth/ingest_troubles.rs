@@ -345,7 +345,7 @@ fn what_a_broker_drops_is_missing_to_the_last_message() {
     // the next attempt.
     let published = publish(&broker, "l/{seq}", "400/s", "3200", "size:200");
     holder.join().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    soon("what came last is saved", || count(&file, "SELECT max(seq) FROM messages") == 3_199);
     let settled = ingester.stop();
     let saved = count(&file, "SELECT count(*) FROM messages");
     assert_eq!((published, settled.total("saved")), (3_200, saved), "{}", settled.err);

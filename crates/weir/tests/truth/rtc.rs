@@ -1,6 +1,6 @@
 //! WebRTC: what the origin did to each packet, to the last one.
 
-use crate::support::{Air, Run, air, config, measure, says, shared};
+use crate::support::{Air, Run, air, config, measure, says, shared, undisturbed};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_origin::{ANY_PORT, RTC};
@@ -243,58 +243,63 @@ fn each_client_has_a_row_with_what_was_done_to_it_and_all_are_summed_up() {
 #[test]
 fn who_reads_headers_only_and_who_decrypts_everything_report_the_same() {
     let _machine = shared();
-    let faults: Vec<String> = bursts().into_iter().chain(["stall at=5s for=1s".to_owned()]).collect();
-    let air = on_air(&faults.iter().map(String::as_str).collect::<Vec<_>>());
-    // The first four are witnesses, and so is every fifth of the rest.
-    let run =
-        play(&whep(&air), "-c 8 --arrival 100/s -d 8s --witness-every 5 --rtcp-off nack --rtcp-off pli");
-    assert_eq!(run.well(), 8, "{:?}", run.failures());
-    let (opened, units) = (count(&run, "rtc.decrypted"), count(&run, "units"));
-    assert!(opened * 8 > units * 5 && opened * 8 < units * 6, "five of eight decrypt: {opened} of {units}");
-    let rows = rows(&run);
-    let is_witness = |client: usize| client < 4 || client.is_multiple_of(5);
-    let (witnesses, crowd): (Vec<_>, Vec<_>) = (0..8).partition(|client| is_witness(*client));
-    let all = |clients: &[usize], key: &str| -> Vec<f64> {
-        clients
-            .iter()
-            .map(|client| rows[*client][key].parse().unwrap_or_else(|_| panic!("{client}: {key}")))
-            .collect()
-    };
-    // What was done to each is told by each, to the packet.
-    for (key, truth) in [
-        ("lost", 51.0),
-        ("rtc.gaps", 11.0),
-        ("rtc.video_lost", 51.0),
-        ("rtc.video_gap_length_max", 5.0),
-        ("reordered", 0.0),
-        ("duplicate", 0.0),
-    ] {
-        assert_eq!((all(&witnesses, key), all(&crowd, key)), (vec![truth; 5], vec![truth; 3]), "{key}");
-    }
-    // The rest is a measure: the two means differ by as much as two clients of one kind may.
-    let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
-    for (key, margin) in [
-        ("rtc.packets", 0.02),
-        ("rtc.bytes", 0.02),
-        ("frames", 0.02),
-        ("rtc.rate_mean_bps", 0.02),
-        ("rtc.fps_mean", 0.02),
-    ] {
-        let (of_witnesses, of_crowd) = (mean(&all(&witnesses, key)), mean(&all(&crowd, key)));
+    undisturbed(|| {
+        let faults: Vec<String> = bursts().into_iter().chain(["stall at=5s for=1s".to_owned()]).collect();
+        let air = on_air(&faults.iter().map(String::as_str).collect::<Vec<_>>());
+        // The first four are witnesses, and so is every fifth of the rest.
+        let run =
+            play(&whep(&air), "-c 8 --arrival 100/s -d 8s --witness-every 5 --rtcp-off nack --rtcp-off pli");
+        assert_eq!(run.well(), 8, "{:?}", run.failures());
+        let (opened, units) = (count(&run, "rtc.decrypted"), count(&run, "units"));
         assert!(
-            (of_witnesses - of_crowd).abs() <= margin * of_witnesses,
-            "{key}: {of_witnesses}, {of_crowd}"
+            opened * 8 > units * 5 && opened * 8 < units * 6,
+            "five of eight decrypt: {opened} of {units}"
         );
-    }
-    // The stall's second, from the least drift to the most, and in one freeze or none.
-    let rise = |clients: &[usize]| {
-        let (most, least) =
-            (all(clients, "rtc.video_delay_max_seconds"), all(clients, "rtc.video_delay_min_seconds"));
-        mean(&most) - mean(&least)
-    };
-    let (of_witnesses, of_crowd) = (rise(&witnesses), rise(&crowd));
-    assert!((of_witnesses - of_crowd).abs() < 0.05, "drift: {of_witnesses}, {of_crowd}");
-    assert!((0.85..1.3).contains(&of_witnesses), "{of_witnesses}");
+        let rows = rows(&run);
+        let is_witness = |client: usize| client < 4 || client.is_multiple_of(5);
+        let (witnesses, crowd): (Vec<_>, Vec<_>) = (0..8).partition(|client| is_witness(*client));
+        let all = |clients: &[usize], key: &str| -> Vec<f64> {
+            clients
+                .iter()
+                .map(|client| rows[*client][key].parse().unwrap_or_else(|_| panic!("{client}: {key}")))
+                .collect()
+        };
+        // What was done to each is told by each, to the packet.
+        for (key, truth) in [
+            ("lost", 51.0),
+            ("rtc.gaps", 11.0),
+            ("rtc.video_lost", 51.0),
+            ("rtc.video_gap_length_max", 5.0),
+            ("reordered", 0.0),
+            ("duplicate", 0.0),
+        ] {
+            assert_eq!((all(&witnesses, key), all(&crowd, key)), (vec![truth; 5], vec![truth; 3]), "{key}");
+        }
+        // The rest is a measure: the two means differ by as much as two clients of one kind may.
+        let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+        for (key, margin) in [
+            ("rtc.packets", 0.02),
+            ("rtc.bytes", 0.02),
+            ("frames", 0.02),
+            ("rtc.rate_mean_bps", 0.02),
+            ("rtc.fps_mean", 0.02),
+        ] {
+            let (of_witnesses, of_crowd) = (mean(&all(&witnesses, key)), mean(&all(&crowd, key)));
+            assert!(
+                (of_witnesses - of_crowd).abs() <= margin * of_witnesses,
+                "{key}: {of_witnesses}, {of_crowd}"
+            );
+        }
+        // The stall's second, from the least drift to the most, and in one freeze or none.
+        let rise = |clients: &[usize]| {
+            let (most, least) =
+                (all(clients, "rtc.video_delay_max_seconds"), all(clients, "rtc.video_delay_min_seconds"));
+            mean(&most) - mean(&least)
+        };
+        let (of_witnesses, of_crowd) = (rise(&witnesses), rise(&crowd));
+        assert!((of_witnesses - of_crowd).abs() < 0.05, "drift: {of_witnesses}, {of_crowd}");
+        assert!((0.85..1.3).contains(&of_witnesses), "{of_witnesses}");
+    });
 }
 
 #[test]
