@@ -19,7 +19,7 @@ pub use self::watched::WatchedElsewhere;
 pub use crate::coordinator_message::AgentReports;
 
 pub(crate) use self::clients::CountedClients;
-pub(crate) use self::second::{SecondCopier, check_events, read};
+pub(crate) use self::second::{SecondCopier, briefly, check_events, read};
 
 use crate::plan::Segment;
 use std::io;

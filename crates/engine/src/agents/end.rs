@@ -1,6 +1,6 @@
 //! What an agent reports of itself when its part of a run is over.
 
-use super::second::MOST_WORDS;
+use super::second::{MOST_WORDS, briefly};
 use crate::loads::LISTED_THREADS;
 use crate::summary::{ProcessLoad, Reason, Summary};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,11 @@ pub struct AgentEnd {
 }
 
 impl AgentEnd {
+    /// Of a part that could not be run, or not to its end. Words of others, which a database may make long, are cut.
+    pub fn cut_short(words: &str) -> Self {
+        Self { cut_short: Some(briefly(words)), ..Self::default() }
+    }
+
     /// Of the run that this summary is of.
     pub fn of(summary: &Summary) -> Self {
         let stages = (0..).zip(&summary.workloads).flat_map(|(workload, it)| {
@@ -38,14 +43,20 @@ impl AgentEnd {
 
     /// Whether an agent can say this of a run with so many stages: all of it is kept, and its reasons are in the summary.
     pub(crate) fn is_possible(&self, stages: usize) -> bool {
-        let is_short = |it: &Reason| {
-            it.also.len() <= stages
-                && [&it.check, &it.text, &it.remedy].iter().all(|it| it.len() <= MOST_WORDS)
+        let is_short = |words: &String| words.len() <= MOST_WORDS;
+        let is_reason = |it: &Reason| {
+            it.also.len() <= stages && [&it.check, &it.text, &it.remedy].into_iter().all(is_short)
         };
-        self.reasons.len() <= MOST_REASONS
-            && self.reasons.iter().all(is_short)
+        let is_load = |load: &ProcessLoad| {
+            load.threads.len() <= LISTED_THREADS
+                && is_short(&load.label)
+                && load.threads.iter().all(|it| is_short(&it.name))
+        };
+        self.cut_short.iter().all(is_short)
+            && self.reasons.len() <= MOST_REASONS
+            && self.reasons.iter().all(is_reason)
             && self.loads.len() <= stages
-            && self.loads.iter().all(|(_, _, load)| load.threads.len() <= LISTED_THREADS)
+            && self.loads.iter().all(|(_, _, load)| is_load(load))
     }
 }
 
@@ -75,5 +86,8 @@ mod tests {
         assert!(!of(vec![reason("busy"); 1_000], 2).is_possible(2));
         assert!(!of(vec![reason(&"x".repeat(5_000))], 2).is_possible(2));
         assert!(!of(Vec::new(), 3).is_possible(2));
+        let long = "x".repeat(5_000);
+        assert!(AgentEnd::cut_short(&long).is_possible(2));
+        assert!(!AgentEnd { cut_short: Some(long), ..AgentEnd::default() }.is_possible(2));
     }
 }

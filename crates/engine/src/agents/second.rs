@@ -33,6 +33,11 @@ const PART_EVENTS: usize = 1_000;
 /// Bytes of what is said in an event: a client's own words have 200 characters at the most.
 pub(super) const MOST_WORDS: usize = 4_000;
 
+/// The beginning of what is said, so that it has at most [`MOST_WORDS`], whatever its letters.
+pub(crate) fn briefly(words: &str) -> String {
+    words.chars().take(MOST_WORDS / 4).collect()
+}
+
 /// Gathers what a run directory gets, and hands it on second by second.
 pub(crate) struct SecondCopier {
     seconds: Sender<SecondLines>,

@@ -3,7 +3,8 @@
 
 use super::Watcher;
 use crate::agents::{
-    AgentEnd, AgentReport, CountedClients, SecondCopier, SecondLines, WatchedElsewhere, check_events, read,
+    AgentEnd, AgentReport, CountedClients, SecondCopier, SecondLines, WatchedElsewhere, briefly,
+    check_events, read,
 };
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
@@ -301,9 +302,10 @@ impl Coordinator {
                 ConsumerEnd::Over(ingested) => {
                     (EventLine::Ingested { at_seconds, workload, ingested }, Outcome::Completed)
                 }
-                ConsumerEnd::Failed(trouble) => {
-                    (EventLine::Trouble { at_seconds, words: trouble.to_string() }, Outcome::TargetDied)
-                }
+                ConsumerEnd::Failed(trouble) => (
+                    EventLine::Trouble { at_seconds, words: briefly(&trouble.to_string()) },
+                    Outcome::TargetDied,
+                ),
             };
             self.taken = Some(outcome);
             self.write_event(&line);
@@ -356,11 +358,11 @@ impl Coordinator {
                     self.lose(agent, at_seconds, words.to_owned());
                 }
             }
-            AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
-                self.lose(agent, at_seconds, words);
-            }
             AgentReport::Ended(end) if !end.is_possible(self.aggregator.plan().stages.len()) => {
                 self.lose(agent, at_seconds, "it sent what is no end of this run".to_owned());
+            }
+            AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
+                self.lose(agent, at_seconds, words);
             }
             AgentReport::Ended(end) => {
                 (self.ended[shard], self.deserted[shard]) = (true, true);

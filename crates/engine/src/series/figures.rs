@@ -116,9 +116,7 @@ impl FigureList {
         if role == Role::Play {
             self.put(prefix, "stalls", "Stalls", Count, stage.figures.total("stalls"));
         }
-        // What has no number is known to be lost when a client ends, and then in no window.
-        let is_numbered = stage.figures.total("numbered") > 0.0;
-        if let Some(lost) = stage.figures.lost_ratio().filter(|_| is_numbered) {
+        if let Some(lost) = stage.figures.lost_ratio().filter(|_| is_numbered(&stage.figures)) {
             self.put(prefix, "lost.ratio", "Lost", Ratio, lost);
         }
         for (name, figure) in &stage.figures.0 {
@@ -155,7 +153,17 @@ impl FigureList {
         }
         let planned = workload.slots.planned as f64;
         self.put(prefix, "failed.ratio", "Failed", FigureUnit::Ratio, workload.slots.failed as f64 / planned);
+        let lost = workload.total.lost_ratio().filter(|_| workload.role == Role::Play);
+        if let Some(lost) = lost.filter(|_| !is_numbered(&workload.total)) {
+            self.put(prefix, "lost.ratio", "Lost", FigureUnit::Ratio, lost);
+        }
     }
+}
+
+/// Whether units have numbers, so that a stage knows what it lacks. What has none is known to be lost when its client ends, which is
+/// in no stage.
+fn is_numbered(figures: &Figures) -> bool {
+    figures.total("numbered") > 0.0
 }
 
 /// Times of messages on their way into a table, and their titles.

@@ -263,7 +263,7 @@ impl Worker<'_> {
     }
 
     fn run(&mut self, prepared: Prepared, segment: Segment, origin: Moment) -> AgentEnd {
-        let cut_short = |words: String| AgentEnd { cut_short: Some(words), ..AgentEnd::default() };
+        let cut_short = |words: String| AgentEnd::cut_short(&words);
         let parent = self.args.output.as_deref().unwrap_or(Path::new(PARENT));
         let at = clock::wall_nanos() / 1_000_000_000;
         let name = format!("{}-{}", self.name, prepared.scenario.name);
