@@ -61,6 +61,14 @@ pub enum RecordError {
         .0.display()
     )]
     NoRun(PathBuf),
+    /// The directory holds runs and is none: give one of them.
+    #[error("{} holds runs and is none itself; the newest is {}: give that one", .directory.display(), .newest.display())]
+    HoldsRuns {
+        /// The directory.
+        directory: PathBuf,
+        /// The one in it that was written to last.
+        newest: PathBuf,
+    },
     /// The system refused.
     #[error("{path}: {source}{}", make_room(.source))]
     Io {
@@ -70,7 +78,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file is not what it should be.
-    #[error("{path}:{line}: {text}; this is not a run directory of weir, or it was changed")]
+    #[error("{path}:{line}: damaged: {text}; it was cut short or changed, or is not weir's")]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -87,6 +95,21 @@ fn make_room(error: &io::Error) -> &'static str {
         "; make room there, or write elsewhere with -o DIR"
     } else {
         ""
+    }
+}
+
+/// For a directory without a run's head.
+fn no_run(directory: &Path) -> RecordError {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let runs = entries.filter_map(|entry| {
+        let written = |name: &str| std::fs::metadata(entry.path().join(name)).ok()?.modified().ok();
+        // Several runs that are one answer have a summary beside their directories.
+        Some(([RUN, "summary.json"].into_iter().filter_map(written).max()?, entry.path()))
+    });
+    let directory = directory.to_owned();
+    match runs.max() {
+        Some((_, newest)) => RecordError::HoldsRuns { directory, newest },
+        None => RecordError::NoRun(directory),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where a run took place: the machine, its limits, the servers' programs, and where the run lies.
 
 use crate::document::{Fact, Part, Section, Tone};
-use crate::quantity::{NOTHING, bytes, count, number};
+use crate::quantity::{NOTHING, bytes, count, number, several};
 use crate::quote::quote;
 use weir_engine::agents::AgentFacts;
 use weir_engine::summary::RunFacts;
@@ -38,7 +38,10 @@ fn agent(agent: &AgentFacts) -> Fact {
     let labels = agent.labels.iter().map(|(key, value)| format!(", {key}={value}"));
     let labels: String = labels.collect();
     let (name, host) = (quote(&agent.name, 80), quote(&agent.hostname, 80));
-    Fact::new("Agent", format!("{name} on {host}, {} cores{}", agent.cores, quote(&labels, LINE)))
+    Fact::new(
+        "Agent",
+        format!("{name} on {host}, {}{}", several(agent.cores.into(), "core"), quote(&labels, LINE)),
+    )
 }
 
 fn machine(environment: &Environment) -> Vec<Fact> {

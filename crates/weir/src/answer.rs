@@ -6,6 +6,9 @@ use crate::live_page::{LivePage, Whole};
 use crate::{print, run};
 use serde::de::DeserializeOwned;
 use std::path::Path;
+use weir_engine::capacity::CapacitySummary;
+use weir_engine::series::SeriesSummary;
+use weir_engine::sweep::SweepSummary;
 use weir_report::Text;
 
 /// Name of the summary in its directory.
@@ -56,4 +59,33 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
     fn explained(&self) -> Exit {
         run::said(self.exit(), self.shortfall())
     }
+}
+
+/// Refuses a directory whose summary is that of several runs and cannot be read. A run's own is summed up from its lines.
+///
+/// # Errors
+/// Names the file and the line.
+pub(crate) fn check_summary(directory: &Path) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Layout {
+        layout: String,
+    }
+    fn read<A: KeptAnswer>(layout: &str, bytes: &[u8]) -> serde_json::Result<()> {
+        if layout == A::LAYOUT { serde_json::from_slice::<A>(bytes).map(drop) } else { Ok(()) }
+    }
+    let path = directory.join(SUMMARY);
+    let Some(bytes) = std::fs::read(&path).ok().filter(|_| !directory.join("run.json").exists()) else {
+        return Ok(());
+    };
+    let whole = serde_json::from_slice(&bytes).and_then(|Layout { layout }| {
+        read::<SeriesSummary>(&layout, &bytes)?;
+        read::<CapacitySummary>(&layout, &bytes)?;
+        read::<SweepSummary>(&layout, &bytes)
+    });
+    whole.map_err(|error| {
+        let (path, line) = (path.display(), error.line());
+        let words =
+            format!("{path}:{line}: damaged: {error}; its runs are whole in the directories beside it");
+        Failure::new(Exit::Usage, words)
+    })
 }

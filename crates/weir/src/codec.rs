@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
 use weir_libraries::{Library, Reader};
+use weir_metrics::several;
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
 use weir_report::{CodecComparison, CodecSubject, EncodingTimes};
 
@@ -41,11 +42,16 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let mut sides = sides(&schema, [&avro, &json], args)?;
     // As the runs of a series: what the one leaves in the caches helps or harms all alike.
     for turn in turns(sides.len(), args.repetitions, Order::Interleaved, 0) {
-        sides[turn.variant].measure();
         if interrupt.load(Ordering::Relaxed) {
-            return Err(interrupted());
+            break;
         }
+        sides[turn.variant].measure();
     }
+    // Of a comparison that was interrupted, what each has measured as often as the others.
+    let whole = sides.iter().map(|side| side.seconds.len()).min().unwrap_or_default();
+    sides.iter_mut().for_each(|side| side.seconds.truncate(whole));
+    let mut stopped = (whole < args.repetitions as usize)
+        .then(|| format!("after {whole} of {}", several(args.repetitions.into(), "repetition")));
     let subject = CodecSubject {
         schema: args.schema.display().to_string(),
         record: schema.name().to_owned(),
@@ -55,25 +61,30 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     };
     let mut saving = Vec::new();
     for place in &mut places {
+        if stopped.is_some() {
+            break;
+        }
         match place.compare([&avro, &json], args.repetitions, &interrupt)? {
             Some(comparison) => saving.push(comparison),
-            None => return Err(interrupted()),
+            None => stopped = Some(format!("while records were saved into {place}")),
         }
     }
-    if args.original {
+    if args.original && stopped.is_none() {
         let lines: String = places.iter().map(SavingTarget::original).collect();
         written(std::io::stdout().lock().write_all(lines.as_bytes()))?;
     }
     let times: Vec<EncodingTimes> = sides.iter().map(MeasuredDecoder::times).collect();
     let (pair, others) = times.split_at(2);
-    let mut comparison = CodecComparison::new(subject, [&pair[0], &pair[1]], others).ok_or_else(still)?;
-    comparison.saving = saving;
-    print(&comparison, args)?;
-    Ok(Exit::Passed)
-}
-
-fn interrupted() -> Failure {
-    Failure::new(Exit::Interrupted, "interrupted before the comparison was complete")
+    let comparison = CodecComparison::new(subject, [&pair[0], &pair[1]], others);
+    let interrupted = |when: String| Failure::new(Exit::Interrupted, format!("interrupted {when}"));
+    match (comparison, stopped) {
+        (Some(comparison), stopped) => {
+            print(&CodecComparison { saving, ..comparison }, args)?;
+            stopped.map_or(Ok(Exit::Passed), |when| Err(interrupted(when)))
+        }
+        (None, Some(when)) => Err(interrupted(format!("{when}: two can be compared"))),
+        (None, None) => Err(still()),
+    }
 }
 
 fn usage(error: &dyn std::fmt::Display) -> Failure {

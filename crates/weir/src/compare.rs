@@ -1,6 +1,6 @@
 //! `weir compare`: runs of two sides or more are read, and what has changed is said.
 
-use crate::answer::KeptAnswer;
+use crate::answer::{KeptAnswer, check_summary};
 use crate::args::Compare;
 use crate::exit::{Exit, Failure};
 use crate::print::Asked;
@@ -132,6 +132,7 @@ fn one(place: &str) -> Result<Side, Failure> {
         );
         return Err(Failure::new(Exit::Usage, line));
     }
+    check_summary(path)?;
     let runs = match inside(path) {
         runs if runs.is_empty() => vec![read(path, None)?],
         runs => runs.iter().map(|run| read(run, None)).collect::<Result<_, _>>()?,

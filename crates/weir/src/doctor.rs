@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::load::span;
 use crate::prepare::{Generators, OWN_DESCRIPTORS, prepare, raise_descriptors};
+use crate::print::written;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use weir_engine::aggregator::Aggregator;
 use weir_engine::run::{Watcher, run};
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, StageSummary, Verdict, VerdictState};
-use weir_metrics::BitRate;
+use weir_metrics::{BitRate, several};
 use weir_observe::Environment;
 use weir_protocols::Given;
 
@@ -30,27 +31,23 @@ pub(crate) fn doctor(args: &Doctor) -> Result<Exit, Failure> {
     let interrupt = interrupt_flag()?;
     let environment = Environment::read();
     let mut lines = vec![format!(
-        "{} · {} · {} cores · {}",
+        "{} · {} · {} · {}",
         environment.os.as_deref().unwrap_or("unknown system"),
         environment.kernel,
-        environment.cpu.online_count,
+        several(environment.cpu.online_count, "core"),
         environment.cpu.model.as_deref().unwrap_or("unknown CPU"),
     )];
     lines.extend(limits(&environment));
-    say(&lines);
+    say(&lines)?;
     if args.no_load {
         return Ok(Exit::Passed);
     }
     ceiling(args.most, &interrupt)
 }
 
-fn say(lines: &[String]) {
+fn say(lines: &[String]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    for line in lines {
-        // A reader that is gone has seen enough.
-        let _ = writeln!(out, "{line}");
-    }
-    let _ = out.flush();
+    written(lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()))
 }
 
 /// Each limit in the way: what it is, what it stops, what to do.
@@ -108,7 +105,7 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     say(&[
         String::new(),
         format!("RTMP viewers of one {STREAM} stream from the built-in origin on this machine:"),
-    ]);
+    ])?;
     // A step for which there are no descriptors would end in an error and say nothing of those before it.
     let most =
         most.min(raise_descriptors().saturating_sub(OWN_DESCRIPTORS).try_into().unwrap_or(u32::MAX)).max(1);
@@ -119,14 +116,17 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
         let Some(step) = step(&origin, clients, interrupt)? else {
             return Err(Failure::new(Exit::Interrupted, "interrupted before the ceiling was found"));
         };
-        say(&[step.describe()]);
+        say(&[step.describe()])?;
         if let Some(fault) = step.fault() {
-            say(&[format!("  ceiling: {held} viewers; the step to {clients} failed: {fault}")]);
+            say(&[format!(
+                "  ceiling: {}; the step to {clients} failed: {fault}",
+                several(held.into(), "viewer")
+            )])?;
             return Ok(if held == 0 { Exit::Invalid } else { Exit::Passed });
         }
         held = clients;
         if clients >= most {
-            say(&[format!("  ceiling: at least {held} viewers, not reached")]);
+            say(&[format!("  ceiling: at least {}, not reached", several(held.into(), "viewer"))])?;
             return Ok(Exit::Passed);
         }
         clients = (clients * 2).min(most);

@@ -13,8 +13,8 @@ use table::{LOWEST, Table};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Watcher;
 use weir_engine::summary::{MessageRate, Role, WorkloadPoint};
-use weir_metrics::BitRate;
 use weir_metrics::common::FAILED;
+use weir_metrics::{BitRate, several};
 use weir_observe::{ThreadUsage, Usage};
 
 /// Characters of what was said of a failure.
@@ -253,7 +253,7 @@ fn servers(usage: &Usage) -> Vec<(String, Vec<String>)> {
     let targets = usage.targets.iter().map(|target| {
         let process = &target.process;
         let mut parts = vec![format!("{:.0} % CPU", process.cpu_percent), megabytes(process.rss_bytes)];
-        parts.extend(target.connections.map(|connections| format!("{connections} connections")));
+        parts.extend(target.connections.map(|connections| several(connections, "connection")));
         (target.watch.to_string(), parts)
     });
     targets.collect()
@@ -296,7 +296,7 @@ fn meets(point: &WorkloadPoint, role: Role) -> Vec<String> {
     let mut parts: Vec<String> =
         point.startup_p99_seconds.map(|it| format!("startup p99 {:.0} ms", it * 1e3)).into_iter().collect();
     if point.stalls > 0 {
-        parts.push(format!("{} stalls", point.stalls));
+        parts.push(several(point.stalls, "stall"));
     }
     if role == Role::Play && point.numbered > 0 {
         parts.extend(quality(point));

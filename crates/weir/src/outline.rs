@@ -9,7 +9,7 @@ use weir_engine::lines::Part;
 use weir_engine::plan::{Plan, PlannedSlot};
 use weir_engine::scenario::WorkloadSpec;
 use weir_engine::series::Variation;
-use weir_metrics::Schema;
+use weir_metrics::{Schema, several};
 use weir_protocols::of_url;
 
 /// Heights of a column, the lowest first.
@@ -62,7 +62,7 @@ pub(crate) fn of(variation: &Variation, repeat: u32, generators: &Generators) ->
     }
     let count = |page: &mut String, what: &str, steps: usize| {
         if steps > 0 {
-            page.push_str(&format!("{what}: {steps} step{}\n", if steps > 1 { "s" } else { "" }));
+            page.push_str(&format!("{what}: {}\n", several(steps as u64, "step")));
         }
     };
     count(&mut page, "before", scenario.before.len());
@@ -110,14 +110,19 @@ fn counts(slots: &[&PlannedSlot], length: Duration, columns: usize) -> Vec<usize
     (0..columns).map(|column| at(middle(column))).collect()
 }
 
-/// A time as people say it.
+/// A time as people say it. It is rounded before its unit is chosen, so that none reads `60.0 s` or `1000 ms`.
 fn time(span: Duration) -> String {
     let seconds = span.as_secs_f64();
-    match seconds {
-        ..60.0 if seconds.fract() > 0.05 => format!("{seconds:.1} s"),
-        ..60.0 => format!("{seconds:.0} s"),
-        ..3_600.0 => format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), seconds % 60.0),
-        _ => format!("{:.1} h", seconds / 3_600.0),
+    let (millis, tenths, whole) =
+        ((seconds * 1e3).round() as u64, (seconds * 10.0).round() as u64, seconds.round() as u64);
+    match () {
+        () if millis == 0 => "0 s".to_owned(),
+        () if millis < 1_000 => format!("{millis} ms"),
+        () if tenths < 600 && tenths % 10 > 0 => format!("{}.{} s", tenths / 10, tenths % 10),
+        () if tenths < 600 => format!("{} s", tenths / 10),
+        () if whole < 3_600 && whole % 60 == 0 => format!("{} min", whole / 60),
+        () if whole < 3_600 => format!("{} min {} s", whole / 60, whole % 60),
+        () => format!("{:.1} h", seconds / 3_600.0),
     }
 }
 
@@ -125,6 +130,26 @@ fn time(span: Duration) -> String {
 mod tests {
     use super::*;
     use weir_engine::scenario::Scenario;
+
+    #[test]
+    fn a_time_is_rounded_before_its_unit_is_chosen() {
+        let said = |millis: u64| time(Duration::from_millis(millis));
+        for (millis, words) in [
+            (0, "0 s"),
+            (300, "300 ms"),
+            (1_000, "1 s"),
+            (1_500, "1.5 s"),
+            (59_940, "59.9 s"),
+            (59_960, "1 min"),
+            (60_000, "1 min"),
+            (119_700, "2 min"),
+            (125_000, "2 min 5 s"),
+            (3_599_700, "1.0 h"),
+        ] {
+            assert_eq!(said(millis), words, "{millis} ms");
+        }
+        assert_eq!(time(Duration::from_micros(999_700)), "1 s");
+    }
 
     #[test]
     fn clients_over_time_are_a_row_of_bars() {

@@ -2,6 +2,7 @@
 
 use crate::args::{Print, RunOptions};
 use crate::exit::{Exit, Failure};
+use crate::screen::is_dumb;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -146,7 +147,7 @@ fn write_as(directory: &Path, (format, file): (&str, &str), write: WriteAs<'_>) 
 pub(crate) fn text() -> Text {
     Text {
         width: width(),
-        colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() && !is_dumb(),
         directory: None,
     }
 }

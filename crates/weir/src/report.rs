@@ -1,6 +1,6 @@
 //! `weir report`: a run directory read back, summed up again, printed.
 
-use crate::answer::KeptAnswer;
+use crate::answer::{KeptAnswer, check_summary};
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
 use crate::print::{check_print, print, write_artefacts};
@@ -24,6 +24,7 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
     if let Some(answer) = answer {
         return answer;
     }
+    check_summary(directory)?;
     let Recomputed { summary, .. } = recompute(directory)?;
     if args.write {
         write_artefacts(&summary, directory)?;
@@ -78,9 +79,13 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
         record::read(directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
     let mut run = head.run.clone();
     // How it ended is in the summary that it wrote, if it came so far.
-    let written: Option<Summary> = std::fs::read(directory.join("summary.json"))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let path = directory.join("summary.json");
+    let read = std::fs::read(&path).ok().map(|bytes| serde_json::from_slice::<Summary>(&bytes));
+    let damage = read.as_ref().and_then(|it| it.as_ref().err()).map(|error| {
+        let (path, line) = (path.display(), error.line());
+        format!("{path}:{line}: damaged: {error}; the figures are out of the run's lines, and how it ended is not known")
+    });
+    let written: Option<Summary> = read.and_then(Result::ok);
     let outcome = written.as_ref().map_or(Outcome::Interrupted, |summary| summary.outcome.clone());
     run.duration_seconds = written
         .as_ref()
@@ -93,5 +98,6 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
             summary.warnings.push(warning);
         }
     }
+    summary.warnings.extend(damage);
     Ok(Recomputed { head, aggregator, summary })
 }

@@ -5,6 +5,7 @@ use crate::codec::Payloads;
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
 use crate::records::destination;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_engine::scenario::Order;
@@ -99,6 +100,12 @@ impl SavingTarget {
             }
         }
         lines
+    }
+}
+
+impl fmt::Display for SavingTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.destination.fmt(f)
     }
 }
 

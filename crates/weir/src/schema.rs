@@ -3,6 +3,7 @@
 
 use crate::args;
 use crate::exit::{Exit, Failure};
+use crate::print::written;
 use flate2::read::DeflateDecoder;
 use std::io::{Read, Write};
 
@@ -14,6 +15,8 @@ pub(crate) fn schema(args: &args::Schema) -> Result<Exit, Failure> {
     let mut texts = String::new();
     DeflateDecoder::new(PACKED).read_to_string(&mut texts).expect("the build script packs text");
     let mut texts = texts.split('\0').skip_while(|name| *name != args.what);
-    let _ = write!(std::io::stdout(), "{}", texts.nth(1).unwrap_or_default());
+    let text = texts.nth(1).unwrap_or_default();
+    let mut out = std::io::stdout().lock();
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
     Ok(Exit::Passed)
 }

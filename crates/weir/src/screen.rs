@@ -6,7 +6,12 @@ use std::io::IsTerminal;
 
 /// Whether stderr is a terminal that may be drawn on.
 pub(crate) fn is_for_drawing() -> bool {
-    std::io::stderr().is_terminal() && !is_in_background()
+    std::io::stderr().is_terminal() && !is_dumb() && !is_in_background()
+}
+
+/// Whether the terminal knows no escape sequences, as an editor's window says of itself.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name == "dumb")
 }
 
 /// Whether stderr is a terminal in which another process group is in the foreground, as behind `weir … &`.

@@ -20,6 +20,7 @@ use weir_engine::series::{
     Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
 };
 use weir_engine::summary::{Outcome, Summary, VerdictState};
+use weir_metrics::several;
 use weir_shard::clock;
 
 /// Runs of a variant, at most.
@@ -129,6 +130,11 @@ pub(crate) fn as_asked(
     }
     scenario.resolve(folder);
     if let Some(target) = &args.target {
+        // Not as it was written: a URL may hold a secret.
+        if target.is_empty() || target.contains(['/', '?', '#', '@']) {
+            let line = "--target takes the place of host and port in each URL; write HOST:PORT alone";
+            return Err(Failure::new(Exit::Usage, line));
+        }
         load::retarget(&mut scenario, target, !args.run.watch.is_empty());
     }
     load::add_options(&mut scenario, &args.run);
@@ -290,9 +296,10 @@ impl KeptAnswer for SeriesSummary {
         if let Ending::Failed(failure) = &self.ending {
             return Some(weir_report::quote(&failure.words, 1_000));
         }
-        let (made, wanted) = (self.runs.len(), self.variants.len() * self.repeat as usize);
+        let (made, wanted) = (self.runs.len(), self.variants.len() as u64 * u64::from(self.repeat));
         if matches!(self.ending, Ending::Interrupted | Ending::Running) {
-            return Some(format!("interrupted after {made} of {wanted} runs"));
+            let whole = self.runs.iter().filter(|run| run.outcome != Outcome::Interrupted).count();
+            return Some(format!("interrupted after {whole} of {}", several(wanted, "run")));
         }
         let left_out: Vec<_> = self.runs.iter().filter(|run| !run.is_counted()).collect();
         let first = |is: fn(&SeriesRun) -> bool| left_out.iter().find(|run| is(run));
@@ -302,8 +309,10 @@ impl KeptAnswer for SeriesSummary {
         if let Some(first) = decisive {
             let why = weir_report::quote(&first.why_not_counted(), 300);
             return Some(format!(
-                "{} of {made} runs are not in the figures; {}: {why}",
+                "{} of {} {} not in the figures; {}: {why}",
                 left_out.len(),
+                several(made as u64, "run"),
+                if left_out.len() == 1 { "is" } else { "are" },
                 first.directory
             ));
         }
@@ -313,8 +322,9 @@ impl KeptAnswer for SeriesSummary {
         let failed = thresholds().filter(|(_, it)| it.passed < it.runs).count();
         let (variant, first) = thresholds().find(|(_, it)| it.passed < it.runs)?;
         let (expression, missed) = (weir_report::quote(&first.expression, 300), first.runs - first.passed);
-        let others = if failed > 1 { format!(", and {} others", failed - 1) } else { String::new() };
+        let others =
+            if failed > 1 { format!(", and {}", several(failed as u64 - 1, "other")) } else { String::new() };
         let of = if self.variants.len() > 1 { format!(" of {}", variant.name) } else { String::new() };
-        Some(format!("{expression} failed in {missed} of {} runs{of}{others}", first.runs))
+        Some(format!("{expression} failed in {missed} of {}{of}{others}", several(first.runs, "run")))
     }
 }

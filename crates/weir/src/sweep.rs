@@ -347,7 +347,12 @@ impl KeptAnswer for SweepSummary {
         match &self.series {
             Some(series) => series.shortfall(),
             None if matches!(self.ending, Ending::Interrupted | Ending::Running) => {
-                Some("interrupted before every variant was searched".to_owned())
+                // The one that was interrupted is the last.
+                let whole = self.cells.len()
+                    - usize::from(!self.cells.is_empty() && self.ending == Ending::Interrupted);
+                let wanted = self.variants.len() as u64 * u64::from(self.repeat);
+                let of = if wanted == 1 { "search" } else { "searches" };
+                Some(format!("interrupted after {whole} of {wanted} {of}"))
             }
             None if self.cells.iter().all(|cell| cell.unanswered) => Some(
                 "the target answered in no search; start the server, or correct the scenario's addresses"

@@ -4,10 +4,11 @@ use crate::args;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::machine;
-use std::io::Write;
+use crate::print::written;
+use std::io::{ErrorKind, Write};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weir_metrics::BitRate;
+use weir_metrics::{BitRate, several};
 use weir_observe::{Environment, MachineSample, MachineSource, Observer, Usage, Watch, WatchError};
 use weir_shard::clock;
 
@@ -33,7 +34,12 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
     let mut before = observer.sample(started.as_nanos());
     let cores = Environment::read().cpu.online_count.max(1);
     let mut out = std::io::stdout().lock();
-    if !args.json && writeln!(out, "{}", head(cores)).is_err() {
+    // A reader that is gone has seen enough.
+    let mut is_read = |line: &str| match writeln!(out, "{line}") {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        other => written(other).map(|()| true),
+    };
+    if !args.json && !is_read(&head(cores))? {
         return Ok(Exit::Passed);
     }
     let mut next = started;
@@ -53,7 +59,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         } else {
             line(now.since(started), &usage, &machines, cores)
         };
-        if writeln!(out, "{line}").is_err() {
+        if !is_read(&line)? {
             return Ok(Exit::Passed);
         }
         let targets = &sample.targets;
@@ -87,7 +93,7 @@ fn line(elapsed: Duration, usage: &Usage, machines: &[MachineSource], cores: u64
             process.rss_bytes as f64 * 1e-6
         );
         if let Some(connections) = target.connections {
-            line += &format!(" · {connections} connections");
+            line += &format!(" · {}", several(connections, "connection"));
         }
         if let Some(thread) = process.threads.first() {
             line += &format!(" · busiest {} {:.0}%", thread.name, thread.cpu_percent);

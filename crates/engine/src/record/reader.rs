@@ -2,7 +2,9 @@
 
 use super::client_lines::{LEFT_OUT, LeftOut};
 use super::together::Together;
-use super::{EVENTS, HISTOGRAMS, INTERVALS, OBSERVATIONS, RUN, RecordError, RunHead, io_error, latest};
+use super::{
+    EVENTS, HISTOGRAMS, INTERVALS, OBSERVATIONS, RUN, RecordError, RunHead, io_error, latest, no_run,
+};
 use crate::aggregator::Aggregator;
 use crate::date::LATEST_SECONDS;
 use crate::facts::WorkloadFacts;
@@ -52,11 +54,13 @@ pub(crate) fn read_files(
     };
     let path = directory.join(RUN);
     let text = file(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => RecordError::NoRun(directory.to_owned()),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_run(directory),
         _ => RecordError::Io { path: path.clone(), source },
     })?;
-    let malformed = |text: String| RecordError::Malformed { path: path.clone(), line: 1, text };
-    let head: RunHead = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
+    let at_line = |line: usize, text: String| RecordError::Malformed { path: path.clone(), line, text };
+    let malformed = |text: String| at_line(1, text);
+    let head: RunHead =
+        serde_json::from_slice(&text).map_err(|error| at_line(error.line().max(1), error.to_string()))?;
     check_head(&head).map_err(malformed)?;
     let plan = head.scenario.plan().map_err(|error| malformed(error.to_string()))?;
     let plan = head.segment.as_ref().map_or_else(|| plan.clone(), |segment| plan.part(segment));

@@ -1,6 +1,6 @@
 //! A sweep's answer in one line, and the values that it is made of.
 
-use crate::quantity::{NOTHING, TIE, count, in_figure_unit, several};
+use crate::quantity::{NOTHING, TIE, count, in_figure_unit, several, several_of};
 use crate::quote::quote;
 use weir_engine::series::{Ending, FigureUnit, VariantThreshold};
 use weir_engine::sweep::{Rank, Standing, SweepSummary, SweepValue, SweepVariant};
@@ -17,8 +17,19 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
         };
         let named = |it: &SweepVariant| {
             let value = short(summary, it);
-            let unit = if value == NOTHING { "" } else { &unit };
-            format!("{} ({value}{unit})", quote(&it.name, 40))
+            let value = match value.as_str() {
+                NOTHING => value,
+                // `at least 1 viewer`.
+                _ if is_capacity(summary)
+                    && !unit.is_empty()
+                    && value.split(' ').next_back() == Some("1") =>
+                {
+                    let front = value.strip_suffix('1').unwrap_or_default();
+                    format!("{front}{}", several_of(1, &summary.ranked.title))
+                }
+                _ => format!("{value}{unit}"),
+            };
+            format!("{} ({value})", quote(&it.name, 40))
         };
         let names = summary.standing(standing).map(named);
         names.collect::<Vec<_>>().join(", ")

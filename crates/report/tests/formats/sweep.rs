@@ -89,6 +89,15 @@ fn what_fails_is_said_and_is_no_best() {
 }
 
 #[test]
+fn one_of_a_kind_is_in_the_singular() {
+    let ranked = Ranked::by_capacity(LoadKind::Arrivals, "viewers a second");
+    let facts = SweepFacts { variants: variants()[..2].to_vec(), ..facts(ranked, 1) };
+    let cells = [search(0, Some(1), None, Evidence::AtLeast), search(1, None, Some(1), Evidence::AtMost)];
+    let line = sweep_line(&SweepSummary::new(&facts, &cells, None, Ending::Completed));
+    assert!(line.starts_with("best: workers-1-chunk-4096 (at least 1 viewer a second)"), "{line}");
+}
+
+#[test]
 fn a_search_that_carries_nothing_is_worse_and_one_that_was_interrupted_keeps_what_it_has() {
     let of = |cells: &[SweepCell]| {
         let ranked = Ranked::by_capacity(LoadKind::Clients, "viewers");

@@ -1,7 +1,8 @@
 //! `weir codec`: Avro against JSON.
 
-use crate::support::{Postgresql, says};
+use crate::support::{Kept, Postgresql, says, soon, weir};
 use serde_json::Value;
+use std::process::Stdio;
 
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc");
 
@@ -20,6 +21,34 @@ fn a_comparison_says_what_a_record_takes_in_each() {
             ["low", "mean", "high"].map(|key| value[side]["decode_seconds"][key].as_f64().unwrap());
         assert!(low <= mean && mean <= high && mean > 0.0, "{side}: {low} {mean} {high}");
     }
+}
+
+#[test]
+fn an_interrupted_comparison_says_how_far_it_came_and_what_was_measured_by_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut command = weir();
+    command.args(["codec", SCHEMA, "--records", "10", "--repetitions", "10000"]);
+    command
+        .stdout(std::fs::File::create(at("out")).unwrap())
+        .stderr(std::fs::File::create(at("err")).unwrap());
+    let mut codec = Kept::start(command.stdin(Stdio::null()));
+    let stat = format!("/proc/{}/stat", codec.pid());
+    // A turn takes 20 ms of CPU time (proc(5), utime in hundredths): three repetitions of both, and more.
+    soon("several repetitions are measured", || {
+        let text = std::fs::read_to_string(&stat).unwrap();
+        let (_, fields) = text.rsplit_once(')').unwrap();
+        fields.split_whitespace().nth(11).unwrap().parse::<u64>().unwrap() >= 150
+    });
+    codec.interrupt();
+    assert_eq!(codec.ended().code(), Some(105));
+    let [out, err] = ["out", "err"].map(|name| std::fs::read_to_string(at(name)).unwrap());
+    let line = err.trim_end();
+    let whole = line
+        .strip_prefix("weir: interrupted after ")
+        .and_then(|it| it.strip_suffix(" of 10,000 repetitions"));
+    let whole: u64 = whole.unwrap_or_else(|| panic!("{err}")).parse().unwrap();
+    assert!(whole >= 2 && out.contains("times"), "{err}{out}");
 }
 
 #[test]

@@ -116,6 +116,12 @@ fn an_interrupted_series_keeps_what_was_complete_and_ends_what_it_began() {
         serde_json::from_slice(&std::fs::read(scenario.path("out/summary.json")).unwrap()).unwrap();
     assert_eq!(summary["ending"], "interrupted");
     assert!(summary["variants"][0]["counted"].as_u64().unwrap() >= 1, "{summary:#}");
+    // How far it came, without the run that was cut short.
+    let runs = summary["runs"].as_array().unwrap();
+    let whole = runs.iter().filter(|run| run["outcome"] != "interrupted").count();
+    let err = std::fs::read_to_string(scenario.path("err")).unwrap();
+    let expected = format!("weir: interrupted after {whole} of 50 runs");
+    assert_eq!(err.lines().last(), Some(&*expected), "{err}");
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the server goes on behind the series");
 }
 

@@ -57,6 +57,24 @@ fn in_the_background_of_a_terminal_weir_draws_nothing() {
     );
 }
 
+#[test]
+fn on_a_terminal_that_knows_no_escape_sequences_weir_draws_nothing() {
+    let _machine = shared();
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("rtmp://127.0.0.1:{}/live/a", free_port());
+    let out = directory.path().join("run").display().to_string();
+    let load = ["-c", "8", "--arrival", "5/s", "-d", "1s", "--warmup", "0s", "--drain", "0s", "-o", &out];
+    let words = [env!("CARGO_BIN_EXE_weir"), "play", &url].into_iter().chain(load);
+    let line = format!("TERM=dumb exec {}", shlex::try_join(words).unwrap());
+    let mut command = program("script", "bsdutils");
+    command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+    let said = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout);
+    assert!(said.contains("nothing answered"), "{said}");
+    let drawn = said.replace("\r\n", "\n");
+    assert!(!drawn.contains(['\r', '\u{1b}']), "{drawn:?}");
+}
+
 /// weir on a terminal of its own, of 24 rows and this many columns.
 struct Terminal {
     process: Kept,
