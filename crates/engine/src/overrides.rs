@@ -143,7 +143,12 @@ fn label(workload: &Value) -> Option<&str> {
 fn said(words: &str) -> String {
     match nearest_key(words) {
         Some((unknown, nearest)) => format!("unknown key `{unknown}`; did you mean `{nearest}`?"),
-        None => words.to_owned(),
+        None => match words.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+            Some((unknown, _)) => {
+                format!("unknown key `{unknown}`; `weir schema scenario` has all that there are")
+            }
+            None => words.to_owned(),
+        },
     }
 }
 
@@ -173,6 +178,7 @@ workloads:
         assert_eq!(set("workloads.1.play", "[rtmp://a/b/c, rtmp://d/e/f]").workloads[1].play.0.len(), 2);
         for (key, value, words) in [
             ("sead", "3", "unknown key `sead`; did you mean `seed`?"),
+            ("n", "3", "unknown key `n`; `weir schema scenario` has all that there are"),
             ("workloads.crowd.clients", "3", "there is no 'crowd'"),
             ("workloads.0.bitrate", "fast", "fast"),
             ("seed.x", "3", "'x' is in nothing that has keys"),

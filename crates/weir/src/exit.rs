@@ -112,6 +112,9 @@ impl Failure {
         if error.kind() == ErrorKind::StorageFull {
             return Self::new(Exit::Internal, format!("{}: {error}; make room there", path.display()));
         }
+        if error.kind() == ErrorKind::IsADirectory {
+            return Self::new(Exit::Usage, format!("{}: is a directory; give a file", path.display()));
+        }
         Self::new(Exit::Usage, format!("{}: {error}", path.display()))
     }
 

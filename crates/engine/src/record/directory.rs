@@ -21,6 +21,11 @@ pub fn make_private(path: &Path) -> Result<(), RecordError> {
     }
     match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let source =
+                io::Error::new(error.kind(), "is there already, and is no directory; choose a new one");
+            Err(RecordError::Io { path: path.to_owned(), source })
+        }
         made => made.map_err(io_error(path)),
     }
 }

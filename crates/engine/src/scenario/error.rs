@@ -1,15 +1,18 @@
 //! What keeps a scenario from being run.
 
+use std::io;
+use weir_clients::shown;
+
 /// A scenario that cannot be run; says where and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file could not be read.
-    #[error("{path}: {source}")]
+    #[error("{}: {}", shown(path), unread(path, .source))]
     Read {
-        /// The file.
+        /// The file, or a URL that was given in the place of one.
         path: String,
         /// The system's words.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The file is not a scenario.
     #[error("{path}:{text}")]
@@ -97,5 +100,17 @@ impl ScenarioError {
             | Self::During { .. }
             | Self::Empty => None,
         }
+    }
+}
+
+/// Why a file could not be read, and what helps.
+fn unread(path: &str, error: &io::Error) -> String {
+    if path.contains("://") {
+        return "a URL is no scenario file; `weir play URL` plays it, and `weir init URL` writes a scenario"
+            .to_owned();
+    }
+    match error.kind() {
+        io::ErrorKind::IsADirectory => "is a directory; give a scenario file".to_owned(),
+        _ => error.to_string(),
     }
 }

@@ -28,10 +28,28 @@ pub(crate) fn explain(error: &serde_saphyr::Error) -> String {
             Some((unknown, _)) => {
                 format!("unknown key `{unknown}`; `weir schema scenario` has all that there are")
             }
-            None => what.to_owned(),
+            None => belongs_here(what).map_or_else(|| what.to_owned(), str::to_owned),
         },
     };
     format!("{place}{what}")
+}
+
+/// What the library calls by the names of types, in words of the file.
+fn belongs_here(what: &str) -> Option<&'static str> {
+    match what {
+        "expected sequence start" => Some("a list belongs here: `[one, two]`, or a line with `- ` for each"),
+        "expected mapping start" => Some("keys belong here: `key: value`"),
+        _ => {
+            let kind = what.strip_prefix("invalid ")?;
+            let bits = kind.strip_prefix(['u', 'i', 'f'])?;
+            let is_number = bits.parse::<u8>().is_ok();
+            is_number.then_some(if kind.starts_with('f') {
+                "a number belongs here"
+            } else {
+                "a whole number belongs here"
+            })
+        }
+    }
 }
 
 /// The unknown key and the known one that was meant, out of the library's
@@ -39,7 +57,8 @@ pub(crate) fn explain(error: &serde_saphyr::Error) -> String {
 pub(crate) fn nearest_key(text: &str) -> Option<(&str, &str)> {
     let (unknown, known) = text.strip_prefix("unknown field `")?.split_once("`, expected ")?;
     let known = known.strip_prefix("one of ").unwrap_or(known);
-    let known: Vec<_> = known.split([',', ' ']).map(|key| key.trim_matches('`')).collect();
+    let known = known.split([',', ' ']).map(|key| key.trim_matches('`'));
+    let known: Vec<_> = known.filter(|key| !key.is_empty()).collect();
     // Of a workload the options of protocols are keys as well.
     let options = known.contains(&"publish").then(|| declared().keys().map(String::as_str));
     Some((unknown, meant(unknown, known.iter().copied().chain(options.into_iter().flatten()))?))

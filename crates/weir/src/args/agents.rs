@@ -1,6 +1,6 @@
 //! `weir agent`, `weir agents`, and the options of every verb that makes load on which machines make it.
 
-use super::values::tag;
+use super::values::{network, tag};
 use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
 use crate::prepare::Generators;
@@ -114,8 +114,8 @@ pub(crate) struct Agent {
     /// A label that it carries: zone=a; repeatable
     #[arg(long = "label", value_name = "K=V", value_parser = tag)]
     pub(crate) labels: Vec<(String, String)>,
-    /// Networks whose addresses it may load: 10.0.0.0/8; repeatable [default: this machine alone, 127.0.0.0/8 and ::1/128]
-    #[arg(long, value_name = "CIDR")]
+    /// Networks, or single addresses, that it may load: 10.0.0.0/8; repeatable [default: this machine alone, 127.0.0.0/8 and ::1/128]
+    #[arg(long, value_name = "CIDR", value_parser = network)]
     pub(crate) only: Vec<IpNet>,
     /// Make no load, and read these processes of this machine through every run: name=nginx, pid=123 or port=1935; repeatable
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["only", "most", "bind_addr"])]

@@ -1,6 +1,6 @@
 //! `weir capacity`, and how a capacity is searched for.
 
-use super::values::{arrival, load_kind, precision, tag};
+use super::values::{arrival, load_kind, precision, setting};
 use super::{ClientOptions, RunOptions};
 use crate::options::{OptionsOf, Plays};
 use clap::Args;
@@ -17,7 +17,7 @@ pub(crate) struct Capacity {
     #[command(flatten)]
     pub(crate) search: SearchOptions,
     /// FILE: any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps; repeatable
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag, help_heading = "Load")]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, help_heading = "Load")]
     pub(crate) set: Vec<(String, String)>,
     /// What the source sends to each viewer [default: read off the stream]
     #[arg(long, value_name = "BITRATE", help_heading = "Load")]

@@ -1,7 +1,7 @@
 //! `weir run`.
 
 use super::RunOptions;
-use super::values::tag;
+use super::values::setting;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weir_engine::scenario::Span;
@@ -24,7 +24,7 @@ pub(crate) struct Run {
     pub(crate) duration: Option<Span>,
     /// Any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps, workloads.NAME.clients=5;
     /// repeatable
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag, help_heading = "Scenario")]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, help_heading = "Scenario")]
     pub(crate) set: Vec<(String, String)>,
     /// Instead of `ingest`: leave the messages to another consumer, and ask what came of them: http://HOST:PORT/csp/mqtt/rest of
     /// an IRIS gateway, or sql:postgres://user@host/database#TABLE (password: save_password_file, or PGPASSWORD)

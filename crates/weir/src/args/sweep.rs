@@ -1,6 +1,6 @@
 //! `weir sweep`.
 
-use super::values::tag;
+use super::values::setting;
 use super::{RunOptions, SearchOptions};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Sweep {
     pub(crate) target: Option<String>,
     /// Any other key of the scenario, as if it stood in the file: repeat=4, order=interleaved, workloads.NAME.clients=5;
     /// repeatable
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = tag, help_heading = "Scenario")]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, help_heading = "Scenario")]
     pub(crate) set: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) search: SearchOptions,

@@ -1,6 +1,8 @@
 //! Values of options as they are written, each read once into its type.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use ipnet::IpNet;
+use std::net::IpAddr;
 use weir_engine::arrival::Arrival;
 use weir_engine::capacity::LoadKind;
 use weir_engine::scenario::{Span, StageSpec};
@@ -61,6 +63,22 @@ pub(super) fn tag(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').ok_or_else(|| format!("'{text}' is not a tag; write key=value"))?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A key of a scenario with its value.
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("'{text}' has no value; write KEY=VALUE, such as workloads.0.clients=5"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// A network, or a single address.
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(|_| address()).map_err(|_| {
+        format!("'{text}' is no network; write one such as 10.0.0.0/8, or an address such as 192.0.2.7")
+    })
 }
 
 /// How many made services, of which kinds.
