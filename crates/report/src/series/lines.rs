@@ -121,7 +121,9 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
         }
     };
     let chance = compared.len().div_ceil(BY_CHANCE);
-    format!("{answer} ({} of {} figures differ, {chance} may by chance)", apart.len(), compared.len())
+    let differ = if apart.len() == 1 { "differs" } else { "differ" };
+    let all = several(compared.len() as u64, "figure");
+    format!("{answer} ({} of {all} {differ}, {chance} may by chance)", apart.len())
 }
 
 fn title(figure: &SeriesFigure) -> &str {

@@ -86,7 +86,7 @@ fn the_answer_is_one_line_that_says_which_variant_is_better_by_what() {
     summary.variants[1].thresholds[0].passed = 1;
     assert_eq!(
         line(&summary),
-        "large is worse than default: stage 1: CPU of nginx +2.0% (1 of 1 figures differ, 1 may by chance); \
+        "large is worse than default: stage 1: CPU of nginx +2.0% (1 of 1 figure differs, 1 may by chance); \
          large fails startup.p99 in 5 of 6 runs"
     );
     summary.comparisons[0].differences[0].told_apart = Some(false);

@@ -148,7 +148,7 @@ fn a_line_that_was_cut_short_is_left_out() {
     let mut command = weir();
     command.args(["play", &air.url, "-c", "2", "-d", "3s", "--warmup", "0s", "--drain", "200ms"]);
     let run = start_measuring(&mut command).finish();
-    for name in ["intervals.ndjson", "histograms.hlog", "observe.ndjson"] {
+    for name in ["intervals.ndjson", "histograms.hlog", "observe.ndjson", "summary.json"] {
         let path = run.directory().join(name);
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 10]).unwrap();
@@ -156,6 +156,10 @@ fn a_line_that_was_cut_short_is_left_out() {
     let said = says(["report", run.directory().to_str().unwrap(), "--json", "-"]);
     let summary: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
     assert_eq!(summary["workloads"][0]["total"]["played"]["total"], 2.0);
+    // How it ended is in no line: that this is not known is said, with the file and its line.
+    let warnings = summary["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let damaged = warnings.filter(|it| it.contains("/summary.json:") && it.contains(": damaged: ")).count();
+    assert_eq!(damaged, 1, "{}", summary["warnings"]);
 }
 
 #[test]
