@@ -149,6 +149,41 @@ fn each_message_that_comes_in_a_websocket_is_a_row() {
 }
 
 #[test]
+fn an_ingester_with_another_name_each_time_leaves_no_session_of_mqtt_3_1_1_behind() {
+    let _machine = shared();
+    let broker = Mosquitto::with("persistence false\nlog_dest file {directory}/log\nlog_type all");
+    let directory = tempfile::tempdir().unwrap();
+    let place = format!("sqlite:{}", directory.path().join("rows.db").display());
+    let url = broker.url("a");
+    // In mosquitto's log `c1` is a clean session.
+    for (name, is_clean) in [("saver", false), ("saver-{random:4}", true)] {
+        let version = ["--mqtt-version", "3.1.1", "--client-id", name, "-d", "500ms"];
+        let said = says(["ingest", &url, "--save", &place].into_iter().chain(version));
+        assert_eq!(
+            (said.code, said.err.contains("so it is a clean one")),
+            (Some(0), is_clean),
+            "{}",
+            said.err
+        );
+        let log = broker.log();
+        let connected = log.lines().rfind(|line| line.contains("New client connected")).unwrap();
+        assert!(
+            connected.contains(" as saver") && connected.contains(if is_clean { ", c1," } else { ", c0," }),
+            "{log}"
+        );
+    }
+    // The name of an ingester of a run is that run's.
+    let file = directory.path().join("nameless.yaml");
+    let text = format!(
+        "workloads:\n  - {{publish: '{url}', count: 1}}\n  - {{ingest: '{url}', mqtt_version: 3.1.1, session: 1h, into: {{save: '{place}'}}}}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let said = says(["run", file.to_str().unwrap()]);
+    assert_eq!(said.code, Some(104), "{}", said.err);
+    assert!(said.err.contains("keeps a session of MQTT 3.1.1 for ever"), "{}", said.err);
+}
+
+#[test]
 fn a_server_without_a_websocket_is_one_line_that_names_the_flag() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("mqtt+ws://{}/a", listener.local_addr().unwrap());
