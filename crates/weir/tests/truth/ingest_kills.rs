@@ -1,7 +1,8 @@
 //! Killed at any moment, an ingester loses nothing that the broker was told, and saves nothing twice.
 
 use crate::support::{
-    ClickHouseServer, Ingester, Kafka, Mosquitto, Postgresql, measure, shared, soon, start_measuring, weir,
+    ClickHouseServer, Ingester, KAFKA, Kafka, Listener, Mosquitto, Postgresql, measure, shared, soon,
+    start_measuring, weir,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -129,8 +130,12 @@ fn an_ingester_that_is_killed_ten_times_leaves_each_message_once_in_parquet() {
 fn an_ingester_that_is_killed_ten_times_leaves_each_message_once_in_kafka() {
     let _machine = shared();
     let broker = Mosquitto::with("persistence false\nmax_queued_messages 0");
-    let server = Kafka::start();
-    killed_ten_times(&broker, &["--save", &server.url("kills")], || {
+    // By TLS and a login, into a topic that compresses: what is read back is what the broker has made of it.
+    let server = Kafka::guarded(KAFKA);
+    server.create("kills", &["compression.type=zstd"]);
+    let place = format!("kafkas://me:s3cr3t@{}/kills", server.address_of(Listener::TlsLogin));
+    let certificate = server.certificate();
+    killed_ten_times(&broker, &["--save", &place, "--cacert", certificate.to_str().unwrap()], || {
         // The last of what is created.
         let (count, _) = (server.count("kills")?, server.count("kills_dead")?);
         if count < MESSAGES {

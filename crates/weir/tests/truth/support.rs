@@ -45,6 +45,6 @@ pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, repor
 pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
 pub(crate) use weir_testing::{
-    ClickHouseServer, Kafka, Kept, Mosquitto, NatsServer, Postgresql, free_port, interrupt, program, soon,
-    undisturbed,
+    ClickHouseServer, KAFKA, Kafka, Kept, Listener, Mosquitto, NatsServer, Postgresql, free_port, interrupt,
+    program, soon, undisturbed,
 };
