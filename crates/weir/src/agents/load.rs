@@ -101,7 +101,7 @@ fn check_secrets(scenario: &Scenario, nats: &NatsServer) -> Result<(), String> {
     let is_safe = nats.url.starts_with("tls://") || nats.is_here();
     if !is_safe && scenario.workloads.iter().filter_map(|it| it.into.as_ref()).any(has_password) {
         return Err("the password of the database would be sent to the agents in the clear; have NATS speak TLS (tls://), or give \
-                    it to the agents themselves as PGPASSWORD in their environment"
+                    it to the agents themselves in their environment (PGPASSWORD, CLICKHOUSE_PASSWORD, KAFKA_PASSWORD)"
             .to_owned());
     }
     Ok(())

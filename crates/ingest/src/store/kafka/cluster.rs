@@ -162,6 +162,7 @@ impl fmt::Debug for Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Destination;
 
     #[test]
     fn a_url_names_brokers_and_a_topic() {
@@ -202,6 +203,8 @@ mod tests {
         ] {
             let cluster: Cluster = text.parse().unwrap();
             assert_eq!((cluster.user(), cluster.password()), (user, password), "{text}");
+            // What is sent to agents asks for that.
+            assert_eq!(text.parse::<Destination>().unwrap().has_password(), password.is_some());
         }
     }
 }
