@@ -42,6 +42,6 @@ pub use log::{
 pub use message::{CLIENT_ID, Request, Response, answer, request};
 pub use partitioner::partition_of;
 pub use produce::{Appended, InitProducerId, Produce, ProducerId, TopicBatches};
-pub use record_batch::{Record, RecordBatch, RecordRef, checksum, read_batches};
+pub use record_batch::{BatchError, Record, RecordBatch, RecordRef, checksum, read_batches};
 pub use sasl::{Authenticated, Mechanism, Mechanisms, SaslAuthenticate, SaslHandshake, plain};
 pub use scram::{Challenge, Scram, ScramError, ScramHash, ServerSignature};

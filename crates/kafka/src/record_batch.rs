@@ -149,6 +149,17 @@ pub struct RecordRef<'a> {
     pub headers: &'a [(&'a [u8], &'a [u8])],
 }
 
+/// A batch of a log that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at offset {offset}: {reason}")]
+pub struct BatchError {
+    /// The offset of its first record.
+    pub offset: i64,
+    /// What is wrong with it.
+    #[source]
+    pub reason: Malformed,
+}
+
 /// Reads what a broker sent of a log, and gives each record to `each`. Returns the offset behind the last whole batch, `None` if
 /// there was none. Marks of transactions are left out, and so are records from before Kafka 0.11. It ends before a compressed batch for
 /// which the budget has too little left.
@@ -159,39 +170,51 @@ pub fn read_batches(
     bytes: &[u8],
     budget: &mut Budget,
     mut each: impl FnMut(&RecordRef<'_>),
-) -> Result<Option<i64>, Malformed> {
+) -> Result<Option<i64>, BatchError> {
     let (mut input, mut next) = (Input(bytes), None);
-    while let Ok((base, batch)) = whole_batch(&mut input) {
-        let mut batch = Input(batch);
-        let (_leader_epoch, magic) = (batch.i32()?, batch.i8()?);
-        if magic != MAGIC as i8 {
-            // Of several in one its offset is that of the last.
-            next = Some(base.saturating_add(1));
-            continue;
+    while let Ok((offset, batch)) = whole_batch(&mut input) {
+        let read = read_batch(offset, Input(batch), budget, &mut each);
+        match read.map_err(|reason| BatchError { offset, reason })? {
+            None => break,
+            behind => next = behind,
         }
-        if batch.u32()? != checksum(batch.0) {
-            return Err(Malformed::Checksum);
-        }
-        let (attributes, last) = (batch.i16()?, batch.i32()?);
-        // Times, the producer, its epoch and its number.
-        let _ = (batch.i64()?, batch.i64()?, batch.i64()?, batch.i16()?, batch.i32()?);
-        let count = batch.i32()?;
-        if attributes & CONTROL == 0 {
-            let decompressed = match attributes & COMPRESSION {
-                0 => None,
-                codec => match budget.decompress(codec, batch.0)? {
-                    None => break,
-                    records => records,
-                },
-            };
-            let mut records = decompressed.as_deref().map_or(batch, Input);
-            for _ in 0..count {
-                read_record(&mut records, base, &mut each)?;
-            }
-        }
-        next = Some(base.saturating_add(last.into()).saturating_add(1));
     }
     Ok(next)
+}
+
+/// Reads a batch behind its length; returns the offset behind it, `None` if too little is left of the budget.
+fn read_batch(
+    base: i64,
+    mut batch: Input<'_>,
+    budget: &mut Budget,
+    each: &mut impl FnMut(&RecordRef<'_>),
+) -> Result<Option<i64>, Malformed> {
+    let (_leader_epoch, magic) = (batch.i32()?, batch.i8()?);
+    if magic != MAGIC as i8 {
+        // Of several in one its offset is that of the last.
+        return Ok(Some(base.saturating_add(1)));
+    }
+    if batch.u32()? != checksum(batch.0) {
+        return Err(Malformed::Checksum);
+    }
+    let (attributes, last) = (batch.i16()?, batch.i32()?);
+    // Times, the producer, its epoch and its number.
+    let _ = (batch.i64()?, batch.i64()?, batch.i64()?, batch.i16()?, batch.i32()?);
+    let count = batch.i32()?;
+    if attributes & CONTROL == 0 {
+        let decompressed = match attributes & COMPRESSION {
+            0 => None,
+            codec => match budget.decompress(codec, batch.0)? {
+                None => return Ok(None),
+                records => records,
+            },
+        };
+        let mut records = decompressed.as_deref().map_or(batch, Input);
+        for _ in 0..count {
+            read_record(&mut records, base, each)?;
+        }
+    }
+    Ok(Some(base.saturating_add(last.into()).saturating_add(1)))
 }
 
 /// The base offset of the next batch and what its length counts.
@@ -312,13 +335,17 @@ mod tests {
         assert_eq!(read_batches(&both, &mut Budget::new(100_000), |_| count += 1), Ok(Some(1)));
         assert_eq!(count, 1);
         let too_large = read_batches(&both, &mut Budget::new(50_000), |_| ());
-        assert_eq!(too_large, Err(Malformed::TooLarge));
+        assert_eq!(too_large, Err(BatchError { offset: 0, reason: Malformed::TooLarge }));
     }
 
     #[test]
-    fn a_damaged_batch_is_none() {
+    fn a_damaged_batch_is_refused_with_its_offset() {
         let mut bytes = batch_of(&[(1, b"key".to_vec(), b"value".to_vec(), Vec::new())]);
-        *bytes.last_mut().unwrap() ^= 1;
-        assert_eq!(read_batches(&bytes, &mut Budget::default(), |_| ()), Err(Malformed::Checksum));
+        let mut second = bytes.clone();
+        second[..8].copy_from_slice(&7_u64.to_be_bytes());
+        *second.last_mut().unwrap() ^= 1;
+        bytes.extend(second);
+        let refused = read_batches(&bytes, &mut Budget::default(), |_| ());
+        assert_eq!(refused, Err(BatchError { offset: 7, reason: Malformed::Checksum }));
     }
 }

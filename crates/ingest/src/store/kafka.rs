@@ -11,8 +11,12 @@ mod cluster;
 mod connection;
 mod failed;
 mod link;
+#[cfg(test)]
+mod scripted;
 mod seen;
 mod session;
+#[cfg(test)]
+mod tests;
 mod topic;
 
 pub use cluster::Cluster;
@@ -67,6 +71,9 @@ struct Attempt {
     generations: [Generation; 2],
     /// The numbers of the next records, by partition.
     sequences: [Vec<i32>; 2],
+    /// Up to where it is known what lies in the partitions, once this is known to be there. The topics have it with the records of
+    /// this attempt and not before: of an attempt that is given up, what was appended is read back.
+    positions: [Vec<Option<i64>>; 2],
     saved: Saved,
 }
 
@@ -134,7 +141,7 @@ impl Kafka {
         let leaders = session.leaders([&rows.name, &dead.name], true)?;
         for (topic, leaders) in self.topics.iter_mut().zip(leaders) {
             topic.settle(&leaders);
-            topic.limit = session.limit(&topic.name)?.unwrap_or(topic.limit);
+            topic.limits.set_configured(session.limit(&topic.name)?);
         }
         self.producer(&mut session)?;
         for topic in &mut self.topics {
@@ -173,7 +180,7 @@ impl Kafka {
             let added = packing.add(&batch.source(row), value, None);
             let novelty = added.map_err(|TooLarge { size, limit }| {
                 StoreError::Refused(format!(
-                    "a record of {size} bytes; topic {} takes {limit} (max.message.bytes)",
+                    "a record of {size} bytes; topic {} takes {limit} (max.message.bytes, segment.bytes)",
                     rows.name
                 ))
             })?;
@@ -196,6 +203,7 @@ impl Kafka {
             done: 0,
             generations: [new_rows, new_dead],
             sequences: [row_sequences, dead_sequences],
+            positions: self.topics.each_ref().map(Topic::positions),
             saved,
         })
     }
@@ -227,18 +235,18 @@ impl Kafka {
                 let Some(answer) = answer else {
                     return Err(Failed::Away(format!("no answer on topic {}", topic.name)));
                 };
-                let partition = &mut topic.partitions[sealed.partition];
-                match answer.error {
+                let position = attempt.positions[sealed.topic].get_mut(sealed.partition);
+                match (answer.error, position) {
                     // Nobody else wrote in between: what lies there is known.
-                    ErrorCode::NONE if partition.position == Some(answer.offset) => {
-                        partition.position = Some(answer.offset.saturating_add(sealed.records.into()));
+                    (ErrorCode::NONE, Some(position)) if *position == Some(answer.offset) => {
+                        *position = Some(answer.offset.saturating_add(sealed.records.into()));
                     }
-                    ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER => {}
-                    ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE => {
-                        topic.limit = (sealed.bytes.len() - 1).min(topic.limit);
+                    (ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER, _) => {}
+                    (ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE, _) => {
+                        topic.limits.refuse(sealed.records, sealed.bytes.len(), sealed.topic == DEAD);
                         failed = Some((sealed, answer.error));
                     }
-                    error => failed = Some((sealed, error)),
+                    (error, _) => failed = Some((sealed, error)),
                 }
             }
             if let Some((sealed, error)) = failed {
@@ -251,9 +259,11 @@ impl Kafka {
 
     fn write(&mut self, session: &mut Session, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
         let mut attempt = match self.attempt.take() {
-            Some(attempt)
+            Some(mut attempt)
                 if part.again && attempt.part.rows == part.rows && attempt.part.dead == part.dead =>
             {
+                // What was appended is read by now.
+                attempt.positions = self.topics.each_ref().map(Topic::positions);
                 attempt
             }
             other => {
@@ -280,12 +290,12 @@ impl Kafka {
             }
             return Err(self.sort(failed));
         }
-        for ((topic, generation), sequences) in
-            self.topics.iter_mut().zip(attempt.generations).zip(attempt.sequences)
-        {
+        let known = attempt.generations.into_iter().zip(attempt.sequences).zip(attempt.positions);
+        for (topic, ((generation, sequences), positions)) in self.topics.iter_mut().zip(known) {
             topic.seen.absorb(generation);
-            for (partition, sequence) in topic.partitions.iter_mut().zip(sequences) {
-                partition.sequence = sequence;
+            let known = sequences.into_iter().zip(positions);
+            for (partition, (sequence, position)) in topic.partitions.iter_mut().zip(known) {
+                (partition.sequence, partition.position) = (sequence, position);
             }
         }
         Ok(attempt.saved)

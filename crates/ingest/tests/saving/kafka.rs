@@ -83,7 +83,7 @@ fn what_a_topic_does_not_take_is_a_dead_letter_and_stops_nothing() {
         [("z/1", "one"), ("z/3", "three")].map(|(key, value)| (key.to_owned(), value.to_owned()))
     );
     let dead = server.records("small_dead").remove(0);
-    assert!(dead.header("reason").contains("small takes 2000 (max.message.bytes)"), "{dead:?}");
+    assert!(dead.header("reason").contains("small takes 2000 (max.message.bytes"), "{dead:?}");
     assert_eq!((dead.header("size"), dead.value.len()), ("3000", 3_000));
 
     let refused = |destination: &Destination| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_kafka::{
     ErrorCode, Mechanism, SaslAuthenticate, SaslHandshake, Scram, ScramError, ScramHash, plain,
 };
-use weir_shard::tls::{ClientConfig, ClientTls, client_config};
+use weir_shard::tls::{ClientConfig, ClientTls, Trust, client_config};
 
 /// What gives a password.
 const PASSWORD: &str = "give the password in the environment as KAFKA_PASSWORD, or in a file (--save-password-file, save_password_file)";
@@ -20,6 +20,8 @@ const SHOWN: usize = 8;
 /// How to get into a cluster.
 pub(super) struct Access {
     pub(super) tls: Option<Arc<ClientConfig>>,
+    /// Whether brokers prove by a certificate whose they are.
+    pub(super) is_verified: bool,
     /// User and password.
     pub(super) login: Option<(String, String)>,
 }
@@ -40,7 +42,10 @@ impl From<Failed> for LoginError {
 
 impl From<ScramError> for LoginError {
     fn from(error: ScramError) -> Self {
-        Self::Failed(Failed::Unfit(one_line(&error.to_string())))
+        match error {
+            ScramError::Refused(words) => Self::Refused(one_line(&words)),
+            error => Self::Failed(Failed::Unfit(one_line(&error.to_string()))),
+        }
     }
 }
 
@@ -48,6 +53,7 @@ impl Access {
     /// What a URL, a password and certificates come to.
     pub(super) fn of(cluster: &Cluster) -> Result<Arc<Self>, Failed> {
         let trust = cluster.trust();
+        let is_verified = trust.as_ref().is_some_and(|trust| !matches!(trust, Trust::Anyone));
         let tls = trust.map(|trust| client_config(&ClientTls { trust, identity: None })).transpose();
         let tls = tls.map_err(|error| Failed::Unfit(error.to_string()))?;
         let login = match (cluster.user(), cluster.password()) {
@@ -55,18 +61,20 @@ impl Access {
             (Some(_), None) => return Err(Failed::Locked(format!("a user without a password; {PASSWORD}"))),
             (Some(user), Some(password)) => Some((user.to_owned(), password.to_owned())),
         };
-        Ok(Arc::new(Self { tls, login }))
+        Ok(Arc::new(Self { tls, is_verified, login }))
     }
 }
 
 impl Connection {
     /// Logs in by the strongest mechanism that broker and user have, each try on a connection of its own: a broker closes one whose
-    /// login it has refused.
+    /// login it has refused. The password itself goes to a broker that proves whose it is, or to this machine; and where SCRAM was
+    /// refused only to the former: an impostor, which does not know the password, can only refuse.
     pub(super) fn log_in_by_any(
         known: Option<Mechanism>,
         connect: impl Fn() -> Result<Self, Failed>,
     ) -> Result<Self, Failed> {
-        let mut left = known.map_or(Mechanism::ALL.to_vec(), |known| vec![known]);
+        let mut left = Mechanism::ALL.to_vec();
+        left.sort_by_key(|mechanism| Some(*mechanism) != known);
         let (mut offered, mut refused, mut is_exposed) = (Vec::new(), Vec::new(), false);
         while !left.is_empty() {
             let mechanism = left.remove(0);
@@ -74,7 +82,11 @@ impl Connection {
             let mechanisms = connection.ask_at_once(&SaslHandshake { mechanism })?;
             left.retain(|other| mechanisms.has(*other));
             match mechanisms.error {
-                ErrorCode::NONE if mechanism == Mechanism::Plain && !connection.link.is_private() => {
+                ErrorCode::NONE
+                    if mechanism == Mechanism::Plain
+                        && !connection.access.is_verified
+                        && !(refused.is_empty() && connection.link.is_local()) =>
+                {
                     is_exposed = true;
                 }
                 ErrorCode::NONE => match connection.log_in(mechanism) {
@@ -99,13 +111,18 @@ impl Connection {
         }
         Err(if !refused.is_empty() {
             let refused = refused.join("; ");
+            let withheld = if is_exposed {
+                "; PLAIN is left out, because nothing proves whose server it is (kafkas:// does, by a certificate)"
+            } else {
+                ""
+            };
             Failed::Locked(format!(
-                "it does not take user and password ({refused}); check both, and {PASSWORD}"
+                "it does not take user and password ({refused}); check both, and {PASSWORD}{withheld}"
             ))
         } else if is_exposed {
             Failed::Unfit(
                 "it takes the password in the clear only (PLAIN), and anyone on the way could read it; write kafkas:// and \
-                 name a port of TLS, or have it offer SCRAM-SHA-512"
+                 name a port of TLS, without --insecure, or have it offer SCRAM-SHA-512"
                     .to_owned(),
             )
         } else {
@@ -179,89 +196,18 @@ fn nonce() -> Result<String, Failed> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scripted::{Answer, broker};
     use super::*;
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-    use std::sync::mpsc::{Receiver, channel};
     use weir_kafka::InitProducerId;
-
-    /// The body of an answer.
-    #[derive(Default)]
-    struct Answer(Vec<u8>);
-
-    impl Answer {
-        fn number<const N: usize>(mut self, bytes: [u8; N]) -> Self {
-            self.0.extend(bytes);
-            self
-        }
-
-        fn text(self, text: &str) -> Self {
-            let mut with_length = self.number((text.len() as i16).to_be_bytes());
-            with_length.0.extend(text.bytes());
-            with_length
-        }
-
-        fn mechanisms(code: ErrorCode, names: &[&str]) -> Self {
-            let head =
-                Self::default().number(code.0.to_be_bytes()).number((names.len() as i32).to_be_bytes());
-            names.iter().fold(head, |answer, name| answer.text(name))
-        }
-
-        /// Of a login that goes on, or holds for this many milliseconds.
-        fn authenticated(message: &str, lifetime: i64) -> Self {
-            let head = Self::default().number([0; 2]).number((-1_i16).to_be_bytes()).number([0; 2]);
-            head.text(message).number(lifetime.to_be_bytes())
-        }
-
-        /// Whatever is spoken here, in any version.
-        fn versions() -> Self {
-            let keys = [0_i16, 1, 2, 3, 17, 19, 21, 22, 32, 36];
-            let head = Self::default().number([0; 2]).number((keys.len() as i32).to_be_bytes());
-            keys.iter().fold(head, |answer, key| {
-                answer.number(key.to_be_bytes()).number([0; 2]).number(20_i16.to_be_bytes())
-            })
-        }
-    }
-
-    /// A broker that answers what is asked on a number of connections, and the keys of what it was asked.
-    fn broker(
-        connections: usize,
-        answer: impl Fn(i16, &str) -> Answer + Send + 'static,
-    ) -> (u16, Receiver<i16>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (sender, receiver) = channel();
-        std::thread::spawn(move || {
-            for link in listener.incoming().take(connections) {
-                let mut link = link.unwrap();
-                let mut length = [0; 4];
-                while link.read_exact(&mut length).is_ok() {
-                    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
-                    link.read_exact(&mut frame).unwrap();
-                    let key = i16::from_be_bytes([frame[0], frame[1]]);
-                    let body = if key == 18 {
-                        Answer::versions()
-                    } else {
-                        answer(key, &String::from_utf8_lossy(&frame[8..]))
-                    };
-                    let _ = sender.send(key);
-                    link.write_all(&(body.0.len() as u32 + 4).to_be_bytes()).unwrap();
-                    link.write_all(&frame[4..8]).unwrap();
-                    link.write_all(&body.0).unwrap();
-                }
-            }
-        });
-        (port, receiver)
-    }
 
     fn open(port: u16, known: Option<Mechanism>) -> Result<Connection, Failed> {
         let login = Some(("me".to_owned(), "s3cr3t".to_owned()));
-        Connection::open("127.0.0.1", port, &Arc::new(Access { tls: None, login }), known)
+        Connection::open("127.0.0.1", port, &Arc::new(Access { tls: None, is_verified: false, login }), known)
     }
 
     #[test]
     fn a_login_is_renewed_once_before_a_question_that_comes_when_it_ends() {
-        let (port, asked) = broker(1, |key, _| match key {
+        let (port, asked) = broker(|key, _| match key {
             17 => Answer::mechanisms(ErrorCode::NONE, &["PLAIN"]),
             36 => Answer::authenticated("", 1),
             _ => Answer::default().number([0; 16]),
@@ -282,21 +228,59 @@ mod tests {
     #[test]
     fn names_of_mechanisms_are_one_line_and_not_all_of_them() {
         let names = ["A\u{1b}[2J", "B", "C", "D", "E", "F", "G", "H\n", "I", "J"];
-        let (port, _) =
-            broker(1, move |_, _| Answer::mechanisms(ErrorCode::UNSUPPORTED_SASL_MECHANISM, &names));
+        let (port, _) = broker(move |_, _| Answer::mechanisms(ErrorCode::UNSUPPORTED_SASL_MECHANISM, &names));
         let Err(Failed::Unfit(words)) = open(port, None) else { panic!() };
         assert!(words.contains("(A[2J, B, C, D, E, F, G, H); add one of SCRAM-SHA-512"), "{words}");
     }
 
     #[test]
-    fn a_server_that_does_not_know_the_password_is_not_logged_in_to() {
-        let (port, asked) = broker(1, |key, body| match (key, body.split_once(",r=")) {
-            (17, _) => Answer::mechanisms(ErrorCode::NONE, &["SCRAM-SHA-512", "PLAIN"]),
+    fn who_refuses_scram_is_not_sent_the_password_itself() {
+        let (port, asked) = broker(|key, _| match key {
+            17 => Answer::mechanisms(ErrorCode::NONE, &["SCRAM-SHA-512", "PLAIN"]),
+            _ => Answer::default()
+                .number(ErrorCode::SASL_AUTHENTICATION_FAILED.0.to_be_bytes())
+                .text("no")
+                .number([0; 12]),
+        });
+        let Err(Failed::Locked(words)) = open(port, None) else { panic!() };
+        assert!(words.contains("(SCRAM-SHA-512: no)") && words.contains("PLAIN is left out"), "{words}");
+        assert_eq!(asked.try_iter().collect::<Vec<_>>(), [18, 17, 36, 18, 17]);
+    }
+
+    #[test]
+    fn a_broker_that_does_not_offer_what_another_took_is_logged_in_to_by_what_it_offers() {
+        let (port, _) = broker(|key, body| match (key, body.ends_with(b"PLAIN")) {
+            (17, true) => Answer::mechanisms(ErrorCode::NONE, &["PLAIN"]),
+            (17, false) => Answer::mechanisms(ErrorCode::UNSUPPORTED_SASL_MECHANISM, &["PLAIN"]),
+            _ => Answer::authenticated("", 0),
+        });
+        let connection = open(port, Some(Mechanism::ScramSha256)).unwrap_or_else(|_| panic!());
+        assert_eq!(connection.mechanism, Some(Mechanism::Plain));
+    }
+
+    #[test]
+    fn a_password_that_the_last_message_of_scram_refuses_is_said_to_be_wrong() {
+        let (port, _) = broker(|key, body| match (key, String::from_utf8_lossy(body).split_once(",r=")) {
+            (17, _) => Answer::mechanisms(ErrorCode::NONE, &["SCRAM-SHA-512"]),
             (_, Some((start, nonce))) if start.ends_with("n,,n=me") => {
                 Answer::authenticated(&format!("r={nonce}+,s=AAAA,i=4096"), 0)
             }
-            _ => Answer::authenticated("v=AAAA", 0),
+            _ => Answer::authenticated("e=invalid-proof", 0),
         });
+        let Err(Failed::Locked(words)) = open(port, None) else { panic!() };
+        assert!(words.contains("(SCRAM-SHA-512: invalid-proof)"), "{words}");
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_the_password_is_not_logged_in_to() {
+        let (port, asked) =
+            broker(|key, body| match (key, String::from_utf8_lossy(body).split_once(",r=")) {
+                (17, _) => Answer::mechanisms(ErrorCode::NONE, &["SCRAM-SHA-512", "PLAIN"]),
+                (_, Some((start, nonce))) if start.ends_with("n,,n=me") => {
+                    Answer::authenticated(&format!("r={nonce}+,s=AAAA,i=4096"), 0)
+                }
+                _ => Answer::authenticated("v=AAAA", 0),
+            });
         let Err(Failed::Unfit(words)) = open(port, None) else { panic!() };
         assert!(words.contains("may be another's server"), "{words}");
         // And is not sent it.

@@ -98,9 +98,9 @@ impl<'a> Packing<'a> {
             Record { time: source.received / 1_000, key: key.as_bytes(), value, headers: &headers };
         let partition = partition_of(record.key, self.partitions.len());
         let packed = &mut self.partitions[partition];
-        let limit = self.topic.limit;
-        if packed.batch.size_with(&record) > limit {
+        if packed.batch.size_with(&record) > self.topic.limits.of_batch() {
             packed.seal(self.index, partition, self.producer, self.rounds);
+            let limit = self.topic.limits.of_record();
             let size = packed.batch.size_with(&record);
             if size > limit {
                 if burial.is_none() {
@@ -238,7 +238,7 @@ mod tests {
 
     fn topic(limit: usize) -> Topic {
         let mut topic = Topic::new("t".to_owned());
-        topic.limit = limit;
+        topic.limits.set_configured(Some(limit));
         topic.settle(&[1, 1]);
         topic
     }

@@ -91,10 +91,9 @@ impl Link {
         timed.until = Instant::now() + time;
     }
 
-    /// Whether nobody on the way can read what is sent: it goes by TLS, or does not leave this machine.
-    pub(super) fn is_private(&self) -> bool {
-        let peer = self.timed().socket.peer_addr();
-        self.is_tls() || peer.is_ok_and(|address| is_here(address.ip()))
+    /// Whether what is sent does not leave this machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.timed().socket.peer_addr().is_ok_and(|address| is_here(address.ip()))
     }
 
     pub(super) fn is_tls(&self) -> bool {

@@ -4,7 +4,7 @@ use super::attempt::identity_in;
 use super::failed::Failed;
 use super::seen::{GENERATION, Seen};
 use super::session::{Leaders, Session, check};
-use weir_kafka::{Budget, EARLIEST, ErrorCode, FetchPartition, LATEST, Malformed, read_batches};
+use weir_kafka::{BatchError, Budget, EARLIEST, ErrorCode, FetchPartition, LATEST, Malformed, read_batches};
 
 /// Records that are read back at the start, spread over the partitions; and of one partition at least.
 const LOOK_BACK: i64 = GENERATION as i64;
@@ -27,19 +27,62 @@ pub(super) struct Partition {
     pub(super) sequence: i32,
 }
 
+/// Bytes of a batch of records, at most. Beside the topic's setting there is what its refusals tell: a segment of the log may be
+/// smaller (`segment.bytes`), and a broker looks once more at a batch that it has compressed in its own way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    configured: usize,
+    /// As far as refusals of several records at once tell.
+    several: usize,
+    /// As far as refusals of one record tell.
+    single: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { configured: USUAL_LIMIT, several: usize::MAX, single: usize::MAX }
+    }
+}
+
+impl Limits {
+    /// Takes the topic's setting, if it is known.
+    pub(super) fn set_configured(&mut self, bytes: Option<usize>) {
+        self.configured = bytes.unwrap_or(self.configured);
+    }
+
+    /// Of records that may go in two batches as well as in one.
+    pub(super) fn of_batch(&self) -> usize {
+        self.of_record().min(self.several)
+    }
+
+    /// Of one record alone.
+    pub(super) fn of_record(&self) -> usize {
+        self.configured.min(self.single)
+    }
+
+    /// Notes that a batch was refused. Halves come to what fits after a few attempts, which one byte less at a time would not; a record
+    /// that cannot be cut is refused as it is.
+    pub(super) fn refuse(&mut self, records: i32, bytes: usize, may_be_cut: bool) {
+        match (records, may_be_cut) {
+            (1, false) => self.single = self.single.min(bytes.saturating_sub(1)),
+            (1, true) => self.single = self.single.min(bytes / 2),
+            _ => self.several = self.several.min(bytes / 2),
+        }
+    }
+}
+
 /// A topic.
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) name: String,
     pub(super) partitions: Vec<Partition>,
-    /// Bytes of a batch of records, at most.
-    pub(super) limit: usize,
+    pub(super) limits: Limits,
     pub(super) seen: Seen,
 }
 
 impl Topic {
     pub(super) fn new(name: String) -> Self {
-        Self { name, partitions: Vec::new(), limit: USUAL_LIMIT, seen: Seen::default() }
+        Self { name, partitions: Vec::new(), limits: Limits::default(), seen: Seen::default() }
     }
 
     /// Notes who leads the partitions, and how many there are.
@@ -62,6 +105,11 @@ impl Topic {
     /// Begins again with a producer of which nothing has been appended.
     pub(super) fn forget_sequences(&mut self) {
         self.partitions.iter_mut().for_each(|partition| partition.sequence = 0);
+    }
+
+    /// Up to where it is known what lies in the partitions.
+    pub(super) fn positions(&self) -> Vec<Option<i64>> {
+        self.partitions.iter().map(|partition| partition.position).collect()
     }
 
     /// Forgets what lies there.
@@ -114,7 +162,11 @@ impl Topic {
             }
             let mut read = false;
             for (leader, partitions) in behind {
-                read |= self.read(session, leader, &partitions, &ends)?;
+                read |= self.read(session, leader, &partitions)?;
+            }
+            // What was there is given up by now: what is left of it is read, or it would not be recognised.
+            if self.partitions.iter().any(|partition| partition.position.is_none()) {
+                self.begin(session, &leaders, &ends)?;
             }
             in_vain = if read { 0 } else { in_vain + 1 };
             if in_vain == PATIENCE {
@@ -133,25 +185,25 @@ impl Topic {
                 partition.position.get_or_insert(earliest.max(end.saturating_sub(share)));
             }
         }
+        if self.partitions.iter().any(|partition| partition.position.is_none()) {
+            return Err(Failed::Away(format!("no answer on all partitions of topic {}", self.name)));
+        }
         Ok(())
     }
 
-    /// Reads once from partitions of one leader; `false` if nothing came.
+    /// Reads once from partitions of one leader; `false` if nothing came. A partition that has lost what was next has no position then.
     fn read(
         &mut self,
         session: &mut Session,
         leader: i32,
         partitions: &[FetchPartition],
-        ends: &[i64],
     ) -> Result<bool, Failed> {
         // What is compressed beyond it is left for the next time.
         let (mut read, mut budget) = (false, Budget::default());
         for fetched in session.fetch(&self.name, leader, partitions)? {
             let Some(partition) = self.partitions.get_mut(fetched.partition as usize) else { continue };
             if fetched.error == ErrorCode::OFFSET_OUT_OF_RANGE {
-                // What was there is given up by now.
-                partition.position = ends.get(fetched.partition as usize).copied();
-                read = true;
+                partition.position = None;
                 continue;
             }
             check(&self.name, fetched.partition, fetched.error)?;
@@ -164,18 +216,21 @@ impl Topic {
                     seen.insert(identity, hash);
                 }
             });
-            let next = next.map_err(|error| {
-                let words = format!("topic {}, partition {}: {error}", self.name, fetched.partition);
-                match error {
-                    Malformed::TooLarge => Failed::Unfit(format!("{words}; name another topic")),
-                    _ => Failed::Away(words),
-                }
-            })?;
+            let next = next.map_err(|error| of_batch(&self.name, fetched.partition, error))?;
             if let Some(next) = next.filter(|next| *next > from) {
                 partition.position = Some(next);
                 read = true;
             }
         }
         Ok(read)
+    }
+}
+
+/// What cannot be read. A checksum may be another's for what happened on the way; what is wrong under the right one lies there like this.
+fn of_batch(topic: &str, partition: i32, error: BatchError) -> Failed {
+    let words = format!("topic {topic}, partition {partition}: {error}");
+    match error.reason {
+        Malformed::Checksum => Failed::Away(words),
+        _ => Failed::Unfit(format!("{words}; name another topic")),
     }
 }
