@@ -20,12 +20,12 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     (!facts.is_empty()).then(|| Section::new("Restarts", vec![Part::Facts(facts)]))
 }
 
-/// The moments at which servers were told to end, as the plots mark them.
+/// The moments at which restarts began, as the plots mark them.
 pub(crate) fn events(summary: &Summary) -> Vec<Event> {
     let event = |restart: &RestartSummary| Event {
         at: restart.at_seconds,
         label: "restart",
-        words: format!("{} was told to end at {}", quote(&restart.server, 60), span(restart.at_seconds)),
+        words: format!("{} was restarted at {}", quote(&restart.server, 60), span(restart.at_seconds)),
     };
     summary.restarts.iter().map(event).collect()
 }

@@ -66,8 +66,10 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
 /// # Errors
 /// Names the file and the line.
 pub(crate) fn check_summary(directory: &Path) -> Result<(), Failure> {
+    // A file of that name with none is not weir's.
     #[derive(serde::Deserialize)]
     struct Layout {
+        #[serde(default)]
         layout: String,
     }
     fn read<A: KeptAnswer>(layout: &str, bytes: &[u8]) -> serde_json::Result<()> {
@@ -83,9 +85,15 @@ pub(crate) fn check_summary(directory: &Path) -> Result<(), Failure> {
         read::<SweepSummary>(&layout, &bytes)
     });
     whole.map_err(|error| {
-        let (path, line) = (path.display(), error.line());
-        let words =
-            format!("{path}:{line}: damaged: {error}; its runs are whole in the directories beside it");
+        let (path, line, fault) = (path.display(), error.line(), fault(&error));
+        let words = format!(
+            "{path}:{line}: {fault}: {error}; what its runs measured is in the directories beside it"
+        );
         Failure::new(Exit::Usage, words)
     })
+}
+
+/// What a summary is that cannot be read.
+pub(crate) fn fault(error: &serde_json::Error) -> &'static str {
+    if error.is_data() { "of another version of weir" } else { "damaged" }
 }

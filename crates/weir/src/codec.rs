@@ -82,7 +82,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
             print(&CodecComparison { saving, ..comparison }, args)?;
             stopped.map_or(Ok(Exit::Passed), |when| Err(interrupted(when)))
         }
-        (None, Some(when)) => Err(interrupted(format!("{when}: two can be compared"))),
+        (None, Some(when)) => Err(interrupted(format!("{when}: nothing can be compared before two"))),
         (None, None) => Err(still()),
     }
 }

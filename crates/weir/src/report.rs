@@ -1,6 +1,6 @@
 //! `weir report`: a run directory read back, summed up again, printed.
 
-use crate::answer::{KeptAnswer, check_summary};
+use crate::answer::{KeptAnswer, check_summary, fault};
 use crate::args::Report;
 use crate::exit::{Exit, Failure};
 use crate::print::{check_print, print, write_artefacts};
@@ -82,8 +82,8 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
     let path = directory.join("summary.json");
     let read = std::fs::read(&path).ok().map(|bytes| serde_json::from_slice::<Summary>(&bytes));
     let damage = read.as_ref().and_then(|it| it.as_ref().err()).map(|error| {
-        let (path, line) = (path.display(), error.line());
-        format!("{path}:{line}: damaged: {error}; the figures are out of the run's lines, and how it ended is not known")
+        let (path, line, fault) = (path.display(), error.line(), fault(error));
+        format!("{path}:{line}: {fault}: {error}; the figures are out of the run's lines, and how it ended is not known")
     });
     let written: Option<Summary> = read.and_then(Result::ok);
     let outcome = written.as_ref().map_or(Outcome::Interrupted, |summary| summary.outcome.clone());

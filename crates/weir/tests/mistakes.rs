@@ -204,7 +204,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake("report full", 2, &["full is no run directory"]),
     Mistake("report runs", 2, &["runs holds runs and is none itself; the newest is runs/one: give that one"]),
     Mistake("report cut", 2, &["cut/run.json:2: damaged: "]),
-    Mistake("report series", 2, &["series/summary.json:3: damaged: ", "its runs are whole"]),
+    Mistake("report series", 2, &["series/summary.json:3: damaged: ", "what its runs measured is in"]),
     Mistake("compare series other", 2, &["series/summary.json:3: damaged: "]),
     Mistake("history nosuch", 2, &["nosuch is no folder; give one with run directories"]),
     Mistake("history full", 2, &["there is no run in full"]),
