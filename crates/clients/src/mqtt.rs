@@ -3,7 +3,9 @@
 mod carrier;
 mod figures;
 mod filling;
+mod heard;
 mod identity;
+mod maker;
 mod options;
 mod outage;
 mod pace;

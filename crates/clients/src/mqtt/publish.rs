@@ -2,37 +2,33 @@
 
 use super::carrier::Carrier;
 use super::figures::{
-    ACKNOWLEDGE_TIME, ACKNOWLEDGED, AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PINGS, PUBLISH_LAG, RECONNECTS,
-    REFUSED, RESPONSE_TIME, SESSIONS_LOST, UNACKNOWLEDGED, UNMATCHED, UNSENT,
+    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNSENT,
 };
+use super::heard::{Heard, number_of};
+use super::maker::{Maker, TopicAlias, publisher_number};
 use super::outage::BROKEN;
 use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
-use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
-use super::refusal;
+use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
-use super::trace;
 use super::workload::Way;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, STAMPED, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
-use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY, TEXT_LEN};
+use weir_mqtt::mark::HEADER_LEN;
 use weir_mqtt::packet::Disconnect;
-use weir_mqtt::{
-    Client, ClientEvent, ClientOptions, Property, PropertyBuffer, Publish, Qos, ReasonCode, Version,
-};
+use weir_mqtt::{Client, ClientOptions, PropertyBuffer, Qos, ReasonCode, Version};
 use weir_shard::Context;
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
@@ -40,9 +36,6 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 
 /// Bytes that are gathered for one write.
 const WRITE: usize = 64 * 1024;
-
-/// The number of a publisher's one topic.
-const ALIAS: NonZeroU16 = NonZeroU16::MIN;
 
 /// How long a publisher that has to stop waits for acknowledgements.
 const FAREWELL: Duration = Duration::from_millis(400);
@@ -114,44 +107,6 @@ enum PublishPhase {
     Leaving,
     /// Its end is in the shard's recorder.
     Booked,
-}
-
-/// Makes messages, one after the other, without new memory.
-struct Maker {
-    topic: Topic,
-    publisher: u64,
-    begun: u64,
-    name: String,
-    properties: PropertyBuffer,
-    /// A payload that is made here: of a template, or with room for a mark in front if the version has no other place for it.
-    body: Vec<u8>,
-    template: Option<PayloadTemplate>,
-    alias: TopicAlias,
-}
-
-/// Whether the broker knows the topic by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TopicAlias {
-    /// It does not, and is not told.
-    Unused,
-    /// It is told with the next message.
-    ToBeTold,
-    Known,
-}
-
-/// What the broker said in one read.
-#[derive(Default)]
-struct Heard {
-    connected: bool,
-    session_present: bool,
-    refused: Option<(Failure, String)>,
-    /// Whether it is to stay away.
-    for_good: bool,
-    /// Numbers of messages that the broker did not take.
-    not_taken: Vec<u64>,
-    acknowledged: bool,
-    /// Messages that the broker took.
-    taken: u64,
 }
 
 impl Publisher {
@@ -577,117 +532,6 @@ impl ClientSession for Publisher {
 
 fn rejected(error: PublishError) -> End {
     (Failure::Rejected, error.to_string())
-}
-
-impl Maker {
-    fn mark(&self, sequence_number: u64, common: &SharedOptions, sent: Clocks) -> Mark {
-        let last = common.count == Some(sequence_number + 1);
-        Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent, last }
-    }
-
-    /// Makes a message and hands it over.
-    #[inline]
-    fn make(
-        &mut self,
-        number: u64,
-        mark: Option<Mark>,
-        common: &SharedOptions,
-        publish: impl FnOnce(&Publish<'_>) -> Result<usize, PublishError>,
-    ) -> Result<usize, PublishError> {
-        self.topic.write(number, &mut self.name);
-        self.properties.copy_from(&common.properties);
-        if self.alias != TopicAlias::Unused {
-            self.properties.push(Property::TopicAlias(ALIAS))?;
-        }
-        // MQTT 3.1.1 has no other place for a mark than in front of the payload.
-        let in_front = mark.is_some() && common.version == Version::V311;
-        if let Some(template) = &mut self.template {
-            self.body.clear();
-            self.body.resize(if in_front { HEADER_LEN } else { 0 }, 0);
-            template.write(number, weir_shard::clock::wall_nanos(), &mut self.body);
-        } else if in_front && common.payloads.len() > 1 {
-            self.body.truncate(HEADER_LEN);
-            self.body.extend_from_slice(common.payloads.of(number));
-        }
-        match (mark, common.version) {
-            (Some(mark), Version::V5) => {
-                let mut room = [0; TEXT_LEN];
-                self.properties.push(Property::UserProperty((PROPERTY, mark.text(&mut room))))?;
-            }
-            (Some(mark), Version::V311) => mark.put(&mut self.body),
-            (None, _) => {}
-        }
-        let is_made = in_front || self.template.is_some();
-        let payload = if is_made { &*self.body } else { common.payloads.of(number) };
-        let properties = self.properties.properties();
-        let (qos, retain) = (common.qos, common.retain);
-        let name = if self.alias == TopicAlias::Known { "" } else { &*self.name };
-        let published = publish(&Publish { qos, retain, properties, ..Publish::new(name, payload) })?;
-        if self.alias == TopicAlias::ToBeTold {
-            self.alias = TopicAlias::Known;
-        }
-        Ok(published)
-    }
-}
-
-impl Heard {
-    #[inline]
-    fn on_event(
-        &mut self,
-        event: &ClientEvent<'_>,
-        pace: &Pace,
-        version: Version,
-        now: Moment,
-        shard: &mut ShardRecorder,
-        planned: PlannedStart,
-    ) {
-        trace::heard(planned.number(), event);
-        let recorder = shard.of(planned);
-        match event {
-            ClientEvent::Acknowledged { token, reason, .. } => {
-                self.acknowledged = true;
-                if reason.is_error() {
-                    recorder.count(REFUSED, 1);
-                    self.not_taken.push(number_of(*token));
-                } else {
-                    self.taken += 1;
-                    recorder.count(ACKNOWLEDGED, 1);
-                    recorder.count(UNMATCHED, u64::from(*reason == ReasonCode::NoMatchingSubscribers));
-                }
-                if let Some(due) = pace.due(number_of(*token)) {
-                    let response = now.since(due).as_micros() as u64;
-                    recorder.record(RESPONSE_TIME, response);
-                    recorder.record(ACKNOWLEDGE_TIME, response.saturating_sub(token >> 32));
-                }
-            }
-            ClientEvent::Connected(connack) => {
-                (self.connected, self.session_present) = (true, connack.session_present);
-            }
-            ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
-            ClientEvent::Disconnected(disconnect) => {
-                self.for_good = !may_return(disconnect.reason);
-                self.refused = Some(refusal::of_disconnect(disconnect, version));
-            }
-            ClientEvent::Pong => recorder.count(PINGS, 1),
-            _ => {}
-        }
-    }
-}
-
-/// The number of a message, out of its token: the lag is in the upper half, the number in the lower, which is enough for
-/// an hour, and for four thousand million.
-fn number_of(token: u64) -> u64 {
-    token & u64::from(u32::MAX)
-}
-
-/// A number that no other publisher has, whatever run and machine: the since_start, well mixed, and the client.
-fn publisher_number(now: Moment, client: u32) -> u64 {
-    let mut number =
-        weir_shard::clock::wall_nanos() ^ now.as_nanos().rotate_left(32) ^ u64::from(client) << 20;
-    for _ in 0..2 {
-        number = (number ^ number >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-    number ^ number >> 29
 }
 
 /// A moment as the protocol's machine takes it.

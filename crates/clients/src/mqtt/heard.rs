@@ -1,0 +1,74 @@
+//! What a broker says to a publisher, read by read.
+
+use super::figures::{ACKNOWLEDGE_TIME, ACKNOWLEDGED, PINGS, REFUSED, RESPONSE_TIME, UNMATCHED};
+use super::pace::Pace;
+use super::reconnect::may_return;
+use super::{refusal, trace};
+use crate::shard_recorder::{PlannedStart, ShardRecorder};
+use weir_metrics::{Failure, Moment};
+use weir_mqtt::{ClientEvent, ReasonCode, Version};
+
+/// What the broker said in one read.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) connected: bool,
+    pub(super) session_present: bool,
+    pub(super) refused: Option<(Failure, String)>,
+    /// Whether it is to stay away.
+    pub(super) for_good: bool,
+    /// Numbers of messages that the broker did not take.
+    pub(super) not_taken: Vec<u64>,
+    pub(super) acknowledged: bool,
+    /// Messages that the broker took.
+    pub(super) taken: u64,
+}
+
+impl Heard {
+    #[inline]
+    pub(super) fn on_event(
+        &mut self,
+        event: &ClientEvent<'_>,
+        pace: &Pace,
+        version: Version,
+        now: Moment,
+        shard: &mut ShardRecorder,
+        planned: PlannedStart,
+    ) {
+        trace::heard(planned.number(), event);
+        let recorder = shard.of(planned);
+        match event {
+            ClientEvent::Acknowledged { token, reason, .. } => {
+                self.acknowledged = true;
+                if reason.is_error() {
+                    recorder.count(REFUSED, 1);
+                    self.not_taken.push(number_of(*token));
+                } else {
+                    self.taken += 1;
+                    recorder.count(ACKNOWLEDGED, 1);
+                    recorder.count(UNMATCHED, u64::from(*reason == ReasonCode::NoMatchingSubscribers));
+                }
+                if let Some(due) = pace.due(number_of(*token)) {
+                    let response = now.since(due).as_micros() as u64;
+                    recorder.record(RESPONSE_TIME, response);
+                    recorder.record(ACKNOWLEDGE_TIME, response.saturating_sub(token >> 32));
+                }
+            }
+            ClientEvent::Connected(connack) => {
+                (self.connected, self.session_present) = (true, connack.session_present);
+            }
+            ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
+            ClientEvent::Disconnected(disconnect) => {
+                self.for_good = !may_return(disconnect.reason);
+                self.refused = Some(refusal::of_disconnect(disconnect, version));
+            }
+            ClientEvent::Pong => recorder.count(PINGS, 1),
+            _ => {}
+        }
+    }
+}
+
+/// The number of a message, out of its token: the lag is in the upper half, the number in the lower, which is enough for
+/// an hour, and for four thousand million.
+pub(super) fn number_of(token: u64) -> u64 {
+    token & u64::from(u32::MAX)
+}

@@ -1,0 +1,97 @@
+//! The messages of a publisher, with their marks. Knows no link and no schedule.
+
+use super::publish::SharedOptions;
+use super::template::PayloadTemplate;
+use super::topic::Topic;
+use std::num::NonZeroU16;
+use weir_metrics::Moment;
+use weir_mqtt::client::PublishError;
+use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY, TEXT_LEN};
+use weir_mqtt::{Property, PropertyBuffer, Publish, Version};
+
+/// The number of a publisher's one topic.
+const ALIAS: NonZeroU16 = NonZeroU16::MIN;
+
+/// Makes messages, one after the other, without new memory.
+pub(super) struct Maker {
+    pub(super) topic: Topic,
+    pub(super) publisher: u64,
+    pub(super) begun: u64,
+    pub(super) name: String,
+    pub(super) properties: PropertyBuffer,
+    /// A payload that is made here: of a template, or with room for a mark in front if the version has no other place for it.
+    pub(super) body: Vec<u8>,
+    pub(super) template: Option<PayloadTemplate>,
+    pub(super) alias: TopicAlias,
+}
+
+/// Whether the broker knows the topic by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TopicAlias {
+    /// It does not, and is not told.
+    Unused,
+    /// It is told with the next message.
+    ToBeTold,
+    Known,
+}
+
+impl Maker {
+    pub(super) fn mark(&self, sequence_number: u64, common: &SharedOptions, sent: Clocks) -> Mark {
+        let last = common.count == Some(sequence_number + 1);
+        Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent, last }
+    }
+
+    /// Makes a message and hands it over.
+    #[inline]
+    pub(super) fn make(
+        &mut self,
+        number: u64,
+        mark: Option<Mark>,
+        common: &SharedOptions,
+        publish: impl FnOnce(&Publish<'_>) -> Result<usize, PublishError>,
+    ) -> Result<usize, PublishError> {
+        self.topic.write(number, &mut self.name);
+        self.properties.copy_from(&common.properties);
+        if self.alias != TopicAlias::Unused {
+            self.properties.push(Property::TopicAlias(ALIAS))?;
+        }
+        // MQTT 3.1.1 has no other place for a mark than in front of the payload.
+        let in_front = mark.is_some() && common.version == Version::V311;
+        if let Some(template) = &mut self.template {
+            self.body.clear();
+            self.body.resize(if in_front { HEADER_LEN } else { 0 }, 0);
+            template.write(number, weir_shard::clock::wall_nanos(), &mut self.body);
+        } else if in_front && common.payloads.len() > 1 {
+            self.body.truncate(HEADER_LEN);
+            self.body.extend_from_slice(common.payloads.of(number));
+        }
+        match (mark, common.version) {
+            (Some(mark), Version::V5) => {
+                let mut room = [0; TEXT_LEN];
+                self.properties.push(Property::UserProperty((PROPERTY, mark.text(&mut room))))?;
+            }
+            (Some(mark), Version::V311) => mark.put(&mut self.body),
+            (None, _) => {}
+        }
+        let is_made = in_front || self.template.is_some();
+        let payload = if is_made { &*self.body } else { common.payloads.of(number) };
+        let properties = self.properties.properties();
+        let (qos, retain) = (common.qos, common.retain);
+        let name = if self.alias == TopicAlias::Known { "" } else { &*self.name };
+        let published = publish(&Publish { qos, retain, properties, ..Publish::new(name, payload) })?;
+        if self.alias == TopicAlias::ToBeTold {
+            self.alias = TopicAlias::Known;
+        }
+        Ok(published)
+    }
+}
+
+/// A number that no other publisher has, whatever run and machine: the moment, well mixed, and the client.
+pub(super) fn publisher_number(now: Moment, client: u32) -> u64 {
+    let mut number =
+        weir_shard::clock::wall_nanos() ^ now.as_nanos().rotate_left(32) ^ u64::from(client) << 20;
+    for _ in 0..2 {
+        number = (number ^ number >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    number ^ number >> 29
+}
