@@ -52,7 +52,7 @@ fn fitting(mut batch: Vec<u8>) -> Vec<u8> {
     batch
 }
 
-/// These bytes as records that are compressed by each codec, and by one that there is not.
+/// These bytes as records that are compressed by each codec, and by an unknown one.
 fn compressed(data: &[u8]) {
     for codec in 1..=5 {
         let mut batch = vec![0; RECORDS];

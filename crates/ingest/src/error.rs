@@ -66,4 +66,7 @@ pub enum ClusterError {
     /// A password of nobody.
     #[error("a password without a user; write kafkas://user@host:9093/topic")]
     User,
+    /// A user or a password that no login can carry.
+    #[error("user and password are UTF-8 without zero bytes; write % of a URL as %25")]
+    Credentials,
 }

@@ -15,11 +15,11 @@ pub enum Malformed {
     /// A batch of records whose CRC-32C is another's.
     #[error("a batch of records has another checksum than it says")]
     Checksum,
-    /// Compressed records that are damaged, or compressed by what Kafka does not have.
+    /// Compressed records that are damaged, or compressed by an unknown codec.
     #[error("a batch of compressed records is damaged")]
     Compression,
-    /// Records that have more than there may be at once when they are decompressed.
-    #[error("a batch of records has more than 100 MiB when it is decompressed")]
+    /// Records that have more than their [`Budget`](crate::Budget) when they are decompressed.
+    #[error("a batch of records is larger than weir takes when it is decompressed")]
     TooLarge,
 }
 

@@ -3,6 +3,7 @@
 use crate::bytes::{Input, Malformed, Output, put_array, put_bool, put_i16, put_i32, put_text};
 use crate::error_code::ErrorCode;
 use crate::message::{Request, Response};
+use crate::sasl::BEFORE_LOGIN;
 
 /// ApiVersions: what the broker speaks. Every broker answers it, before a login as well.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,7 @@ impl Request for ApiVersions {
     const KEY: i16 = 18;
     const VERSION: i16 = 0;
     type Response = Versions;
+    const LONGEST_ANSWER: usize = BEFORE_LOGIN;
 
     fn put(&self, _out: &mut Output) {}
 }

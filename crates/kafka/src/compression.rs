@@ -9,6 +9,15 @@ use std::io::Read;
 /// before they are compressed (`max.message.bytes`, 1 MiB unless somebody changed it).
 const MOST: usize = 100 << 20;
 
+/// Bytes that a batch counts for at least. 25,600 batches are as many as a fetch of 8 MiB has if each has one small record.
+const LEAST: usize = 4 << 10;
+
+/// Frames of zstd that a batch may have, each of which takes a decoder: Kafka's own clients write one.
+const MOST_FRAMES: usize = 8;
+
+/// LZ4's densest element makes 255 bytes of one.
+const DENSEST_LZ4: usize = 255;
+
 /// Bytes that a fetch may still be decompressed to.
 #[derive(Debug)]
 pub struct Budget {
@@ -24,9 +33,13 @@ impl Budget {
 
     /// The records of a batch; `None` if too little is left for them. Where nothing was spent before, they are too large for good.
     pub(crate) fn decompress(&mut self, codec: i16, bytes: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
+        if self.left == 0 {
+            return Ok(None);
+        }
         match decompressed(codec, bytes, self.left) {
             Ok(records) => {
-                self.left -= records.len();
+                // A batch without records takes its time as well.
+                self.left = self.left.saturating_sub(records.len().max(LEAST));
                 Ok(Some(records))
             }
             Err(Malformed::TooLarge) if self.left < self.whole => {
@@ -53,8 +66,12 @@ fn decompressed(codec: i16, bytes: &[u8], most: usize) -> Result<Vec<u8>, Malfor
         2 => snappy(bytes, most, &mut out)?,
         3 => lz4(bytes, most, &mut out)?,
         4 => {
-            let mut rest = bytes;
+            let (mut rest, mut frames) = (bytes, 0);
             while !rest.is_empty() {
+                frames += 1;
+                if frames > MOST_FRAMES {
+                    return Err(Malformed::Compression);
+                }
                 // Its windows have at most 128 MiB, as those of the zstd command have.
                 let mut reader = StreamingDecoder::new(&mut rest).map_err(|_| Malformed::Compression)?;
                 read_all(&mut reader, most, &mut out)?;
@@ -130,7 +147,8 @@ fn lz4(bytes: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
     if flags >> 6 != 1 || !has(5) || has(0) || size < 4 {
         return Err(Malformed::Compression);
     }
-    let mut block = vec![0; 1 << (8 + 2 * size)];
+    let grown = bytes.len().saturating_mul(DENSEST_LZ4);
+    let mut block = vec![0; grown.min(1 << (8 + 2 * size))];
     let mut input = Input(rest);
     let damaged = |_| Malformed::Compression;
     // The size of the content, and the checksum of the head.
@@ -236,6 +254,22 @@ mod tests {
                 let _ = decompressed(codec, &[head, &bytes].concat(), 1 << 16);
             }
         }
+    }
+
+    #[test]
+    fn batches_without_records_and_frames_without_content_are_bounded() {
+        for (codec, compress) in ALL {
+            let (empty, mut budget, mut batches) = (compress(&[]), Budget::new(10 * LEAST), 0);
+            while budget.decompress(codec, &empty).unwrap().is_some() {
+                batches += 1;
+            }
+            assert_eq!(batches, 10, "{codec}");
+            // Nothing is looked at where nothing is left.
+            assert_eq!(budget.decompress(codec, b"damaged"), Ok(None));
+        }
+        let frames = |count| decompressed(4, &zstd(b"text").repeat(count), MOST).map(|it| it.len());
+        assert_eq!(frames(MOST_FRAMES), Ok(4 * MOST_FRAMES));
+        assert_eq!(frames(MOST_FRAMES + 1), Err(Malformed::Compression));
     }
 
     #[test]

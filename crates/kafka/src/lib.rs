@@ -13,7 +13,7 @@
 //! | `compression` | records that are compressed | "Record Batch"; LZ4 Frame Format Description |
 //! | `partitioner` | which partition a key belongs to | the Java client's `BuiltInPartitioner` |
 //!
-//! Each request has the one version that is spoken: all of them are without tagged fields, and Kafka 2.1 to 4.x have them.
+//! Each request has the one version that is spoken: all of them are without tagged fields, and Kafka 2.4 to 4.x have them.
 //! Memory that an answer takes is bounded by its own bytes, and of what was compressed in it by a [`Budget`].
 
 mod bytes;

@@ -122,6 +122,8 @@ impl Request for Fetch<'_> {
     // Brokers before 4.0 answer an older one with an error if the topic is compressed by zstd (KIP-110).
     const VERSION: i16 = 10;
     type Response = Fetched;
+    // What is fetched at once, and one batch of records, which may be as large as a message.
+    const LONGEST_ANSWER: usize = 128 << 20;
 
     fn put(&self, out: &mut Output) {
         put_i32(NO_REPLICA, out);
@@ -130,7 +132,7 @@ impl Request for Fetch<'_> {
         put_i32(1, out);
         put_i32(self.max_bytes, out);
         out.push(0);
-        // No session of fetches (KIP-227): its identifier, and the epoch of who wants none.
+        // No session of fetches (KIP-227): its identifier, and the epoch that stands for none.
         put_i32(0, out);
         put_i32(-1, out);
         put_i32(1, out);

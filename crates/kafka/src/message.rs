@@ -13,6 +13,8 @@ pub trait Request {
     const VERSION: i16;
     /// The answer.
     type Response: Response;
+    /// Bytes of the answer, at most. Of two topics with 10,000 partitions each Metadata has 1 MiB.
+    const LONGEST_ANSWER: usize = 4 << 20;
 
     /// Appends the body.
     fn put(&self, out: &mut Output);

@@ -4,6 +4,7 @@
 use crate::bytes::{Input, Malformed, Output, put_array, put_bytes, put_i16, put_i32, put_text};
 use crate::error_code::ErrorCode;
 use crate::message::{Request, Response};
+use std::sync::Arc;
 
 /// InitProducerId without a transactional id: a number that no other producer has.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +61,8 @@ pub struct Produce<'a> {
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The topic.
-    pub topic: String,
+    /// The topic, one text for all its partitions.
+    pub topic: Arc<str>,
     /// The partition.
     pub partition: i32,
     /// Whether it was appended.
@@ -93,7 +94,7 @@ impl Request for Produce<'_> {
 impl Response for Vec<Appended> {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let topics = input.array(|it| {
-            let topic = it.text()?;
+            let topic = Arc::<str>::from(it.text()?);
             it.array(|it| {
                 let (partition, error, offset) = (it.i32()?, ErrorCode(it.i16()?), it.i64()?);
                 let (_append_time, _log_start) = (it.i64()?, it.i64()?);

@@ -4,6 +4,9 @@ use crate::bytes::{Input, Malformed, Output, put_bytes, put_text};
 use crate::error_code::ErrorCode;
 use crate::message::{Request, Response};
 
+/// Bytes of an answer of whoever has not shown yet that it knows the user: a message of SCRAM has less than 1 KiB.
+pub(crate) const BEFORE_LOGIN: usize = 64 << 10;
+
 /// A way to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
@@ -56,6 +59,7 @@ impl Request for SaslHandshake {
     const KEY: i16 = 17;
     const VERSION: i16 = 1;
     type Response = Mechanisms;
+    const LONGEST_ANSWER: usize = BEFORE_LOGIN;
 
     fn put(&self, out: &mut Output) {
         put_text(self.mechanism.name(), out);
@@ -92,6 +96,7 @@ impl Request for SaslAuthenticate<'_> {
     const KEY: i16 = 36;
     const VERSION: i16 = 1;
     type Response = Authenticated;
+    const LONGEST_ANSWER: usize = BEFORE_LOGIN;
 
     fn put(&self, out: &mut Output) {
         put_bytes(self.message, out);
@@ -105,7 +110,7 @@ impl Response for Authenticated {
     }
 }
 
-/// The only message of [`Mechanism::Plain`] (RFC 4616 section 2).
+/// The only message of [`Mechanism::Plain`] (RFC 4616 section 2). Neither has a zero byte, which parts them.
 pub fn plain(user: &str, password: &str) -> Vec<u8> {
     ["", user, password].join("\0").into_bytes()
 }

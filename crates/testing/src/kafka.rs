@@ -15,10 +15,8 @@ pub const KAFKA: &str = "4.1.1";
 /// The last version before 4.
 pub const KAFKA_3: &str = "3.9.1";
 
-/// How long a consumer has for its first record: on a busy machine it takes ten seconds to start.
-const FIRST_RECORD: Duration = Duration::from_secs(60);
-/// How long nothing may come behind a record before that was all.
-const NEXT_RECORD: Duration = Duration::from_secs(4);
+/// How long a consumer has for a record: on a busy machine it takes ten seconds to start.
+const NEXT_RECORD: Duration = Duration::from_secs(60);
 
 /// What all its programs are in.
 const POM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kafka/pom.xml");
@@ -39,7 +37,7 @@ pub enum Listener {
 }
 
 /// How long a login of [`Listener::ShortLogin`] holds.
-pub const SESSION: Duration = Duration::from_secs(3);
+pub const SESSION: Duration = Duration::from_secs(10);
 
 /// Mechanisms of a login.
 const MECHANISMS: [&str; 3] = ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"];
@@ -266,8 +264,13 @@ impl Kafka {
 
     /// How many records there are in a topic, by Kafka's own tool; `None` if there is no such topic.
     pub fn count(&self, topic: &str) -> Option<u64> {
+        self.offsets(topic, "latest")
+    }
+
+    /// The sum of the ends of its partitions (`latest`), or of their beginnings (`earliest`).
+    fn offsets(&self, topic: &str, time: &str) -> Option<u64> {
         let mut command = java(self.version, "64m", "org.apache.kafka.tools.GetOffsetShell");
-        command.args(["--bootstrap-server", &self.address(), "--topic", topic]);
+        command.args(["--bootstrap-server", &self.address(), "--topic", topic, "--time", time]);
         let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
         // `topic:partition:offset`
         let ends = out.lines().map(|line| line.rsplit(':').next()?.parse::<u64>().ok());
@@ -286,6 +289,8 @@ impl Kafka {
     }
 
     fn consume(&self, topic: &str, with_values: bool) -> Vec<KafkaRecord> {
+        let [first, end] = ["earliest", "latest"].map(|time| self.offsets(topic, time).unwrap_or_default());
+        let there = end - first;
         let mut command = java(self.version, "128m", "org.apache.kafka.tools.consumer.ConsoleConsumer");
         command.args(["--bootstrap-server", &self.address(), "--topic", topic, "--from-beginning"]);
         for what in ["partition", "headers", "key"] {
@@ -298,9 +303,9 @@ impl Kafka {
         let reader = std::thread::spawn(move || lines.for_each(|line| sender.send(line).unwrap_or_default()));
         // `Partition:0	name:value,name:value	key	value`
         let mut records = Vec::new();
-        let mut patience = FIRST_RECORD;
-        while let Ok(line) = receiver.recv_timeout(patience) {
-            patience = NEXT_RECORD;
+        while (records.len() as u64) < there
+            && let Ok(line) = receiver.recv_timeout(NEXT_RECORD)
+        {
             records.extend(record(&line));
         }
         consumer.kill();

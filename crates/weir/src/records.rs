@@ -40,7 +40,9 @@ pub(crate) fn destination(
     match (&mut destination, password) {
         (Destination::Postgres(database), Some(password)) => database.set_password(&password),
         (Destination::ClickHouse(server), Some(password)) => server.set_password(&password),
-        (Destination::Kafka(cluster), Some(password)) => cluster.set_password(&password),
+        (Destination::Kafka(cluster), Some(password)) => {
+            cluster.set_password(&password).map_err(|error| error.to_string())?;
+        }
         _ => {}
     }
     Ok(destination)

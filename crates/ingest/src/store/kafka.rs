@@ -92,6 +92,7 @@ impl Kafka {
         let cluster = &self.cluster;
         match failed {
             Failed::Away(words) => StoreError::Unavailable(format!("{cluster}: {words}")),
+            Failed::Closed => StoreError::Unavailable(format!("{cluster}: {}", failed::CLOSED)),
             Failed::Locked(words) => StoreError::Locked(format!("{cluster}: {words}")),
             Failed::Unfit(words) => StoreError::Unfit(format!("{cluster}: {words}")),
             Failed::Refused(what, code) => {
@@ -231,7 +232,7 @@ impl Kafka {
                 let topic = &mut self.topics[sealed.topic];
                 let answer = appended
                     .iter()
-                    .find(|it| it.topic == topic.name && it.partition as usize == sealed.partition);
+                    .find(|it| *it.topic == *topic.name && it.partition as usize == sealed.partition);
                 let Some(answer) = answer else {
                     return Err(Failed::Away(format!("no answer on topic {}", topic.name)));
                 };

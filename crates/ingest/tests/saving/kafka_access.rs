@@ -40,7 +40,7 @@ fn ways_lead_in(server: &Kafka) {
         (SCRAM_256, "kafka://me:s3cr3t@"),
         (SCRAM_512, "kafka://me:s3cr3t@"),
         (Listener::TlsLogin, "kafkas://me:s3cr3t@"),
-        // Of the mechanisms that are offered he has one.
+        // This user has a password for one of the mechanisms that are offered.
         (Listener::TlsLogin, "kafkas://old:0ld@"),
     ];
     for ((listener, access), number) in ways.iter().zip(1..) {

@@ -131,6 +131,13 @@ fn hosts_of_place(place: &str) -> Result<Vec<String>, String> {
         return Err(taken.to_owned());
     }
     let destination: Destination = place.parse().map_err(|error: DestinationError| error.to_string())?;
+    // Brokers name others to connect to, which no look at the URL shows.
+    if matches!(destination, Destination::Kafka(_)) {
+        return Err(
+            "an agent saves into no Kafka, whose brokers could send it to any host; save into a database"
+                .to_owned(),
+        );
+    }
     let hosts = destination.hosts();
     // A socket of this machine is nobody's network.
     if hosts.iter().any(|host| host.starts_with('/')) { Err(taken.to_owned()) } else { Ok(hosts) }
@@ -188,7 +195,7 @@ mod tests {
             "postgres://127.0.0.1#@10.1.2.3/d",
             "clickhouse://127.0.0.1/d?sslmode=require@10.1.2.3/d",
             "clickhouse://127.0.0.1/d#@10.1.2.3/d",
-            "kafka://127.0.0.1,10.1.2.3/t",
+            "kafka://127.0.0.1/t",
         ] {
             assert!(save(elsewhere).is_some(), "{elsewhere}");
         }

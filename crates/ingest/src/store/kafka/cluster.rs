@@ -45,8 +45,12 @@ impl Cluster {
     }
 
     /// The password, for a URL that names a user and none.
-    pub fn set_password(&mut self, password: &str) {
-        self.password = Some(password.to_owned());
+    ///
+    /// # Errors
+    /// There is a zero byte in it.
+    pub fn set_password(&mut self, password: &str) -> Result<(), ClusterError> {
+        self.password = Some(credential(password)?);
+        Ok(())
     }
 
     /// Whether the URL names a password.
@@ -88,6 +92,11 @@ fn is_topic(name: &str) -> bool {
     !matches!(name, "." | "..") && name.len() <= LONGEST_TOPIC && name.bytes().all(is_allowed)
 }
 
+/// User or password, of a URL or not: a login parts them by a zero byte (RFC 4616 section 2).
+fn credential(text: &str) -> Result<String, ClusterError> {
+    if text.contains('\0') { Err(ClusterError::Credentials) } else { Ok(text.to_owned()) }
+}
+
 fn broker(text: &str) -> Option<(String, u16)> {
     let (host, rest) = match text.strip_prefix('[') {
         Some(text) => text.split_once(']')?,
@@ -123,7 +132,10 @@ impl FromStr for Cluster {
         if user.is_empty() && !credentials.is_empty() {
             return Err(ClusterError::User);
         }
-        let written = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let written = |text: &str| {
+            let text = percent_decode_str(text).decode_utf8().map_err(|_| ClusterError::Credentials)?;
+            credential(&text)
+        };
         let (hosts, topic) = place.split_once('/').unwrap_or((place, ""));
         let brokers = hosts.split(',').map(broker).collect::<Option<Vec<_>>>();
         let brokers = brokers.ok_or(ClusterError::Unknown)?;
@@ -132,8 +144,8 @@ impl FromStr for Cluster {
         }
         Ok(Self {
             is_encrypted,
-            user: (!user.is_empty()).then(|| written(user)),
-            password: password.map(written),
+            user: (!user.is_empty()).then(|| written(user)).transpose()?,
+            password: password.map(written).transpose()?,
             trust: HttpTrust::System,
             brokers,
             topic: (!topic.is_empty()).then(|| topic.to_owned()),
@@ -188,6 +200,8 @@ mod tests {
             ("kafkaz://h/t", ClusterError::Unknown),
             ("kafka://me:secret@h/t?acks=1", ClusterError::Options),
             ("kafka://:secret@h/t", ClusterError::User),
+            ("kafka://me:s%ff@h/t", ClusterError::Credentials),
+            ("kafka://m%00e:secret@h/t", ClusterError::Credentials),
         ] {
             assert_eq!(text.parse::<Cluster>().unwrap_err(), error, "{text}");
         }

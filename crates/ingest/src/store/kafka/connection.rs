@@ -1,7 +1,7 @@
 //! A connection to a broker: one question after the other, with a bound on how long an answer takes and how large it is.
 
 use super::access::Access;
-use super::failed::{Failed, one_line};
+use super::failed::{CLOSED, Failed, one_line};
 use super::link::Link;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::ToSocketAddrs;
@@ -14,9 +14,6 @@ use weir_kafka::{
 
 /// How long a broker may take for a whole answer: longer than it is told to wait for replicas.
 const ANSWER: Duration = Duration::from_secs(40);
-
-/// The largest answer: what is fetched at once, and one batch of records, which may be as large as a message.
-const LARGEST: usize = 128 << 20;
 
 /// What an alert of TLS begins with (RFC 8446 section 5.1): its type, and the major version.
 const TLS_ALERT: [u8; 2] = [21, 3];
@@ -60,7 +57,7 @@ impl Connection {
                 Ok(link) => {
                     let mut connection = Self {
                         link,
-                        name: format!("{host}:{port}"),
+                        name: format!("{}:{port}", one_line(host)),
                         access: access.clone(),
                         mechanism: None,
                         renewal: None,
@@ -78,8 +75,8 @@ impl Connection {
 
     fn check_versions(&mut self) -> Result<(), Failed> {
         let versions = self.ask_at_once(&ApiVersions).map_err(|failed| match failed {
-            Failed::Away(words) if words == CLOSED && !self.link.is_tls() => Failed::Away(format!(
-                "{words}; is this a listener of Kafka without TLS? kafkas:// is for one with TLS"
+            Failed::Closed if !self.link.is_tls() => Failed::Away(format!(
+                "{CLOSED}; is this a listener of Kafka without TLS? kafkas:// is for one with TLS"
             )),
             failed => failed,
         })?;
@@ -124,7 +121,7 @@ impl Connection {
             return Err(Failed::Unfit("it speaks TLS; write kafkas://".to_owned()));
         }
         let length = i32::from_be_bytes(length);
-        let Some(length) = usize::try_from(length).ok().filter(|length| *length <= LARGEST) else {
+        let Some(length) = usize::try_from(length).ok().filter(|length| *length <= R::LONGEST_ANSWER) else {
             return Err(Failed::Away(format!("an answer of {length} bytes; is this a listener of Kafka?")));
         };
         // Grows with what comes, not with what is announced.
@@ -156,11 +153,9 @@ impl Connection {
     /// Why no answer begins. A listener that wants a login answers `ApiVersions`, and closes the connection at any other question.
     fn of_silence(&self, error: &io::Error) -> Failed {
         match in_words(error) {
-            Failed::Away(words)
-                if words == CLOSED && self.correlation_id == 2 && self.access.login.is_none() =>
-            {
+            Failed::Closed if self.correlation_id == 2 && self.access.login.is_none() => {
                 Failed::Away(format!(
-                    "{words} at the first question; if it wants a login, name the user (kafka://user@host, or kafkas:// by TLS)"
+                    "{CLOSED} at the first question; if it wants a login, name the user (kafka://user@host, or kafkas:// by TLS)"
                 ))
             }
             failed => failed,
@@ -168,16 +163,13 @@ impl Connection {
     }
 }
 
-/// What is said of a connection that the broker has closed.
-const CLOSED: &str = "it has closed the connection";
-
 /// What a person reads for it.
 fn in_words(error: &io::Error) -> Failed {
-    Failed::Away(match error.kind() {
+    match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            format!("no whole answer within {} s", ANSWER.as_secs())
+            Failed::Away(format!("no whole answer within {} s", ANSWER.as_secs()))
         }
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => CLOSED.to_owned(),
-        _ => one_line(&error.to_string()),
-    })
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => Failed::Closed,
+        _ => Failed::Away(one_line(&error.to_string())),
+    }
 }

@@ -7,11 +7,16 @@ use weir_kafka::ErrorCode;
 /// What is shown of a broker's own words.
 const WORDS: usize = 300;
 
+/// What is said of a connection that the broker has closed.
+pub(super) const CLOSED: &str = "it has closed the connection";
+
 /// Why a question was not answered as hoped.
 #[derive(Clone, Debug)]
 pub(super) enum Failed {
     /// A broker cannot be reached, or has stopped answering.
     Away(String),
+    /// A broker has closed the connection.
+    Closed,
     /// A broker says no: what it was about, and why.
     Refused(String, ErrorCode),
     /// A broker lets nobody in with this user and this password.
@@ -26,6 +31,7 @@ impl Failed {
         let of = |words: String| format!("{place}: {words}");
         match self {
             Self::Away(words) => Self::Away(of(words)),
+            Self::Closed => Self::Away(of(CLOSED.to_owned())),
             Self::Refused(what, code) => Self::Refused(of(what), code),
             Self::Locked(words) => Self::Locked(of(words)),
             Self::Unfit(words) => Self::Unfit(of(words)),

@@ -1,6 +1,6 @@
 //! The bytes of a connection, by TLS or without, all of which come and go by one moment.
 
-use super::failed::Failed;
+use super::failed::{Failed, one_line};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -65,8 +65,9 @@ impl Link {
         let mut timed = Timed { socket, until };
         let Some(config) = tls else { return Ok(Self(Way::Plain(timed))) };
         let name = ServerName::try_from(host.to_owned());
-        let name =
-            name.map_err(|_| Failed::Unfit(format!("{host} is no name that a certificate can have")))?;
+        let name = name.map_err(|_| {
+            Failed::Unfit(format!("{} is no name that a certificate can have", one_line(host)))
+        })?;
         let connection = ClientConnection::new(config.clone(), name);
         let mut connection = connection.map_err(|error| Failed::Unfit(error.to_string()))?;
         while connection.is_handshaking() {

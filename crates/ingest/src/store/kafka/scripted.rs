@@ -74,9 +74,9 @@ fn serve(
                     let key = i16::from_be_bytes([frame[0], frame[1]]);
                     let body = if key == 18 { Answer::versions() } else { answer(key, &frame[8..]) };
                     let _ = sender.send(key);
-                    link.write_all(&(body.0.len() as u32 + 4).to_be_bytes()).unwrap();
-                    link.write_all(&frame[4..8]).unwrap();
-                    link.write_all(&body.0).unwrap();
+                    let length = (body.0.len() as u32 + 4).to_be_bytes();
+                    // At once: what is sent in pieces waits for acknowledgements.
+                    link.write_all(&[&length, &frame[4..8], &body.0].concat()).unwrap();
                 }
             });
         }

@@ -46,7 +46,7 @@ impl Session {
                 Err(failed) => last = failed.at(format_args!("{host}:{port}")),
             }
             // Another broker of the cluster would say the same.
-            if !matches!(last, Failed::Away(_)) {
+            if !matches!(last, Failed::Away(_) | Failed::Closed) {
                 break;
             }
         }
@@ -93,8 +93,9 @@ impl Session {
     ) -> Result<[Vec<i32>; N], Failed> {
         let metadata = self.metadata(&topics)?;
         let is_missing = |topic: &&TopicMetadata| topic.error == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-        let missing = metadata.topics.iter().filter(is_missing).map(|topic| NewTopic { name: &topic.name });
-        let missing: Vec<_> = missing.collect();
+        let is_asked = |topic: &&TopicMetadata| topics.contains(&&*topic.name);
+        let missing = metadata.topics.iter().filter(is_asked).filter(is_missing);
+        let missing: Vec<_> = missing.map(|topic| NewTopic { name: &topic.name }).collect();
         if create && let Some(first) = missing.first() {
             self.create(&missing, metadata.controller)?;
             return Err(Failed::Refused(format!("topic {}", first.name), ErrorCode::LEADER_NOT_AVAILABLE));
@@ -118,8 +119,8 @@ impl Session {
         for topic in created {
             // Another ingester may have been faster.
             if !topic.error.is_none() && topic.error != ErrorCode::TOPIC_ALREADY_EXISTS {
-                let name = &topic.name;
-                let words = topic.words.map(|words| format!(" ({words})")).unwrap_or_default();
+                let name = one_line(&topic.name);
+                let words = topic.words.map(|words| format!(" ({})", one_line(&words))).unwrap_or_default();
                 let what = format!(
                     "there is no topic {name}, and it cannot be created; create it (kafka-topics.sh --create --topic \
                      {name}), or name another{words}"
@@ -130,7 +131,7 @@ impl Session {
         Ok(())
     }
 
-    /// Bytes that a topic takes as one batch of records, by its settings; `None` for who may append and not read these.
+    /// Bytes that a topic takes as one batch of records, by its settings; `None` if the user may append and not read these.
     pub(super) fn limit(&mut self, topic: &str) -> Result<Option<usize>, Failed> {
         const LIMIT: &str = "max.message.bytes";
         let configs = self.ask_first(&DescribeConfigs { topic, keys: &[LIMIT] })?;

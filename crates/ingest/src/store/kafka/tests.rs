@@ -1,7 +1,7 @@
 //! What a store does when a broker refuses a part of what it is sent, or has lost a part of what it had.
 
 use super::attempt::identity_in;
-use super::scripted::{Logs, cluster};
+use super::scripted::{Answer, Logs, broker, cluster};
 use super::*;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use std::sync::Arc;
@@ -156,4 +156,20 @@ fn what_can_never_be_read_is_said_with_its_offset_and_not_asked_for_again() {
     let (_, saved) = save(&mut first, &batch([(publisher(0), 1)], 200, false));
     let Err(StoreError::Unfit(words)) = saved else { panic!("{saved:?}") };
     assert!(words.contains("partition 0: at offset 1: ") && words.ends_with("name another topic"), "{words}");
+}
+
+#[test]
+fn a_topic_that_was_not_asked_for_is_not_created() {
+    let (port, asked) = broker(|key, _| {
+        assert_eq!(key, 3);
+        // No brokers, no controller, and a topic that is not there.
+        let head = Answer::default().number([0; 4 + 4]).number([0xFF; 2 + 4]).number(1_i32.to_be_bytes());
+        let head = head.number(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0.to_be_bytes());
+        head.text("another\u{1b}[2J").number([0; 1 + 4])
+    });
+    let cluster = format!("kafka://127.0.0.1:{port}/t").parse().unwrap();
+    let mut store = Kafka::new(cluster, Table::new("t".to_owned(), Decode::raw().columns()));
+    let Err(StoreError::Unavailable(words)) = store.open() else { panic!() };
+    assert!(words.ends_with("no answer on topic t"), "{words}");
+    assert_eq!(asked.try_iter().collect::<Vec<_>>(), [18, 3]);
 }

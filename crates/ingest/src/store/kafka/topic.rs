@@ -4,6 +4,7 @@ use super::attempt::identity_in;
 use super::failed::Failed;
 use super::seen::{GENERATION, Seen};
 use super::session::{Leaders, Session, check};
+use std::time::{Duration, Instant};
 use weir_kafka::{BatchError, Budget, EARLIEST, ErrorCode, FetchPartition, LATEST, Malformed, read_batches};
 
 /// Records that are read back at the start, spread over the partitions; and of one partition at least.
@@ -12,6 +13,10 @@ const LEAST: i64 = 10_000;
 
 /// `max.message.bytes` of a topic of which nothing is said (`TopicConfig`).
 const USUAL_LIMIT: usize = 1_048_588;
+
+/// How long is read at once. What is left after that is read by the next attempt, which goes on where this one was; in between it is
+/// looked at whether all is to end.
+const READING: Duration = Duration::from_secs(600);
 
 /// How often nothing may come of what is there to be read.
 const PATIENCE: u32 = 20;
@@ -146,7 +151,7 @@ impl Topic {
         for (partition, end) in self.partitions.iter_mut().zip(&ends) {
             partition.position = partition.position.map(|position| position.min(*end));
         }
-        let mut in_vain = 0;
+        let (mut in_vain, began) = (0, Instant::now());
         loop {
             let mut behind = std::collections::BTreeMap::<i32, Vec<FetchPartition>>::new();
             for ((number, partition), end) in (0..).zip(&self.partitions).zip(&ends) {
@@ -159,6 +164,10 @@ impl Topic {
             }
             if behind.is_empty() {
                 return Ok(());
+            }
+            if began.elapsed() > READING {
+                let words = format!("topic {}: not all of what is there was read in {READING:?}", self.name);
+                return Err(Failed::Away(words));
             }
             let mut read = false;
             for (leader, partitions) in behind {
