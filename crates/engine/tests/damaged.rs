@@ -104,7 +104,7 @@ fn a_number_that_cannot_be_is_a_line_and_no_panic() {
             if let Err(error) = outcome {
                 let line = error.to_string();
                 assert!(
-                    line.contains(file) && line.contains("was changed") && !line.contains('\n'),
+                    line.contains(file) && line.contains(": damaged: ") && !line.contains('\n'),
                     "{line}"
                 );
                 refused += 1;
