@@ -59,7 +59,7 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
         ),
         (_, Some(lower), None) => {
             format!(
-                "undecided: {target} carried {} and more was not tried{}",
+                "undecided: {target} carried {} and more was not shown{}",
                 many(lower),
                 why_no_more(summary)
             )

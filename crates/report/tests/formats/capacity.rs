@@ -166,7 +166,7 @@ fn the_first_line_says_how_sure_it_is() {
     interrupted.ending = Ending::Interrupted;
     let line = capacity_shortfall(&interrupted).unwrap();
     assert!(line.starts_with("interrupted after ") && line.contains("; undecided: "), "{line}");
-    assert!(line.ends_with("carried 40 viewers and more was not tried before it was interrupted"), "{line}");
+    assert!(line.ends_with("carried 40 viewers and more was not shown before it was interrupted"), "{line}");
     interrupted.answer.bounds.lower = None;
     let line = capacity_shortfall(&interrupted).unwrap();
     assert!(line.starts_with("interrupted after ") && !line.contains(';'), "{line}");

@@ -318,7 +318,7 @@ fn ctrl_c_in_the_climb_leaves_the_loads_that_were_carried() {
     assert_eq!(said.code, Some(105), "{}", said.err);
     let last = said.err.lines().last().unwrap_or_default();
     assert!(last.contains("interrupted after ") && last.contains("carried"), "{}", said.err);
-    assert!(last.ends_with("more was not tried before it was interrupted"), "{}", said.err);
+    assert!(last.ends_with("more was not shown before it was interrupted"), "{}", said.err);
     let summary: Value = serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
     assert!(summary["answer"]["bounds"]["lower"].as_u64() >= Some(2), "{summary:#}");
 }
