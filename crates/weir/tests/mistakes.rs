@@ -112,12 +112,12 @@ const MISTAKES: &[Mistake] = &[
     Mistake(
         "play mqtt://127.0.0.1/t -d 1s --threshold 'stalls == 0'",
         2,
-        &["no workload here can have 'stalls'", "messages.rate"],
+        &["no workload here can have this figure", "messages.rate"],
     ),
     Mistake(
         "publish mqtt://127.0.0.1/t -d 1s --threshold 'latency.p99 < 1s'",
         2,
-        &["no workload here can have 'latency'", "`weir play`"],
+        &["no workload here can have this figure", "`weir play`"],
     ),
     Mistake(
         "play rtmp://127.0.0.1/a/b --threshold 'server.cpu < 80%'",
@@ -178,7 +178,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake("run tabs.yaml", 104, &["tabs.yaml:2"]),
     Mistake("run unknown.yaml", 104, &["unknown.yaml", "clinets"]),
     Mistake("run threshold.yaml --check", 104, &["threshold.yaml:5:", "did you mean 'startup'?"]),
-    Mistake("run lacking.yaml --check", 104, &["lacking.yaml:5:", "no workload here can have 'lost.ratio'"]),
+    Mistake("run lacking.yaml --check", 104, &["lacking.yaml:5:", "no workload here can have this figure"]),
     Mistake("run lacking.yaml", 104, &["lacking.yaml:5:", "mqtt.connects.rate"]),
     Mistake("run empty.yaml", 104, &["empty.yaml"]),
     Mistake("run full", 2, &["full: is a directory; give a scenario file"]),

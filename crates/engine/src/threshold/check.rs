@@ -35,12 +35,10 @@ pub enum ThresholdError {
         nearest: Option<String>,
     },
     /// Workloads have the figure, and none of them ever fills it.
-    #[error("threshold '{text}': no workload here can have '{figure}': {instead}")]
+    #[error("threshold '{text}': no workload here can have this figure: {instead}")]
     Lacking {
         /// The threshold.
         text: String,
-        /// The figure in it, or the ratio.
-        figure: String,
         /// Why, and what to ask instead.
         instead: &'static str,
     },

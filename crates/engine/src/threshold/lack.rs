@@ -40,10 +40,7 @@ impl Threshold {
             }
         }
         match lacking {
-            Some(instead) => {
-                let (text, figure) = (self.text.clone(), self.figure_or_ratio());
-                Err(ThresholdError::Lacking { text, figure, instead })
-            }
+            Some(instead) => Err(ThresholdError::Lacking { text: self.text.clone(), instead }),
             // That a figure is known at all is checked beside this.
             None => Ok(()),
         }
@@ -55,7 +52,7 @@ impl Threshold {
         let protocol = urls.first().and_then(|url| of_url(url));
         let schema = if spec.saves() { Some(ingest::SCHEMA) } else { protocol.map(|it| it.schema) };
         let Some(schema) = schema else { return Has::Yes };
-        let ratio = self.figure_or_ratio();
+        let ratio = format!("{}.ratio", self.figure);
         let name = if self.statistic == Some(Statistic::Ratio) {
             &*ratio
         } else {
@@ -78,14 +75,6 @@ impl Threshold {
         let unpublished = (role == Role::Ingest && !publishes).then_some(&UNPUBLISHED);
         let lack = lacks.iter().chain(unpublished).find(|lack| lack.figures.contains(&name));
         lack.map_or(Has::Yes, |lack| Has::No(lack.instead))
-    }
-
-    /// The figure that it is on, or the ratio.
-    fn figure_or_ratio(&self) -> String {
-        match self.statistic {
-            Some(Statistic::Ratio) => format!("{}.ratio", self.figure),
-            _ => self.figure.clone(),
-        }
     }
 }
 
@@ -112,7 +101,11 @@ mod tests {
         for (workload, threshold, words) in [
             (SUBSCRIBER, "stalls == 0", "messages.rate > 100/s"),
             (SUBSCRIBER, "stalled_seconds < 1s", "no media time"),
-            (SUBSCRIBER, "stalled.ratio <= 1%", "no workload here can have 'stalled.ratio'"),
+            (
+                SUBSCRIBER,
+                "stalled.ratio <= 1%",
+                "'stalled.ratio <= 1%': no workload here can have this figure",
+            ),
             (SUBSCRIBER, "bitrate.ratio >= 90%", "--expect 2Mbps"),
             (SUBSCRIBER, "mqtt.response_time.p99 < 1s", "weir publish"),
             (SUBSCRIBER, "first_byte.p99 < 1s", "startup.p99 < 1s"),
