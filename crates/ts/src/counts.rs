@@ -58,10 +58,12 @@ counts! {
 
     /// Places where a continuity counter shows that packets are missing.
     gap_events,
-    /// How many are missing there at the least: a counter of four bits hides every whole 16.
+    /// How many are missing there at the least: a counter of four bits hides every whole 16. None where a table was
+    /// written anew and its packet repeats the counter of the one before.
     lost_packets,
-    /// About how many are missing: `lost_packets`, or more where between two clock references more are missing by the
-    /// rate of the stream, beyond that rate's own scatter.
+    /// About how many are missing: `lost_packets`, or more where between clock references more are missing by the
+    /// rate of the stream, beyond that rate's own scatter; without a gap only where null packets show that no packets are
+    /// filtered out.
     lost_estimate,
     /// Repetitions that section 2.4.3.3 allows: one, at once, every byte the same but the clock reference.
     legal_duplicates,
@@ -105,7 +107,7 @@ counts! {
     pcr_discontinuities,
     /// Jumps of a presentation or decoding time against the program clock of over 500 ms.
     pts_jumps,
-    /// New versions of PAT, PMT and SDT, each table's first apart.
+    /// New versions of PAT, PMT and SDT, each table's first apart, and other contents under the same version.
     version_changes,
     /// Packets with `random_access_indicator`.
     random_access_indicators,

@@ -42,7 +42,7 @@ kinds! {
         expected: u8,
         /// The counter that came.
         found: u8,
-        /// How many are missing at the least.
+        /// How many are missing at the least; 0 where a table was written anew and its packet counted wrong.
         lost: u8,
     }: "look where packets are dropped: tuner, socket buffers, or a reader that is too slow",
     /// A counter repeats, and it is no repetition that the standard allows.
@@ -86,6 +86,11 @@ kinds! {
     PmtMissing: "see whether packets of this PID are lost, sent too seldom, or the PAT names a program that is gone",
     /// A scrambled PMT.
     PmtScrambled: "see to the multiplexer: a PMT is sent in clear",
+    /// A table with other contents than before, under the version that it had before.
+    VersionKept {
+        /// The table.
+        table_id: u8,
+    }: "see to the multiplexer: a table that changes gets the next version_number, by which players know that it did",
     /// A PID that a PMT names did not occur.
     PidMissing: "see whether the component has ended, or its packets are filtered out",
     /// Too long from one clock reference to the next.
@@ -125,6 +130,12 @@ impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let milliseconds = |ticks: i64| ticks as f64 / 27_000.0;
         match *self {
+            Self::Gap { expected, found, lost: 0 } => {
+                write!(
+                    f,
+                    "counter {found} in place of {expected} in a new table: miscounted, nothing is missing"
+                )
+            }
             Self::Gap { expected, found, lost } => {
                 write!(f, "counter {found} in place of {expected}: at least {lost} packets are missing")
             }
@@ -143,6 +154,9 @@ impl fmt::Display for FindingKind {
             Self::PatWrong => f.write_str("PID 0 carries something else than a clear PAT"),
             Self::PmtMissing => f.write_str("no PMT for over 0.5 s"),
             Self::PmtScrambled => f.write_str("the PMT is scrambled"),
+            Self::VersionKept { table_id } => {
+                write!(f, "table {table_id:#04x} changes and keeps its version number")
+            }
             Self::PidMissing => f.write_str("a PID that the PMT names does not occur"),
             Self::PcrLate { interval } => {
                 write!(f, "{:.1} ms without a clock reference", milliseconds(interval as i64))

@@ -2,8 +2,8 @@
 
 use crate::clock::{PcrTrack, StreamTime};
 use crate::counts::PidCounts;
-use crate::packet::PACKET_LENGTH;
-use crate::section::Assembler;
+use crate::packet::{PACKET_LENGTH, Packet};
+use crate::section::{Assembler, Section};
 use crate::stream_type::Codec;
 use crate::tables::Watch;
 
@@ -48,4 +48,24 @@ pub(crate) struct Record {
     pub(crate) presence: Watch,
     /// The last packet before the piece under way.
     pub(crate) last: Option<Box<[u8; PACKET_LENGTH]>>,
+    /// What was lost in the whole stream by the last packet that sections were read from.
+    pub(crate) losses: u64,
+}
+
+impl Record {
+    /// Whether a packet under the counter of the one before it is no sign of a loss: its table was written anew, and the
+    /// counter with it. A loss would be of exactly 15 packets of tables, and of none of any other PID: nothing else has been
+    /// lost since, when `losses` are counted by now. SRS writes PAT and PMT so when sound appears.
+    pub(crate) fn is_rewritten(&self, packet: Packet<'_>, before: Packet<'_>, losses: u64) -> bool {
+        self.sections.is_some()
+            && self.losses == losses
+            && whole_section(packet)
+                .zip(whole_section(before))
+                .is_some_and(|(section, before)| section.is_changed_from(before))
+    }
+}
+
+/// The section that begins and ends in a packet.
+fn whole_section(packet: Packet<'_>) -> Option<Section<'_>> {
+    if packet.header().payload_unit_start() { Section::whole_in(packet.payload()) } else { None }
 }

@@ -322,6 +322,7 @@ impl Scan {
         if header.has_payload() && is_new && !scrambled {
             let start = header.payload_unit_start();
             if self.records[index].sections.is_some() {
+                self.records[index].losses = self.counts.lost_packets + self.counts.ts_sync_loss;
                 self.sections(index, packet.payload(), start);
             } else if start {
                 self.pes(index, packet.payload(), random_access);
@@ -362,6 +363,7 @@ impl Scan {
             return false;
         }
         let last_at = state.last_at;
+        let losses = self.counts.lost_packets + self.counts.ts_sync_loss;
         let record = &mut self.records[index];
         match state.judge(header, discontinuity) {
             Continuity::Regular => {
@@ -386,6 +388,13 @@ impl Scan {
                     Some(true) if may_be_legal => {
                         self.counts.legal_duplicates += 1;
                         record.counts.legal_duplicates += 1;
+                    }
+                    Some(false)
+                        if original.is_some_and(|original| record.is_rewritten(packet, original, losses)) =>
+                    {
+                        state.renew();
+                        let counter = header.continuity_counter();
+                        self.gap(index, header, (counter + 1) & 15, 0);
                     }
                     // Another packet under the same counter: the 15 that have the other counters are missing.
                     Some(false) => {

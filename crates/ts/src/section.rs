@@ -58,7 +58,25 @@ impl<'a> Section<'a> {
             current: self.0[5] & 1 != 0,
             number: self.0[6],
             payload: &self.0[8..self.0.len() - 4],
+            checksum: self.0.last_chunk().copied().map_or(0, u32::from_be_bytes),
         })
+    }
+
+    /// The section that begins in the payload of a packet with payload_unit_start_indicator, if it also ends in it, in the
+    /// long form and undamaged.
+    pub(crate) fn whole_in(payload: &'a [u8]) -> Option<Self> {
+        let (&pointer, rest) = payload.split_first()?;
+        let rest = rest.get(usize::from(pointer)..)?;
+        let section = Self(rest.get(..length(rest)?)?);
+        (section.long().is_some() && section.is_intact()).then_some(section)
+    }
+
+    /// Whether this is the same section of the same table as `earlier` with other contents.
+    pub(crate) fn is_changed_from(self, earlier: Self) -> bool {
+        let identity = |section: Self| {
+            section.long().map(|long| (section.table_id(), long.extension, long.number, long.current))
+        };
+        self.0 != earlier.0 && identity(self).is_some() && identity(self) == identity(earlier)
     }
 }
 
@@ -70,6 +88,8 @@ pub(crate) struct Long<'a> {
     pub(crate) current: bool,
     pub(crate) number: u8,
     pub(crate) payload: &'a [u8],
+    /// Its CRC_32, by which contents are told apart.
+    pub(crate) checksum: u32,
 }
 
 /// Whether sections on this PID are read before any table has named it.

@@ -40,6 +40,8 @@ pub struct Program {
     /// Its elementary streams.
     pub components: Vec<Component>,
     pub(crate) watch: Watch,
+    /// The checksum of its map.
+    pub(crate) checksum: u32,
 }
 
 impl Program {
@@ -97,21 +99,38 @@ pub(crate) const HALF_SECOND: u64 = TICKS_PER_SECOND / 2;
 #[derive(Clone, Debug, Default)]
 struct ReadSections {
     version: Option<u8>,
-    sections: [u64; 4],
+    /// By section number.
+    checksums: Vec<Option<u32>>,
+}
+
+/// How a section that is read differs from what is known of its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// More of the same version, or the first of all.
+    More,
+    /// Another version than before.
+    Version,
+    /// Other contents than before, under the same version.
+    Contents,
 }
 
 impl ReadSections {
-    /// `None`: this section is known. `Some(true)`: it is the first of another version than before.
-    fn news(&mut self, section: Long<'_>) -> Option<bool> {
-        let mut changed = false;
-        if self.version != Some(section.version) {
-            changed = self.version.is_some();
-            *self = Self { version: Some(section.version), sections: [0; 4] };
+    /// `None`: this section is known. A change makes all that was read before outdated.
+    fn change(&mut self, section: Long<'_>) -> Option<Change> {
+        let number = usize::from(section.number);
+        let known = self.checksums.get(number).copied().flatten();
+        let change = match self.version.replace(section.version) {
+            Some(version) if version != section.version => Change::Version,
+            _ if known == Some(section.checksum) => return None,
+            _ if known.is_some() => Change::Contents,
+            _ => Change::More,
+        };
+        if change != Change::More {
+            self.checksums.clear();
         }
-        let (word, bit) = (usize::from(section.number >> 6), 1 << (section.number & 63));
-        let known = self.sections[word] & bit != 0;
-        self.sections[word] |= bit;
-        (!known).then_some(changed)
+        self.checksums.resize(self.checksums.len().max(number + 1), None);
+        self.checksums[number] = Some(section.checksum);
+        Some(change)
     }
 }
 
@@ -130,15 +149,24 @@ pub(crate) struct Tables {
 pub(crate) struct News {
     /// Roles of PIDs have to be assigned again.
     pub(crate) roles: bool,
-    /// It was another version of a known table.
-    pub(crate) version: bool,
+    /// It was another version of a known table, or had other contents.
+    pub(crate) changed: bool,
+    /// It had other contents, and the version of the one before.
+    pub(crate) same_version: bool,
+}
+
+impl News {
+    fn of(change: Change, roles: bool) -> Self {
+        Self { roles, changed: change != Change::More, same_version: change == Change::Contents }
+    }
 }
 
 impl Tables {
     pub(crate) fn pat(&mut self, pat: Long<'_>, now: Option<StreamTime>) -> News {
-        let Some(version) = self.pat.news(pat) else { return News::default() };
+        let Some(change) = self.pat.change(pat) else { return News::default() };
+        let news = News::of(change, true);
         self.transport_stream_id = Some(pat.extension);
-        let before = if version { std::mem::take(&mut self.programs) } else { Vec::new() };
+        let before = if news.changed { std::mem::take(&mut self.programs) } else { Vec::new() };
         for (number, pmt_pid) in psi::programs(pat).take(MOST_PROGRAMS - self.programs.len()) {
             let kept = before.iter().find(|program| (program.number, program.pmt_pid) == (number, pmt_pid));
             self.programs.push(kept.cloned().unwrap_or_else(|| Program {
@@ -148,31 +176,36 @@ impl Tables {
                 pcr_pid: None,
                 components: Vec::new(),
                 watch: Watch::from(now),
+                checksum: 0,
             }));
         }
         self.components = self.programs.iter().map(|program| program.components.len()).sum();
-        News { roles: true, version }
+        news
     }
 
     pub(crate) fn pmt(&mut self, pid: u16, pmt: Long<'_>) -> News {
         let program = |program: &&mut Program| program.number == pmt.extension && program.pmt_pid == pid;
         let Some(program) = self.programs.iter_mut().find(program) else { return News::default() };
-        if program.version == Some(pmt.version) {
-            return News::default();
-        }
+        let change = match program.version {
+            None => Change::More,
+            Some(version) if version != pmt.version => Change::Version,
+            Some(_) if program.checksum != pmt.checksum => Change::Contents,
+            Some(_) => return News::default(),
+        };
         let Some((pcr_pid, entries)) = psi::program_map(pmt) else { return News::default() };
-        let version = program.version.replace(pmt.version).is_some();
+        (program.version, program.checksum) = (Some(pmt.version), pmt.checksum);
         program.pcr_pid = Some(pcr_pid);
         self.components -= program.components.len();
         let room = MOST_COMPONENTS - self.components;
         program.components = entries.take(room).map(component).collect();
         self.components += program.components.len();
-        News { roles: true, version }
+        News::of(change, true)
     }
 
     pub(crate) fn sdt(&mut self, sdt: Long<'_>, coding: TextCoding) -> News {
-        let Some(version) = self.sdt.news(sdt) else { return News::default() };
-        if version {
+        let Some(change) = self.sdt.change(sdt) else { return News::default() };
+        let news = News::of(change, false);
+        if news.changed {
             self.services.clear();
         }
         if let Some((network, services)) = psi::services(sdt) {
@@ -184,7 +217,7 @@ impl Tables {
                 name: coding.decode(service.name, network),
             }));
         }
-        News { roles: false, version }
+        news
     }
 
     /// About how many bytes of memory they take.

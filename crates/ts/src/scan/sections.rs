@@ -62,7 +62,10 @@ impl Scan {
             }
             _ => return false,
         };
-        self.counts.version_changes += u64::from(news.version);
+        self.counts.version_changes += u64::from(news.changed);
+        if news.same_version {
+            self.find(Some(pid), FindingKind::VersionKept { table_id });
+        }
         news.roles
     }
 
