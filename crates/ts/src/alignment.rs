@@ -3,7 +3,8 @@
 //! A packet counts when the sync byte after it is in its place, so that a packet that was cut short is not taken
 //! for a whole one; where that byte is wrong, when alignment holds all the same, or when no lock begins inside the
 //! packet. A lock wants five sync bytes at the stride (ETSI TR 101 290, section 5.2.1, indicator 1.1), and headers
-//! that are not reserved ones: of five packets in a row none is lost, whatever lies before and after them. Decisions
+//! that are not reserved ones: of five packets in a row none is lost, whatever lies before and after them. Of fewer none
+//! is lost behind junk without a sync byte, where the first sync byte begins what its PID is to go on with. Decisions
 //! are functions of the bytes of the stream alone, never of how the caller cut them: what cannot be decided yet waits
 //! in a carry of bounded size. Nothing here knows what a packet means.
 
@@ -46,6 +47,8 @@ impl PacketSize {
 
 /// What an [`Aligner`] says while it walks a stream.
 pub(crate) trait Sink {
+    /// Whether a packet with this header is the next one of a PID that has had packets.
+    fn continues(&self, header: u32) -> bool;
     /// A packet that begins at `at` of `bytes`; its first four bytes are `header`.
     fn packet(&mut self, bytes: &[u8], at: usize, header: u32);
     /// The sync byte at number `byte` of the stream was wrong, the ones after it are in place: `size` bytes are not
@@ -97,6 +100,8 @@ pub(crate) struct Aligner {
     begun: bool,
     /// Where a sync byte was due when alignment was lost, as a position in the stream.
     due: Option<u64>,
+    /// No packet begins at the first sync byte after that: what has come in between is no plain junk.
+    rejected: bool,
     /// Position in the stream after the last byte that has been accounted for.
     settled: u64,
     /// Number of the byte that the piece under way begins with.
@@ -114,6 +119,7 @@ impl Aligner {
             at: 0,
             begun: false,
             due: None,
+            rejected: false,
             settled: 0,
             base: 0,
             carry: Vec::new(),
@@ -264,6 +270,10 @@ impl Aligner {
             None => false,
             Some(true) => {
                 self.release(bytes, sink);
+                if self.is_junk(bytes, sink) {
+                    self.doubt(wrong, 1, sink);
+                    return true;
+                }
                 self.settle(self.at);
                 sink.damaged(self.base + self.at as u64, stride as u64);
                 if wrong == 1 {
@@ -287,6 +297,7 @@ impl Aligner {
         }
         self.state = State::Searching;
         self.due = Some(self.base + self.at as u64);
+        self.rejected = false;
         if let Some(pending) = self.pending {
             self.at = pending + 1;
         }
@@ -312,6 +323,13 @@ impl Aligner {
         })
     }
 
+    /// Whether junk, and no damaged packet, stands where a sync byte was due: a packet begins behind it.
+    fn is_junk(&self, bytes: &[u8], sink: &impl Sink) -> bool {
+        let inside = bytes.get(self.at..bytes.len().min(self.at + self.size.bytes())).unwrap_or_default();
+        let next = inside.iter().position(|&byte| byte == SYNC_BYTE);
+        next.is_some_and(|next| sink.continues(header_at(bytes, self.at + next)))
+    }
+
     /// Looks for the next lock. `true`: found; `false`: more bytes are needed.
     fn search(&mut self, bytes: &[u8], ended: bool, sink: &mut impl Sink) -> bool {
         loop {
@@ -334,7 +352,20 @@ impl Aligner {
             if !ended && self.at + LOOK_AHEAD > bytes.len() {
                 return false;
             }
-            if let Some(size) = self.lock(bytes, ended) {
+            let next = match self.lock(bytes, self.at, ended) {
+                None if self.may_continue(bytes, sink) => {
+                    // A lock that begins inside of it shows that it is no packet.
+                    let body = self.at + self.size.body();
+                    if !ended && body + LOOK_AHEAD > bytes.len() {
+                        return false;
+                    }
+                    let is_whole = body <= bytes.len();
+                    let has_lock = (self.at + 1..body).any(|at| self.lock(bytes, at, ended).is_some());
+                    (is_whole && !has_lock).then_some(self.size)
+                }
+                lock => lock,
+            };
+            if let Some(size) = next {
                 self.pending = None;
                 let stride = size.bytes() as u64;
                 let at = self.base + self.at as u64;
@@ -353,14 +384,28 @@ impl Aligner {
                 self.state = State::Aligned { wrong: 0 };
                 return true;
             }
+            self.rejected |= self.is_behind_due();
             self.at += 1;
         }
     }
 
+    /// Whether a sync byte at `at` would not lie inside the packet in doubt.
+    fn is_behind_due(&self) -> bool {
+        self.due.is_some_and(|due| self.base + self.at as u64 > due)
+    }
+
+    /// Whether the first sync byte behind junk begins a packet that goes on with its PID.
+    fn may_continue(&self, bytes: &[u8], sink: &impl Sink) -> bool {
+        self.is_behind_due() && !self.rejected && sink.continues(header_at(bytes, self.at))
+    }
+
     /// The packet size that packets from `at` on have.
-    fn lock(&self, bytes: &[u8], ended: bool) -> Option<PacketSize> {
+    fn lock(&self, bytes: &[u8], at: usize, ended: bool) -> Option<PacketSize> {
+        if bytes.get(at) != Some(&SYNC_BYTE) {
+            return None;
+        }
         let fits = |size: PacketSize| {
-            let places = (0..LOCK).map(|place| self.at + place * size.bytes());
+            let places = (0..LOCK).map(|place| at + place * size.bytes());
             let mut seen = 0;
             for place in places.take_while(|&place| place < bytes.len()) {
                 let head = &bytes[place..bytes.len().min(place + 4)];
@@ -370,7 +415,7 @@ impl Aligner {
                 }
                 seen += 1;
             }
-            let rest = bytes.len() - self.at;
+            let rest = bytes.len() - at;
             seen == LOCK
                 || ended
                     && rest >= PACKET_LENGTH

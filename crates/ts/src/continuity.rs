@@ -100,6 +100,19 @@ impl PidState {
         passes
     }
 
+    /// Whether a packet with this header, which is of this PID, is the next one. Null packets have no counter.
+    pub(crate) fn continues(&self, header: Header) -> bool {
+        let last = match self.expected {
+            NEVER => self.counter,
+            expected => Some(Nibble((expected as u8).wrapping_sub(1) & 15)),
+        };
+        let counter = Nibble(header.continuity_counter());
+        let next = |last: Nibble| if header.has_payload() { last.next() } else { last };
+        !header.transport_error()
+            && !header.is_reserved()
+            && (self.pid == pid::NULL || last.is_some_and(|last| next(last) == counter))
+    }
+
     /// From now on each packet's payload is looked at, or no longer.
     pub(crate) fn inspect(&mut self, inspected: bool) {
         self.disarm();

@@ -39,6 +39,10 @@ pub struct Loop {
 struct Gather(Vec<u8>);
 
 impl Sink for Gather {
+    /// What is a packet has to show by itself: counters are not followed here.
+    fn continues(&self, _: u32) -> bool {
+        false
+    }
     fn packet(&mut self, bytes: &[u8], at: usize, _: u32) {
         self.0.extend_from_slice(&bytes[at..at + PACKET_LENGTH]);
     }

@@ -57,6 +57,12 @@ pub(crate) struct Scan {
 }
 
 impl Sink for Scan {
+    fn continues(&self, header: u32) -> bool {
+        let header = Header(header);
+        let index = usize::from(self.index[usize::from(header.pid())]);
+        index != 0 && self.states[index].continues(header)
+    }
+
     #[inline(always)]
     fn packet(&mut self, bytes: &[u8], at: usize, header: u32) {
         let index = self.index[(header >> 8) as usize & (PID_COUNT - 1)];

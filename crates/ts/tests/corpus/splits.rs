@@ -81,6 +81,34 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A packet that goes on with its PID is known behind junk in which no byte looks like the beginning of one.
+    #[test]
+    fn no_packet_is_lost_to_junk_without_a_sync_byte(
+        runs in prop::collection::vec((1..6usize, prop::collection::vec(0x48..=0xFFu8, 0..900)), 1..40),
+        tail in 1..10usize,
+    ) {
+        let clean = clean();
+        // By then each PID has had a packet, but for the service description.
+        let mut packets = 300;
+        let mut bytes = joined(&clean[..packets]);
+        let mut junk = 0;
+        for (run, between) in &runs {
+            bytes.extend(between);
+            bytes.extend(joined(&clean[packets..packets + run]));
+            packets += run;
+            junk += between.len() as u64;
+        }
+        bytes.extend(joined(&clean[packets..packets + tail]));
+        let report = analyse(&bytes);
+        prop_assert_eq!(report.counts.packets as usize, packets + tail);
+        prop_assert_eq!(report.counts.skipped_bytes, junk);
+        prop_assert_eq!((report.counts.gap_events, report.counts.trailing_bytes), (0, 0));
+        let second_half = bytes.len() / 2;
+        prop_assert_eq!(analyse_pieces([&bytes[..second_half], &bytes[second_half..]].into_iter()), report);
+    }
+}
+
 #[test]
 fn byte_by_byte_is_the_same() {
     let bytes = faulty();
