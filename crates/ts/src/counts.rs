@@ -138,10 +138,10 @@ counts! {
     pcr_discontinuity_indicator_error,
     /// TR 101 290 2.4: over 500 ns off the rate of the stream. Judged where that rate is constant, and nowhere else:
     /// after 16 intervals in a row that agree within 1/2000 of their length and half a packet. An interval from
-    /// which whole packets are missing is judged where a continuity counter misses them or a multiple of 16 is
-    /// missing: then it is a loss, else a filter.
+    /// which whole packets are missing is judged where null packets are sent and the missing ones are lost, as a counter or
+    /// `lost_estimate` tells; else they were filtered out.
     pcr_accuracy_error,
-    /// TR 101 290 2.5: over 700 ms from one presentation time to the next, for video and audio.
+    /// TR 101 290 2.5: over 700 ms from one presentation time to the next, for video and audio that is not scrambled.
     pts_error,
     /// TR 101 290 2.6: scrambled packets without a CAT for 0.5 s, or another table on PID 1.
     cat_error,

@@ -455,6 +455,8 @@ impl Scan {
             record.counts.scrambled_packets += 1;
         }
         let is_pmt = record.is_pmt;
+        // Time stamps cannot be read, and are not judged (TR 101 290 2.5).
+        (record.stamp, record.stamps) = (None, None);
         if !std::mem::replace(&mut record.is_scrambled, true) {
             self.find(Some(pid), FindingKind::Scrambled { control });
         }

@@ -36,6 +36,20 @@ fn pictures_that_stay_away_are_a_pts_error_and_later_a_pid_error() {
     assert_eq!((counts.pts_error, counts.pid_error), (0, 0));
 }
 
+/// TR 101 290 2.5 is for streams in clear: presentation times of a scrambled one cannot be read.
+#[test]
+fn pictures_that_are_scrambled_for_a_while_are_no_pts_error() {
+    let mut bytes = stream(MuxSettings::default(), 200, 0..0);
+    let packets = bytes.as_chunks_mut::<188>().0;
+    let part = packets.len() / 4..packets.len() * 3 / 4;
+    for packet in packets[part].iter_mut().filter(|packet| packet[1] & 0x1F == 1 && packet[3] & 0x10 != 0) {
+        packet[3] |= 0x80;
+    }
+    let counts = analyse(&bytes).counts;
+    assert!(counts.scrambled_packets > 1_000, "{counts:?}");
+    assert_eq!((counts.pts_error, counts.pts_jumps), (0, 0));
+}
+
 #[test]
 fn a_pid_that_ends_is_a_pid_error() {
     let audio_goes = |settings: MuxSettings| {
