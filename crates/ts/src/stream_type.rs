@@ -21,14 +21,26 @@ pub enum Codec {
     Aac,
     /// AAC in LATM/LOAS.
     AacLatm,
-    /// AC-3 or E-AC-3.
+    /// AC-3.
     Ac3,
+    /// E-AC-3.
+    EAc3,
+    /// AC-4.
+    Ac4,
     /// DTS.
     Dts,
     /// Opus.
     Opus,
-    /// Subtitles, captions or teletext.
+    /// Teletext of ETSI EN 300 472, subtitles among its pages included.
+    Teletext,
+    /// Subtitles of ETSI EN 300 743.
+    DvbSubtitles,
+    /// Captions of ARIB STD-B24.
+    Captions,
+    /// Subtitles of any other kind.
     Subtitles,
+    /// Cues of ANSI/SCTE 35.
+    Scte35,
     /// Private sections, data carousels, metadata.
     Data,
     /// Anything else.
@@ -47,31 +59,54 @@ impl Codec {
             0x1B => Self::H264,
             0x24 => Self::H265,
             0x33 => Self::H266,
-            0x81 | 0x87 => Self::Ac3,
+            0x81 => Self::Ac3,
+            0x87 => Self::EAc3,
+            0x8A => Self::Dts,
             0x06 => Self::private(descriptors),
-            0x05 | 0x0A..=0x0E | 0x14 | 0x15 | 0x86 => Self::Data,
-            _ => Self::Other,
+            0x05 | 0x0A..=0x0E | 0x14 | 0x15 => Self::Data,
+            0x86 => Self::Scte35,
+            _ => Self::registered(descriptors).unwrap_or(Self::Other),
         }
     }
 
-    /// PES private data says what it is by its descriptors alone.
+    /// PES private data says what it is by its descriptors alone: those of ETSI EN 300 468 table 12, of SMPTE's register,
+    /// and ARIB's data_component_descriptor, whose components 0x0008 and 0x0012 are captions (STD-B10 part 2, annex J).
     fn private(descriptors: &[u8]) -> Self {
-        crate::psi::descriptors(descriptors)
-            .find_map(|(tag, body)| match tag {
-                0x05 => match body.get(..4)? {
-                    b"AC-3" | b"EAC3" => Some(Self::Ac3),
-                    b"DTS1" | b"DTS2" | b"DTS3" => Some(Self::Dts),
-                    b"Opus" => Some(Self::Opus),
-                    b"HEVC" => Some(Self::H265),
-                    _ => None,
-                },
-                0x6A | 0x7A => Some(Self::Ac3),
-                0x7B => Some(Self::Dts),
-                // Teletext, subtitles, and ARIB's data_component_descriptor of captions.
-                0x56 | 0x59 | 0xFD => Some(Self::Subtitles),
-                _ => None,
-            })
-            .unwrap_or(Self::Other)
+        let of = |(tag, body): (u8, &[u8])| match (tag, body) {
+            (0x6A, _) => Some(Self::Ac3),
+            (0x7A, _) => Some(Self::EAc3),
+            (0x7B, _) => Some(Self::Dts),
+            // Extensions (table 109): DTS-HD, AC-4, TTML; 0x80 is what Opus in MPEG-TS uses.
+            (0x7F, [0x0E, ..]) => Some(Self::Dts),
+            (0x7F, [0x15, ..]) => Some(Self::Ac4),
+            (0x7F, [0x20, ..]) => Some(Self::Subtitles),
+            (0x7F, [0x80, ..]) => Some(Self::Opus),
+            (0x56 | 0x46, _) => Some(Self::Teletext),
+            (0x59, _) => Some(Self::DvbSubtitles),
+            (0xFD, [0x00, 0x08 | 0x12, ..]) => Some(Self::Captions),
+            _ => None,
+        };
+        let by_descriptor = crate::psi::descriptors(descriptors).find_map(of);
+        by_descriptor.or_else(|| Self::registered(descriptors)).unwrap_or(Self::Other)
+    }
+
+    /// By the format_identifier of a registration_descriptor (ISO/IEC 13818-1 section 2.6.8).
+    fn registered(descriptors: &[u8]) -> Option<Self> {
+        crate::psi::descriptors(descriptors).filter(|(tag, _)| *tag == 0x05).find_map(|(_, body)| match body
+            .get(
+            ..4,
+        )? {
+            b"AC-3" => Some(Self::Ac3),
+            b"EAC3" => Some(Self::EAc3),
+            b"AC-4" => Some(Self::Ac4),
+            b"DTS1" | b"DTS2" | b"DTS3" => Some(Self::Dts),
+            b"Opus" => Some(Self::Opus),
+            b"HEVC" => Some(Self::H265),
+            b"VVC " => Some(Self::H266),
+            b"CUEI" => Some(Self::Scte35),
+            b"ID3 " | b"KLVA" => Some(Self::Data),
+            _ => None,
+        })
     }
 
     /// It is video.
@@ -81,7 +116,17 @@ impl Codec {
 
     /// It is audio.
     pub fn is_audio(self) -> bool {
-        matches!(self, Self::MpegAudio | Self::Aac | Self::AacLatm | Self::Ac3 | Self::Dts | Self::Opus)
+        matches!(
+            self,
+            Self::MpegAudio
+                | Self::Aac
+                | Self::AacLatm
+                | Self::Ac3
+                | Self::EAc3
+                | Self::Ac4
+                | Self::Dts
+                | Self::Opus
+        )
     }
 
     /// Whether the beginning of a PES packet shows that decoding can begin there: an intra picture, or the sequence
@@ -109,9 +154,15 @@ impl fmt::Display for Codec {
             Self::Aac => "AAC",
             Self::AacLatm => "AAC (LATM)",
             Self::Ac3 => "AC-3",
+            Self::EAc3 => "E-AC-3",
+            Self::Ac4 => "AC-4",
             Self::Dts => "DTS",
             Self::Opus => "Opus",
+            Self::Teletext => "teletext",
+            Self::DvbSubtitles => "DVB subtitles",
+            Self::Captions => "ARIB captions",
             Self::Subtitles => "subtitles",
+            Self::Scte35 => "SCTE-35",
             Self::Data => "data",
             Self::Other => "other",
         })
@@ -121,4 +172,40 @@ impl fmt::Display for Codec {
 /// The byte after each start code 00 00 01.
 fn start_codes(bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
     bytes.windows(4).filter(|window| window[..3] == [0, 0, 1]).map(|window| window[3])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names as ffprobe has them, by what it goes by: stream type, descriptor, registration.
+    #[test]
+    fn a_component_is_named_by_its_type_its_descriptors_or_its_registration() {
+        for (stream_type, descriptors, name) in [
+            (0x81, &[][..], "AC-3"),
+            (0x87, &[], "E-AC-3"),
+            (0x8A, &[], "DTS"),
+            (0x86, &[], "SCTE-35"),
+            (0x06, &[0x6A, 1, 0], "AC-3"),
+            (0x06, &[0x7A, 1, 0], "E-AC-3"),
+            (0x06, &[0x7B, 1, 0], "DTS"),
+            (0x06, &[0x7F, 2, 0x15, 0], "AC-4"),
+            (0x06, &[0x56, 5, b'd', b'e', b'u', 9, 0], "teletext"),
+            (0x06, &[0x0A, 0, 0x59, 8, b'd', b'e', b'u', 0x10, 0, 1, 0, 1], "DVB subtitles"),
+            (0x06, &[0x52, 1, 0x30, 0xFD, 3, 0, 8, 0x3D], "ARIB captions"),
+            (0x06, b"\x05\x04EAC3", "E-AC-3"),
+            (0x06, b"\x05\x04AC-4", "AC-4"),
+            (0x06, b"\x05\x04DTS1", "DTS"),
+            // Types for users of their own (table 2-34): only the registration says whose.
+            (0xC0, b"\x05\x04AC-3", "AC-3"),
+            (0xC0, &[], "other"),
+            (0x06, &[], "other"),
+        ] {
+            assert_eq!(
+                Codec::new(stream_type, descriptors).to_string(),
+                name,
+                "{stream_type:#04x} {descriptors:?}"
+            );
+        }
+    }
 }
