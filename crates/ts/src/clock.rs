@@ -33,6 +33,10 @@ const SLOWEST: f64 = 188.0 * 8.0 / 32_000.0 * TICKS_PER_SECOND as f64;
 /// another, or as few, and twice that if it is as long as usual: streams of servers that send no null packets have no
 /// constant rate.
 const SPARSE_FACTOR: f64 = 2.0;
+/// For how many references null packets count as sent after the last of them.
+const NULLS_ARE_SENT: u8 = 64;
+/// A clock reference is missing from an interval that is longer by this factor than any whole one.
+const CUT: f64 = 1.5;
 /// Consecutive jumps that show that the rate they are judged by is wrong.
 const WRONG_RATE: u8 = 3;
 /// How far the clock goes on without a reference, at the least.
@@ -142,15 +146,9 @@ impl Rate {
         missing >= 1.0 && (deviation - missing * packet).abs() <= TOLERANCE
     }
 
-    /// How many packets are missing that no counter shows, if it is a multiple of 16.
-    fn hidden_sixteens(self, interval: Self) -> u64 {
-        let is_hidden = self.lacks_packets(interval) && self.lacks_sixteens(interval);
-        if is_hidden { (self.deviation(interval) / self.ticks_per_packet()).round() as u64 } else { 0 }
-    }
-
-    /// Whether a multiple of 16 is missing, which the counter of four bits would hide if all were of one PID.
-    fn lacks_sixteens(self, interval: Self) -> bool {
-        (self.deviation(interval) / self.ticks_per_packet()).round() % 16.0 == 0.0
+    /// How many packets are missing from an interval that [lacks packets](Self::lacks_packets).
+    fn missing(self, interval: Self) -> u64 {
+        (self.deviation(interval) / self.ticks_per_packet()).round() as u64
     }
 }
 
@@ -162,6 +160,8 @@ pub(crate) struct Reference {
     pub(crate) place: u64,
     /// Counts the breaks of continuity up to it, on any PID.
     pub(crate) breaks: u64,
+    /// Counts the null packets up to it.
+    pub(crate) nulls: u64,
 }
 
 /// Follows the references of one PID.
@@ -181,7 +181,43 @@ pub(crate) struct PcrTrack {
     guessed: bool,
     /// Jumps in a row.
     jumps: u8,
+    shortages: Shortages,
     pub(crate) figures: PcrFigures,
+}
+
+/// Intervals that are short of whole packets, at a constant rate, although no counter broke in them: packets were filtered
+/// out, or a loss is hidden from counters of four bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shortages {
+    /// For how many more references null packets count as sent. A server that filters them out makes intervals short of any
+    /// number of packets.
+    nulls: u8,
+    /// Short by a multiple of 16, which the counter of a PID hides.
+    sixteens: u32,
+    /// Short by any other number.
+    others: u32,
+    /// The longest interval that had all its packets, in ticks.
+    longest_whole: f64,
+}
+
+impl Shortages {
+    /// Takes the next interval, which is short of `missing` packets if continuity broke nowhere in it: how many of them are
+    /// lost.
+    fn lost(&mut self, ticks: f64, missing: Option<u64>) -> u64 {
+        let Some(missing) = missing else { return 0 };
+        let hides = missing.is_multiple_of(16);
+        if hides {
+            self.sixteens += 1;
+        } else {
+            self.others += 1;
+        }
+        // A filter lets clock references through. Where they are missing as well, the stream was cut: a multiple of 16 packets
+        // of each PID, and null packets, which have no counter.
+        let was_cut = missing > 16 && ticks > CUT * self.longest_whole && self.longest_whole > 0.0;
+        let are_sixteens =
+            hides && u64::from(self.sixteens) * 10 >= u64::from(self.sixteens + self.others) * 9;
+        if self.nulls > 0 && (are_sixteens || was_cut) { missing } else { 0 }
+    }
 }
 
 impl PcrTrack {
@@ -205,7 +241,11 @@ impl PcrTrack {
                 tick.out_of_range = Some(step);
             }
             let interval = Rate { ticks: step as f64, packets: passed };
-            let mut hidden = 0;
+            let has_nulls = reference.nulls > last.nulls;
+            self.shortages.nulls =
+                if has_nulls { NULLS_ARE_SENT } else { self.shortages.nulls.saturating_sub(1) };
+            let is_short = self.steady >= STEADY && !is_broken && self.rate.lacks_packets(interval);
+            let hidden = self.shortages.lost(interval.ticks, is_short.then(|| self.rate.missing(interval)));
             if regular || self.explains(interval) {
                 let by_packets = if known && !self.is_sparse() { estimate } else { step as f64 };
                 if !regular && by_packets > LONGEST_INTERVAL as f64 {
@@ -221,10 +261,7 @@ impl PcrTrack {
                     (self.rate, self.run) = (Rate::default(), Rate::default());
                 }
                 tick.elapsed = step as u64;
-                if self.steady >= STEADY && !is_broken {
-                    hidden = self.rate.hidden_sixteens(interval);
-                }
-                tick.inaccurate = self.measure(interval, is_broken);
+                tick.inaccurate = self.measure(interval, is_broken || hidden > 0);
                 self.count_interval(step as u64);
             } else {
                 tick.jump = Some(step - estimate as i64);
@@ -241,7 +278,8 @@ impl PcrTrack {
                 }
             }
             // Packets that are missing in bulk make a jump as well.
-            let lasted = tick.jump.is_none() || is_broken && (1..=LONGEST_SPARSE).contains(&step);
+            let is_loss = is_broken || hidden > 0;
+            let lasted = tick.jump.is_none() || is_loss && (1..=LONGEST_SPARSE).contains(&step);
             tick.interval =
                 lasted.then_some(losses::Interval { ticks: step as f64, packets: passed, is_broken, hidden });
         }
@@ -281,8 +319,9 @@ impl PcrTrack {
         self.jumps = 0;
     }
 
-    /// Takes an interval into the rate; how far it is off a constant one, in nanoseconds, when over the tolerance.
-    fn measure(&mut self, interval: Rate, broken: bool) -> Option<f64> {
+    /// Takes an interval into the rate; how far it is off a constant one, in nanoseconds, when over the tolerance. `is_loss`:
+    /// packets of it are lost.
+    fn measure(&mut self, interval: Rate, is_loss: bool) -> Option<f64> {
         if self.steady < STEADY {
             self.search(interval);
             return None;
@@ -293,6 +332,7 @@ impl PcrTrack {
         // What is off a constant rate is the fault of its reference, or of a packet that is missing: no new rate.
         if constant.agrees(interval) {
             self.rate.add(interval);
+            self.shortages.longest_whole = self.shortages.longest_whole.max(interval.ticks);
         }
         self.strays = match deviation.signum() as i8 {
             _ if !is_off => 0,
@@ -303,9 +343,8 @@ impl PcrTrack {
             (self.rate, self.run) = (interval, interval);
             (self.steady, self.strays) = (0, 0);
         }
-        // Where packets were filtered out, their number says nothing of the time. Lost ones leave a trace in the
-        // counters, but for 16 of a PID.
-        if constant.lacks_packets(interval) && !broken && !constant.lacks_sixteens(interval) {
+        // Where packets were filtered out, their number says nothing of the time.
+        if constant.lacks_packets(interval) && !(is_loss && self.shortages.nulls > 0) {
             return None;
         }
         let nanoseconds = deviation * 1000.0 / 27.0;
@@ -423,7 +462,7 @@ mod tests {
     const STEP: u64 = 30 * 27_000;
 
     fn observe(track: &mut PcrTrack, ticks: u64, place: u64) -> Tick {
-        track.observe(Reference { pcr: Pcr::new(ticks), place, breaks: 0 }, false)
+        track.observe(Reference { pcr: Pcr::new(ticks), place, breaks: 0, nulls: place }, false)
     }
 
     fn steady(track: &mut PcrTrack, count: u64) {
@@ -455,7 +494,8 @@ mod tests {
         for (missing, breaks, judged) in [(1, 0, false), (1, 1, true), (5, 0, false), (16, 0, true)] {
             let mut track = PcrTrack::default();
             steady(&mut track, 30);
-            let reference = Reference { pcr: Pcr::new(30 * STEP), place: 3000 - missing, breaks };
+            let reference =
+                Reference { pcr: Pcr::new(30 * STEP), place: 3000 - missing, breaks, nulls: 3000 };
             let tick = track.observe(reference, false);
             assert_eq!(tick.inaccurate.is_some(), judged, "{missing} packets, {breaks} breaks");
         }
@@ -465,13 +505,54 @@ mod tests {
         assert!(observe(&mut track, 30 * STEP + STEP / 200, 3000).inaccurate.is_some());
     }
 
+    /// What intervals that lack these packets hide, in a stream with null packets or without, after 30 whole ones.
+    fn hidden(missing: &[u64], nulls: u64) -> Vec<u64> {
+        let mut track = PcrTrack::default();
+        let mut place = 0;
+        let mut observe = |number: u64, missing: u64| {
+            place += if number == 0 { 0 } else { 100 - missing };
+            let reference =
+                Reference { pcr: Pcr::new(number * STEP), place, breaks: 0, nulls: number * nulls };
+            track.observe(reference, false).interval.map_or(0, |interval| interval.hidden)
+        };
+        (0..30).for_each(|number| assert_eq!(observe(number, 0), 0));
+        missing.iter().zip(30..).map(|(missing, number)| observe(number, *missing)).collect()
+    }
+
+    #[test]
+    fn packets_that_no_counter_misses_are_lost_if_null_packets_are_sent_and_all_lack_sixteens() {
+        assert_eq!(hidden(&[16, 0, 32, 48], 1), [16, 0, 32, 48]);
+        assert_eq!(hidden(&[16, 0, 32, 48], 0), [0; 4], "null packets are filtered out");
+        assert_eq!(hidden(&[3, 16, 5, 32, 20], 1), [0; 5], "others are filtered out");
+    }
+
+    #[test]
+    fn packets_that_are_gone_with_a_clock_reference_are_lost_whatever_their_number() {
+        for (nulls, lost) in [(1, 54), (0, 0)] {
+            let mut track = PcrTrack::default();
+            let mut observe = |ticks: u64, place: u64, nulls| {
+                let reference = Reference { pcr: Pcr::new(ticks), place, breaks: 0, nulls };
+                track.observe(reference, false).interval.map(|interval| interval.hidden)
+            };
+            (0..30).for_each(|number| _ = observe(number * STEP, number * 100, number * nulls));
+            assert_eq!(observe(31 * STEP, 3_100 - 54, 31 * nulls), Some(lost));
+            // 24 references and more packets than there are in 100 ms.
+            let jump = observe(55 * STEP, 5_500 - 54 - 1_000, 55 * nulls);
+            assert_eq!(jump, (nulls > 0).then_some(1_000));
+        }
+    }
+
     #[test]
     fn a_loss_before_the_rate_is_known_is_in_no_rate() {
         let mut track = PcrTrack::default();
         let ticks = (0..60).map(|number| {
             let lost = if number > 5 { 31 } else { 0 };
-            let reference =
-                Reference { pcr: Pcr::new(number * STEP), place: number * 100 - lost, breaks: lost };
+            let reference = Reference {
+                pcr: Pcr::new(number * STEP),
+                place: number * 100 - lost,
+                breaks: lost,
+                nulls: number,
+            };
             track.observe(reference, false)
         });
         assert_eq!(ticks.filter(|tick| tick.inaccurate.is_some()).count(), 0);
@@ -563,7 +644,7 @@ mod tests {
     fn an_announced_jump_is_none() {
         let mut track = PcrTrack::default();
         steady(&mut track, 10);
-        let tick = track.observe(Reference { pcr: Pcr::new(0), place: 1000, breaks: 0 }, true);
+        let tick = track.observe(Reference { pcr: Pcr::new(0), place: 1000, breaks: 0, nulls: 1000 }, true);
         assert_eq!((tick.jump, tick.out_of_range, tick.elapsed), (None, None, STEP));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A counter of four bits hides every whole 16 packets. The clock hides none: between two references as many packets are
 //! due as the stream has had in an equal span before. A variable rate makes that vague, so a difference counts only beyond
-//! the scatter of intervals without a loss.
+//! the scatter of intervals without a loss, of one interval or of all broken ones together.
 
 /// Intervals without a loss that it takes for a rate and a scatter.
 const ENOUGH: u32 = 8;
@@ -10,8 +10,11 @@ const ENOUGH: u32 = 8;
 const SIGNIFICANT: f64 = 3.0;
 /// Half a packet is rounding.
 const ROUNDING: f64 = 0.5;
-/// The rate is a mean over at least so long, in 27 MHz ticks: 10 s.
-const MEMORY: f64 = 10.0 * 27e6;
+/// The rate is a mean over at least so long, in 27 MHz ticks: 2 s, some groups of pictures, so that it follows a rate that
+/// changes slowly …
+const RATE_MEMORY: f64 = 2.0 * 27e6;
+/// … and the scatter about it over 10 s.
+const SCATTER_MEMORY: f64 = 10.0 * 27e6;
 
 /// From one clock reference to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,12 +35,40 @@ pub(crate) struct Losses {
     /// Of intervals without a loss.
     ticks: f64,
     packets: f64,
-    /// Squares of what they had more or less than the rate says, in packets.
+    /// Squares of what they had more or less than the rate says, in packets, and their ticks.
     squares: f64,
+    square_ticks: f64,
     intervals: u32,
-    /// The estimate, and what the counters have said, up to the last reference.
-    estimate: u64,
+    /// The estimate of intervals about which something is sure, and of all others.
+    sure: u64,
+    unsure: u64,
+    broken: Broken,
+    /// What the counters have said, up to the last reference.
     counted: u64,
+}
+
+/// All broken intervals whose own scatter hides what is missing: together they may show it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Broken {
+    /// What is missing by the rate, and by the counters.
+    missing: f64,
+    counted: f64,
+    /// One by one, as far as each shows it.
+    each: u64,
+    /// Of the scatter: the sum of variances, and that of standard deviations.
+    variance: f64,
+    deviation: f64,
+}
+
+impl Broken {
+    /// How many packets are missing from all of them.
+    fn estimate(&self) -> u64 {
+        let hidden = self.missing - self.counted;
+        // Scatter that is independent from one interval to the next grows with the root of their number. That of a rate which
+        // changes slowly grows with their number.
+        let is_sure = hidden > SIGNIFICANT * self.variance.sqrt() && hidden > self.deviation;
+        if is_sure { self.each.max(self.missing as u64) } else { self.each }
+    }
 }
 
 impl Losses {
@@ -45,51 +76,64 @@ impl Losses {
     /// much time has passed since the one before it.
     pub(crate) fn reference(&mut self, interval: Option<Interval>, counted: u64) {
         let at_least = counted - std::mem::replace(&mut self.counted, counted);
-        self.estimate += match interval {
+        match interval {
             Some(interval) if interval.is_broken => self.missing(interval, at_least),
             Some(interval) => {
                 if interval.hidden == 0 {
                     self.learn(interval);
                 }
-                interval.hidden
+                self.sure += interval.hidden;
             }
-            None => at_least,
-        };
+            None => self.sure += at_least,
+        }
     }
 
     /// The estimate, where the counters say that `counted` packets are missing.
     pub(crate) fn estimate(&self, counted: u64) -> u64 {
-        self.estimate.max(counted)
+        (self.sure + self.unsure).max(counted)
     }
 
-    /// How many are missing from an interval by the rate, or `at_least` where that is not surely more.
-    fn missing(&self, interval: Interval, at_least: u64) -> u64 {
-        if self.intervals < ENOUGH || self.ticks <= 0.0 {
-            return at_least;
+    /// Adds what is missing from an interval by the rate, or `at_least` where that is not surely more.
+    fn missing(&mut self, interval: Interval, at_least: u64) {
+        if self.intervals < ENOUGH || self.square_ticks <= 0.0 {
+            self.sure += at_least;
+            return;
         }
         let missing = interval.ticks * self.packets / self.ticks - interval.packets;
-        let unsure = ROUNDING + SIGNIFICANT * (self.squares / self.ticks * interval.ticks).sqrt();
-        // A counter of a PID with few packets shows a loss long after it, and from a rate that is known to a packet it
-        // is known that none is missing here.
-        if unsure < 1.0 || missing > at_least as f64 + unsure {
-            missing.round().max(0.0) as u64
-        } else {
-            at_least
+        let variance = self.squares / self.square_ticks * interval.ticks;
+        let unsure = ROUNDING + SIGNIFICANT * variance.sqrt();
+        let by_rate = missing.round().max(0.0) as u64;
+        if unsure < 1.0 {
+            // A counter of a PID with few packets shows a loss long after it, and from a rate that is known to a packet it
+            // is known that none is missing here.
+            self.sure += by_rate;
+            return;
         }
+        let broken = &mut self.broken;
+        broken.missing += missing;
+        broken.counted += at_least as f64;
+        broken.each += if missing > at_least as f64 + unsure { by_rate } else { at_least };
+        broken.variance += variance;
+        broken.deviation += variance.sqrt();
+        self.unsure = self.unsure.max(broken.estimate());
     }
 
     fn learn(&mut self, interval: Interval) {
         if self.ticks > 0.0 {
             let due = interval.ticks * self.packets / self.ticks;
             self.squares += (interval.packets - due).powi(2);
+            self.square_ticks += interval.ticks;
         }
         self.ticks += interval.ticks;
         self.packets += interval.packets;
         self.intervals = self.intervals.saturating_add(1);
-        if self.ticks > 2.0 * MEMORY {
+        if self.ticks > 2.0 * RATE_MEMORY {
             self.ticks /= 2.0;
             self.packets /= 2.0;
+        }
+        if self.square_ticks > 2.0 * SCATTER_MEMORY {
             self.squares /= 2.0;
+            self.square_ticks /= 2.0;
         }
     }
 }
@@ -130,6 +174,40 @@ mod tests {
         losses.reference(Some(Interval { is_broken: true, ..chunk }), 10);
         let estimate = losses.estimate(10);
         assert!((4_000..4_800).contains(&estimate), "{estimate} of about 4,400");
+    }
+
+    #[test]
+    fn what_no_interval_shows_all_of_them_together_may() {
+        let vary = |number: u64| 100 + number * 37 % 60;
+        let mut losses = of((0..200).map(vary));
+        for number in 0..50 {
+            losses.reference(
+                Some(Interval { is_broken: true, ..interval(vary(number) - 40) }),
+                (number + 1) * 8,
+            );
+        }
+        let estimate = losses.estimate(400);
+        assert!((1_600..=2_400).contains(&estimate), "{estimate} of 2,000");
+    }
+
+    #[test]
+    fn a_rate_that_falls_by_less_than_its_scatter_is_no_loss() {
+        // Knuth's MMIX generator: packets of an interval, 0 to 59 above the least.
+        let mut state = 1u64;
+        let mut scatter = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % 60
+        };
+        let mut losses = of((0..500).map(|_| 150 + scatter()));
+        // A quieter scene, and one packet lost in every fifth interval.
+        let mut counted = 0;
+        for number in 0..1_000 {
+            let is_broken = number % 5 == 0;
+            counted += u64::from(is_broken);
+            let packets = 135 + scatter() - u64::from(is_broken);
+            losses.reference(Some(Interval { is_broken, ..interval(packets) }), counted);
+        }
+        assert_eq!(losses.estimate(counted), counted);
     }
 
     #[test]

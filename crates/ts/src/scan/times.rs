@@ -20,7 +20,9 @@ impl Scan {
         let pid = self.states[index].pid;
         self.counts.pcrs += 1;
         let breaks = self.counts.gap_events + self.counts.illegal_duplicates;
-        let reference = Reference { pcr, place: self.place, breaks };
+        let nulls = usize::from(self.index[usize::from(pid::NULL)]);
+        // Index 0 is no PID's, and has no packets.
+        let reference = Reference { pcr, place: self.place, breaks, nulls: self.states[nulls].packets };
         let tick = self.records[index].pcr.get_or_insert_default().observe(reference, announced);
         if let Some(step) = tick.out_of_range {
             self.counts.pcr_discontinuity_indicator_error += 1;

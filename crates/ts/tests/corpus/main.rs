@@ -6,5 +6,6 @@ mod base;
 mod counterparts;
 mod faults;
 mod losses;
+mod muxers;
 mod sparse_clock;
 mod splits;
