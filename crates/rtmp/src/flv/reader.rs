@@ -1,7 +1,9 @@
 //! Reads an FLV file as it arrives (FLV 10.1 section E.2 and E.3).
 //!
 //! A tag whose bytes lie in one piece of input is returned where it lies, any other is put together in one buffer.
-//! There is no resynchronisation: an FLV file has no marker to search for, so a broken one ends in an error.
+//! There is no resynchronisation: an FLV file has no marker to search for, so a broken one ends in an error. Two things
+//! that servers get wrong are none, as to ffmpeg and flv.js: the length after a tag, which is for reading backwards and is
+//! not looked at, and a file header between two tags, where a relay joins two files.
 
 use crate::message::MediaKind;
 
@@ -56,16 +58,6 @@ pub enum Error {
         /// The longest allowed.
         limit: u32,
     },
-    /// The length after a tag is not that of the tag (section E.3).
-    #[error("byte {at}: the length after an FLV tag says {repeated} and the tag {length}")]
-    RepeatedLength {
-        /// Where the repeated length is.
-        at: u64,
-        /// The length by the tag itself, with its header.
-        length: u32,
-        /// The length after it.
-        repeated: u32,
-    },
 }
 
 /// A streaming parser of FLV files.
@@ -82,18 +74,15 @@ pub struct Reader {
 
 const FILE_HEADER_LEN: usize = 9;
 const TAG_HEADER_LEN: usize = 11;
-const TRAILER_LEN: usize = 4;
+const TRAILER_LEN: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
 enum ReaderPhase {
     FileHeader,
-    /// The rest of a file header that is longer than today's.
+    /// What is not looked at before the next tag: the rest of a file header that is longer than today's, and the length
+    /// after header or tag.
     Skip {
-        left: u32,
-    },
-    /// The length after a tag; after the file header it is 0.
-    Trailer {
-        length: u32,
+        left: u64,
     },
     TagHeader,
     Body {
@@ -115,24 +104,15 @@ impl Reader {
             match self.phase {
                 ReaderPhase::FileHeader => {
                     let Some(header) = self.gather::<FILE_HEADER_LEN>(input) else { return Ok(None) };
-                    self.file_header(header)?;
+                    self.file_header(header, 0)?;
                 }
-                ReaderPhase::Skip { left: 0 } => self.phase = ReaderPhase::Trailer { length: 0 },
+                ReaderPhase::Skip { left: 0 } => self.phase = ReaderPhase::TagHeader,
                 ReaderPhase::Skip { .. } if input.is_empty() => return Ok(None),
                 ReaderPhase::Skip { left } => {
-                    let skipped = input.len().min(left as usize);
-                    *input = &input[skipped..];
-                    self.consumed += skipped as u64;
-                    self.phase = ReaderPhase::Skip { left: left - skipped as u32 };
-                }
-                ReaderPhase::Trailer { length } => {
-                    let Some(repeated) = self.gather::<TRAILER_LEN>(input) else { return Ok(None) };
-                    let repeated = u32::from_be_bytes(repeated);
-                    if repeated != length {
-                        let at = self.consumed - TRAILER_LEN as u64;
-                        return Err(Error::RepeatedLength { at, length, repeated });
-                    }
-                    self.phase = ReaderPhase::TagHeader;
+                    let skipped = (input.len() as u64).min(left);
+                    *input = &input[skipped as usize..];
+                    self.consumed += skipped;
+                    self.phase = ReaderPhase::Skip { left: left - skipped };
                 }
                 ReaderPhase::TagHeader => {
                     let Some(header) = self.gather::<TAG_HEADER_LEN>(input) else { return Ok(None) };
@@ -142,7 +122,7 @@ impl Reader {
                     if !self.has(length as usize, input) {
                         return Ok(None);
                     }
-                    self.phase = ReaderPhase::Trailer { length: length + TAG_HEADER_LEN as u32 };
+                    self.phase = ReaderPhase::Skip { left: TRAILER_LEN };
                     let body = self.take(length as usize, input);
                     return Ok(Some(Tag { kind, timestamp, body }));
                 }
@@ -155,16 +135,22 @@ impl Reader {
         self.consumed
     }
 
-    fn file_header(&mut self, header: [u8; FILE_HEADER_LEN]) -> Result<(), Error> {
+    /// Skips what follows the nine bytes of a file header, of which `taken` have been read already.
+    fn file_header(&mut self, header: [u8; FILE_HEADER_LEN], taken: usize) -> Result<(), Error> {
         let [b'F', b'L', b'V', 1, _flags, length @ ..] = header else { return Err(Error::Signature) };
         let length = u32::from_be_bytes(length);
-        let left = length.checked_sub(FILE_HEADER_LEN as u32).ok_or(Error::HeaderLength(length))?;
-        self.phase = ReaderPhase::Skip { left };
+        let rest = length.checked_sub(FILE_HEADER_LEN as u32).ok_or(Error::HeaderLength(length))?;
+        self.phase = ReaderPhase::Skip { left: u64::from(rest) + TRAILER_LEN - taken as u64 };
         Ok(())
     }
 
     fn tag_header(&mut self, header: [u8; TAG_HEADER_LEN]) -> Result<(), Error> {
         let at = self.consumed - TAG_HEADER_LEN as u64;
+        if let [file @ .., _, _] = header
+            && file.starts_with(b"FLV\x01")
+        {
+            return self.file_header(file, TAG_HEADER_LEN - FILE_HEADER_LEN);
+        }
         let [kind, l2, l1, l0, t2, t1, t0, t3, ..] = header;
         // The two highest bits are reserved, the next one says that the tag is encrypted.
         let media = match kind & 0x3F {

@@ -82,11 +82,32 @@ fn a_tags_length_is_limited() {
     assert_eq!(read(&file, &[]), Err(FileError::TagTooLong { at: 13, length: 5001, limit: 5000 }));
 }
 
+/// nginx-http-flv, Node-Media-Server and relays have written 0, the length of the body, or anything.
 #[test]
-fn the_length_after_a_tag_is_checked() {
-    let mut file = write(&[(MediaKind::Video, 0, vec![0; 4])]);
-    *file.last_mut().unwrap() += 1;
-    assert_eq!(read(&file, &[]), Err(FileError::RepeatedLength { at: 28, length: 15, repeated: 16 }));
+fn the_length_after_a_tag_is_not_looked_at() {
+    let tags = vec![(MediaKind::Video, 0, vec![0; 4]), (MediaKind::Audio, 5, vec![1; 3])];
+    let mut file = write(&tags);
+    // After the header, and after the first tag.
+    for at in [9, 13 + 11 + 4] {
+        file[at..at + 4].copy_from_slice(&[0x47; 4]);
+    }
+    for cut in 0..file.len() {
+        assert_eq!(read(&file, &[cut]), Ok(tags.clone()));
+    }
+}
+
+#[test]
+fn a_file_header_between_two_tags_is_passed_over() {
+    let tag = |time| (MediaKind::Video, time, vec![time as u8; 4]);
+    for header in [&b"FLV\x01\x05\0\0\0\x09\0\0\0\0"[..], b"FLV\x01\x05\0\0\0\x0Cnew\0\0\0\0"] {
+        let again = write(&[tag(2)]);
+        let file = [&write(&[tag(1)])[..], header, &again[13..], header].concat();
+        for cut in 0..file.len() {
+            assert_eq!(read(&file, &[cut]), Ok(vec![tag(1), tag(2)]));
+        }
+    }
+    let short = [&write(&[tag(1)])[..], b"FLV\x01\x05\0\0\0\x08\0\0"].concat();
+    assert_eq!(read(&short, &[]), Err(FileError::HeaderLength(8)));
 }
 
 #[test]
