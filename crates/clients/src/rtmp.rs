@@ -1,6 +1,7 @@
 //! RTMP players and publishers.
 
 mod address;
+mod attempts;
 mod figures;
 mod play;
 mod publish;

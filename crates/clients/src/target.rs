@@ -127,14 +127,6 @@ pub enum TargetError {
         /// The URL.
         url: String,
     },
-    /// RTMP has no user and password, so they would go nowhere.
-    #[error(
-        "{url}: a user or password before the host is of no use to RTMP; give the token that the server asks for in the query: {url}?token=…"
-    )]
-    NoCredentials {
-        /// The URL.
-        url: String,
-    },
     /// The path does not name what is needed.
     #[error("{url}: {missing}")]
     Incomplete {

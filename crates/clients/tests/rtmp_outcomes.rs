@@ -116,6 +116,93 @@ fn a_refusal_is_told_by_its_kind_in_the_servers_words() {
     assert_failed(&mut dialogue, Failure::Rejected, "already publishing");
 }
 
+/// What a server says that sends its clients on: SRS, Wowza and AMS.
+fn sent_to(url: &'static str) -> Status<'static> {
+    let status = Status::error("NetConnection.Connect.Rejected", "RTMP 302 Redirect");
+    Status { redirect: Some(url.into()), ..status }
+}
+
+#[test]
+fn a_redirect_of_connect_is_followed() {
+    let mute = Manners { connect: Answer::Nothing, ..POLITE };
+    for workload in [player(), publisher()] {
+        let mut dialogue = Dialogue::new(&workload, 0, mute);
+        dialogue.connect();
+        dialogue.server.reject_connect(&sent_to("rtmp://127.0.0.2:1936/edge"));
+        dialogue.talk();
+        assert_eq!(dialogue.begin_again(POLITE), "127.0.0.2:1936".parse().unwrap());
+        assert_eq!(dialogue.asked, ["live", "edge"]);
+        dialogue.video(0, true, 100);
+        let (ending, failures, figures) = dialogue.outcome();
+        assert_eq!((ending, failures.len(), figures.gauge(PLAYING)), (None, 0, 1));
+    }
+}
+
+/// SRS redirects when it has been asked for the stream, by a status of it.
+#[test]
+fn a_redirect_of_play_is_followed_as_well() {
+    let mut dialogue = Dialogue::new(&player(), 0, Manners { request: Answer::Nothing, ..POLITE });
+    dialogue.connect();
+    dialogue.server.send_status(1, &sent_to("rtmp://127.0.0.2/live/a"));
+    dialogue.talk();
+    assert_eq!(dialogue.begin_again(POLITE), "127.0.0.2:1935".parse().unwrap());
+    assert_eq!(dialogue.asked, ["live", "live"]);
+}
+
+#[test]
+fn redirects_that_lead_nowhere_or_in_circles_are_a_failure_that_names_the_place() {
+    let mute = Manners { connect: Answer::Nothing, ..POLITE };
+    let mut dialogue = Dialogue::new(&player(), 0, mute);
+    dialogue.connect();
+    dialogue.server.reject_connect(&sent_to("http://me:secret@127.0.0.2/live?k=secret"));
+    dialogue.talk();
+    assert_failed(&mut dialogue, Failure::RedirectFailed, "http://127.0.0.2/live");
+    let mut dialogue = Dialogue::new(&player(), 0, mute);
+    dialogue.connect();
+    for _ in 0..5 {
+        dialogue.server.reject_connect(&sent_to("rtmp://127.0.0.2/live"));
+        dialogue.talk();
+        dialogue.begin_again(mute);
+    }
+    dialogue.server.reject_connect(&sent_to("rtmp://127.0.0.2/live"));
+    dialogue.talk();
+    assert_failed(&mut dialogue, Failure::RedirectFailed, "5 redirects in a row");
+}
+
+/// `authmod=adobe`: the user, then the response to a challenge, each in a connection of its own.
+#[test]
+fn a_login_is_answered_with_user_and_password_of_the_url() {
+    const NEEDED: &str = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : ";
+    const CHALLENGE: &str = "[ AccessManager.Reject ] : [ authmod=adobe ] : \
+        ?reason=needauth&user=me&salt=abcd&challenge=efgh&opaque=ijkl";
+    let refuse =
+        |words| Manners { connect: Answer::Refuse("NetConnection.Connect.Rejected", words), ..POLITE };
+    let url = ["rtmp://me:mine@127.0.0.1/live/a".to_owned()];
+    let options = PublishOptions { timeouts: TIMEOUTS, ..PublishOptions::default() };
+    let workload = rtmp::publish(&url, &options, &RtmpOptions::default()).unwrap();
+    let mut dialogue = Dialogue::new(&workload, 0, refuse(NEEDED));
+    dialogue.connect();
+    assert_eq!(dialogue.begin_again(refuse(CHALLENGE)), "127.0.0.1:1935".parse().unwrap());
+    dialogue.begin_again(POLITE);
+    let [first, user, response] = &dialogue.asked[..] else { panic!("{:?}", dialogue.asked) };
+    assert_eq!((&**first, &**user), ("live", "live?authmod=adobe&user=me"));
+    assert!(response.starts_with("live?authmod=adobe&user=me&challenge="), "{response}");
+    assert!(response.contains("&response=") && response.ends_with("&opaque=ijkl"), "{response}");
+    assert_eq!(dialogue.outcome().2.gauge(PLAYING), 1);
+    // Taken by nobody.
+    let mut dialogue = Dialogue::new(&workload, 0, refuse(NEEDED));
+    dialogue.connect();
+    dialogue.begin_again(refuse(CHALLENGE));
+    dialogue.begin_again(refuse("[ authmod=adobe ] : ?reason=authfailed&opaque=ijkl"));
+    assert_failed(&mut dialogue, Failure::Unauthorized, "user and password have been sent");
+    // The challenge is in no words of a failure.
+    let mut dialogue = Dialogue::new(&player(), 0, refuse(CHALLENGE));
+    dialogue.connect();
+    let (_, failures, _) = dialogue.outcome();
+    assert!(failures[0].words.contains("rtmp://USER:PASSWORD@HOST"), "{}", failures[0].words);
+    assert!(!["abcd", "efgh", "ijkl"].iter().any(|secret| failures[0].words.contains(secret)));
+}
+
 #[test]
 fn a_link_that_cannot_be_had_or_breaks_is_named_by_the_system() {
     for workload in [player(), publisher()] {

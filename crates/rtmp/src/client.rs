@@ -7,11 +7,13 @@
 mod dialogue;
 mod error;
 mod event;
+mod login;
 mod options;
 
 pub use crate::error::Error;
 pub use error::NotStreaming;
 pub use event::{ClientEvent, Media};
+pub use login::{Login, LoginMode, NotTaken};
 pub use options::{ClientOptions, Role};
 
 use std::sync::Arc;

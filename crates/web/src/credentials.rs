@@ -12,6 +12,11 @@ pub fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(pair))
 }
 
+/// User or password as they are: percent-encoded in a URL.
+pub fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
 /// The value for a token.
 pub fn bearer(token: &str) -> String {
     format!("Bearer {token}")

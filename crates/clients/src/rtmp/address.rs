@@ -19,13 +19,9 @@ impl Address {
     /// belongs to the application.
     ///
     /// # Errors
-    /// The path names no application or no stream, or a user is named.
+    /// The path names no application or no stream.
     pub(super) fn of(target: &Target) -> Result<Self, TargetError> {
         let incomplete = |missing| TargetError::Incomplete { url: target.to_string(), missing };
-        if target.credentials.is_some() {
-            let url = target.to_string().trim_end_matches("?…").to_owned();
-            return Err(TargetError::NoCredentials { url });
-        }
         let path = target.path.strip_prefix('/').unwrap_or("");
         let query = path.find('?').unwrap_or(path.len());
         let slashes: Vec<usize> = match path.find('/') {
@@ -78,12 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_refused_and_told_where_a_token_goes() {
-        for url in ["rtmp://me:secret@h/live/a", "rtmps://me@h/live/a?k=secret", "rtmp://:secret@h/live/a"] {
-            let said = address(url).unwrap_err().to_string();
-            assert!(said.ends_with("://h/live/…?token=…"), "{said}");
-            assert!(!said.contains("secret") && !said.contains("me@"), "{said}");
-        }
+    fn a_user_is_in_no_part_of_it() {
+        let address = address("rtmp://me:secret@h/live/a").unwrap();
+        assert_eq!((&*address.app, &*address.stream, &*address.tc_url), ("live", "a", "rtmp://h/live"));
     }
 
     #[test]

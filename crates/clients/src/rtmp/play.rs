@@ -1,5 +1,6 @@
 //! An RTMP player.
 
+use super::attempts::{Attempts, Request, nonce, seed};
 use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, ENHANCED, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES,
     STREAM_ENDS, UNREADABLE_TAGS,
@@ -12,6 +13,7 @@ use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::playback_model::Reading;
 use crate::playout::Playout;
+use crate::redirect::Redirects;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +21,7 @@ use weir_metrics::common::{READS, RECEIVED, SENT};
 use weir_metrics::{Failure, Moment};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::Status;
-use weir_rtmp::{Client, ClientEvent, ClientOptions};
+use weir_rtmp::{Client, ClientEvent};
 use weir_shard::Context;
 
 /// What the bodies of messages are counted as.
@@ -32,12 +34,12 @@ const FIGURES: FlvFigures = FlvFigures {
 };
 
 /// What all players of a workload share.
-#[derive(Debug)]
 pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
     pub(super) end_grace: Duration,
     pub(super) clock: HostClock,
+    pub(super) redirects: Redirects,
 }
 
 /// One virtual viewer.
@@ -49,7 +51,9 @@ pub(super) struct Player {
 /// All of a player but the protocol's machine.
 struct Viewer {
     flv: FlvViewer,
-    end_grace: Duration,
+    /// Until the server consents.
+    attempts: Option<Box<Attempts>>,
+    common: Arc<SharedOptions>,
     /// The server said that the stream has ended: when that becomes a failure, and its words.
     ended: Option<Box<(Moment, String)>>,
     /// A refusal met while reading, to be booked when the read is over.
@@ -59,17 +63,18 @@ struct Viewer {
 impl Player {
     pub(super) fn new(
         planned: PlannedStart,
-        options: Arc<ClientOptions>,
-        common: &SharedOptions,
+        request: Arc<Request>,
+        common: Arc<SharedOptions>,
         reading: Reading,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
         let playing = (common.timeouts, common.playout, common.clock);
         let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard);
+        let attempts = Attempts::new(request, common.redirects.clone());
         Self {
-            client: Client::new(options, u64::from(planned.client) ^ now.as_nanos()),
-            viewer: Viewer { flv, end_grace: common.end_grace, ended: None, refused: None },
+            client: Client::new(attempts.options(), seed(planned, now)),
+            viewer: Viewer { flv, attempts: Some(Box::new(attempts)), common, ended: None, refused: None },
         }
     }
 
@@ -104,6 +109,9 @@ impl ClientSession for Player {
         let (now, shard) = (context.now, &mut *context.world);
         let viewer = &mut self.viewer;
         let mut outcome = Ok(());
+        if viewer.attempts.as_ref().is_some_and(|attempts| attempts.is_next()) {
+            return outcome;
+        }
         if !bytes.is_empty() {
             let recorder = shard.of(viewer.planned());
             recorder.count(READS, 1);
@@ -148,13 +156,19 @@ impl ClientSession for Player {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        if let Some(attempts) = &mut self.viewer.attempts
+            && attempts.go_on(context)?
+        {
+            self.client = Client::new(attempts.options(), seed(self.viewer.flv.state.planned(), context.now));
+        }
         context.set_low_water(if self.viewer.ended.is_none() { self.viewer.flv.batch() } else { 1 });
         Ok(())
     }
 
-    fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
+    fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let ended = self.viewer.ended.as_ref().map(|ended| ended.0);
-        [self.viewer.flv.poll_timeout(), ended].into_iter().flatten().min()
+        let next = self.viewer.attempts.as_ref().and_then(|attempts| attempts.poll_timeout(context.now));
+        [self.viewer.flv.poll_timeout(), next, ended].into_iter().flatten().min()
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
@@ -185,7 +199,10 @@ impl Viewer {
                     .of(self.flv.state.planned())
                     .count(DIGEST_HANDSHAKES, u64::from(scheme == Scheme::Digest));
             }
-            ClientEvent::Playing => self.flv.state.reach(ClientPhase::Waiting, now, shard),
+            ClientEvent::Playing => {
+                self.attempts = None;
+                self.flv.state.reach(ClientPhase::Waiting, now, shard);
+            }
             ClientEvent::Status(status) => self.status(&status, now, shard),
             ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, shard),
             ClientEvent::Acknowledged { .. } => shard.of(self.flv.state.planned()).count(SERVER_ACKS, 1),
@@ -199,6 +216,13 @@ impl Viewer {
 
     fn status(&mut self, status: &Status<'_>, now: Moment, shard: &mut ShardRecorder) {
         shard.of(self.flv.state.planned()).count(STATUSES, 1);
+        if self.refused.is_none()
+            && let Some(attempts) = &mut self.attempts
+            && let Some(next) = attempts.refused(status, nonce(now))
+        {
+            self.refused = next.err().map(Box::new);
+            return;
+        }
         match verdict(status) {
             Verdict::Fine => {}
             Verdict::Ended => {
@@ -218,7 +242,7 @@ impl Viewer {
     fn ended(&mut self, words: &str, now: Moment, shard: &mut ShardRecorder) {
         if self.ended.is_none() {
             shard.of(self.flv.state.planned()).count(STREAM_ENDS, 1);
-            self.ended = Some(Box::new((now + self.end_grace, words.to_owned())));
+            self.ended = Some(Box::new((now + self.common.end_grace, words.to_owned())));
         }
     }
 

@@ -1,5 +1,6 @@
 //! An RTMP publisher.
 
+use super::attempts::{Attempts, Request, nonce, seed};
 use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES, STREAM_ENDS,
 };
@@ -8,6 +9,7 @@ use super::trace;
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
+use crate::redirect::Redirects;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use weir_rtmp::amf0::Object;
 use weir_rtmp::flv::{self, FourCc};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::{MediaKind, data};
-use weir_rtmp::{Client, ClientEvent, ClientOptions};
+use weir_rtmp::{Client, ClientEvent};
 use weir_shard::Context;
 
 /// Bytes that may wait for a server before the publisher waits as well. The kernel's buffer comes on top.
@@ -28,19 +30,20 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 const LOOKS: u32 = 10;
 
 /// What all publishers of a workload share.
-#[derive(Debug)]
 pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     /// How long a server may take nothing.
     pub(super) send_timeout: Duration,
     pub(super) stamp: bool,
     pub(super) clock: HostClock,
+    pub(super) redirects: Redirects,
 }
 
 /// One virtual publisher. Frame n is due at the moment when the server consented plus the frame's decode
 /// time, and is never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
+    attempts: Attempts,
     state: ClientState,
     common: Arc<SharedOptions>,
     source: Box<dyn Source + Send>,
@@ -52,6 +55,8 @@ pub(super) struct Publisher {
     sequence_number: u32,
     /// Set while something waits for the server.
     blocked: Option<Blocked>,
+    /// Its present link is there.
+    is_connected: bool,
 }
 
 /// A server that holds a publisher up.
@@ -76,14 +81,16 @@ struct Heard {
 impl Publisher {
     pub(super) fn new(
         planned: PlannedStart,
-        options: Arc<ClientOptions>,
+        request: Arc<Request>,
         common: Arc<SharedOptions>,
         source: Box<dyn Source + Send>,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
+        let attempts = Attempts::new(request, common.redirects.clone());
         Self {
-            client: Client::new(options, u64::from(planned.client) ^ now.as_nanos()),
+            client: Client::new(attempts.options(), seed(planned, now)),
+            attempts,
             state: ClientState::begin(planned, common.timeouts, now, shard),
             common,
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
@@ -93,6 +100,7 @@ impl Publisher {
             start: now,
             sequence_number: 0,
             blocked: None,
+            is_connected: false,
         }
     }
 
@@ -230,6 +238,7 @@ impl ClientSession for Publisher {
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.state.reach(ClientPhase::Handshaking, context.now, context.world);
+        self.is_connected = true;
         Ok(())
     }
 
@@ -238,9 +247,13 @@ impl ClientSession for Publisher {
         let planned = self.state.planned();
         shard.of(planned).count(READS, 1);
         shard.of(planned).count(RECEIVED, bytes.len() as u64);
+        if self.attempts.is_next() {
+            return Ok(());
+        }
         let mut heard = Heard::default();
-        let state = &mut self.state;
-        let outcome = self.client.input(bytes, &mut |event| heard.on_event(event, state, now, shard));
+        let (state, attempts) = (&mut self.state, &mut self.attempts);
+        let outcome =
+            self.client.input(bytes, &mut |event| heard.on_event(event, state, attempts, now, shard));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         match heard {
             Heard { refused: Some(end), .. } => Err(end),
@@ -251,7 +264,12 @@ impl ClientSession for Publisher {
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        if self.state.phase() == ClientPhase::Connecting {
+        if self.attempts.go_on(context)? {
+            self.client = Client::new(self.attempts.options(), seed(self.state.planned(), context.now));
+            self.blocked = None;
+            self.is_connected = false;
+        }
+        if !self.is_connected {
             return Ok(());
         }
         self.send_due(context)?;
@@ -269,11 +287,11 @@ impl ClientSession for Publisher {
         let sends = self.state.phase() == ClientPhase::Playing && context.unsent() <= UNSENT_LIMIT;
         let due = sends.then(|| self.due());
         let look = self.blocked.map(|blocked| blocked.look);
-        [look, due].into_iter().flatten().min()
+        [look, due, self.attempts.poll_timeout(context.now)].into_iter().flatten().min()
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
-        if self.state.phase() == ClientPhase::Connecting || failure.is_some() {
+        if !self.is_connected || failure.is_some() {
             return;
         }
         if self.state.phase() == ClientPhase::Playing {
@@ -288,6 +306,7 @@ impl Heard {
         &mut self,
         event: ClientEvent<'_>,
         state: &mut ClientState,
+        attempts: &mut Attempts,
         now: Moment,
         shard: &mut ShardRecorder,
     ) {
@@ -300,6 +319,13 @@ impl Heard {
             ClientEvent::Publishing => self.publishing = true,
             ClientEvent::Status(status) => {
                 shard.of(state.planned()).count(STATUSES, 1);
+                if state.phase() < ClientPhase::Playing
+                    && self.refused.is_none()
+                    && let Some(next) = attempts.refused(&status, nonce(now))
+                {
+                    self.refused = next.err();
+                    return;
+                }
                 match verdict(&status) {
                     Verdict::Fine => {}
                     Verdict::Ended => {

@@ -1,6 +1,7 @@
 //! Groups of RTMP players and publishers.
 
 use super::address::Address;
+use super::attempts::Request;
 use super::play::{self, Player};
 use super::publish::{self, Publisher};
 use super::{RtmpOptions, SCHEMA, SCHEMES};
@@ -8,6 +9,7 @@ use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
+use crate::redirect::Redirects;
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::sync::Arc;
@@ -19,25 +21,27 @@ use weir_rtmp::handshake::Scheme;
 /// # Errors
 /// A URL that leads nowhere, or TLS settings that cannot be made.
 pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Result<Workload, WorkloadError> {
-    let endpoints =
-        Endpoints::find("play", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
-            let address = Address::of(&target)?;
-            Ok(ClientOptions {
-                buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
-                handshake: rtmp.scheme(),
-                ..ClientOptions::play(address.tc_url, address.app, address.stream)
-            })
-        })?;
-    let common = play::SharedOptions {
+    let mut finder = EndpointFinder::new(SCHEMES, &options.tls);
+    let endpoints = Endpoints::find("play", urls, &mut finder, |target| {
+        let address = Address::of(&target)?;
+        let client = ClientOptions {
+            buffer_length: options.playout_buffer.as_millis().clamp(1, u32::MAX.into()) as u32,
+            handshake: rtmp.scheme(),
+            ..ClientOptions::play(address.tc_url, address.app, address.stream)
+        };
+        Ok(Request::new(client, target))
+    })?;
+    let common = Arc::new(play::SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
         end_grace: options.end_grace,
         clock: HostClock::read(),
-    };
+        redirects: Redirects::new(finder),
+    });
     let options = options.clone();
     Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
         let reading = options.reading(planned.client);
-        Player::new(planned, request, &common, reading, now, shard)
+        Player::new(planned, request, Arc::clone(&common), reading, now, shard)
     }))
 }
 
@@ -50,19 +54,21 @@ pub fn publish(
     options: &PublishOptions,
     rtmp: &RtmpOptions,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints =
-        Endpoints::find("publish", urls, &mut EndpointFinder::new(SCHEMES, &options.tls), |target| {
-            let address = Address::of(&target)?;
-            Ok(ClientOptions {
-                handshake: rtmp.scheme(),
-                ..ClientOptions::publish(address.tc_url, address.app, address.stream)
-            })
-        })?;
+    let mut finder = EndpointFinder::new(SCHEMES, &options.tls);
+    let endpoints = Endpoints::find("publish", urls, &mut finder, |target| {
+        let address = Address::of(&target)?;
+        let client = ClientOptions {
+            handshake: rtmp.scheme(),
+            ..ClientOptions::publish(address.tc_url, address.app, address.stream)
+        };
+        Ok(Request::new(client, target))
+    })?;
     let common = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         stamp: options.stamp,
         clock: HostClock::read(),
+        redirects: Redirects::new(finder),
     });
     let material = Material::prepare(&options.material, options.stamp)?;
     Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {

@@ -1,5 +1,6 @@
 //! A client on the rig, in dialogue with weir's own RTMP server, on virtual time.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 use weir_clients::{ClientFailure, Ending, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::{Moment, Recorder};
@@ -40,6 +41,8 @@ pub struct Dialogue {
     pub server: Server,
     manners: Manners,
     pub got: Vec<Got>,
+    /// The applications that were asked for.
+    pub asked: Vec<String>,
     pub closed: bool,
     /// Bytes of the server that its client's kernel holds, below the low-water mark.
     pub waiting: Vec<u8>,
@@ -59,6 +62,7 @@ impl Dialogue {
             server: Server::new(ServerOptions::default(), 7),
             manners,
             got: Vec::new(),
+            asked: Vec::new(),
             closed: false,
             waiting: Vec::new(),
         };
@@ -121,12 +125,24 @@ impl Dialogue {
         self.talk();
     }
 
+    /// The client has begun another link: to where, and what it meets there.
+    pub fn begin_again(&mut self, manners: Manners) -> SocketAddr {
+        let endpoint = self.rig.reopened.take().expect("another link");
+        (self.server, self.manners) = (Server::new(ServerOptions::default(), 7), manners);
+        self.waiting.clear();
+        self.connect();
+        endpoint.address
+    }
+
     fn hear(&mut self, bytes: &[u8]) {
         let (mut connect, mut request) = (false, None);
         let now = self.rig.now;
-        let (got, closed) = (&mut self.got, &mut self.closed);
+        let (got, asked, closed) = (&mut self.got, &mut self.asked, &mut self.closed);
         let heard = self.server.input(bytes, &mut |event| match event {
-            ServerEvent::Connect(_) => connect = true,
+            ServerEvent::Connect(request) => {
+                connect = true;
+                asked.push(request.app.to_string());
+            }
             ServerEvent::Play { message_stream_id, .. } => request = Some((message_stream_id, true)),
             ServerEvent::Publish { message_stream_id, .. } => request = Some((message_stream_id, false)),
             ServerEvent::Media(media) | ServerEvent::Metadata(media) => got.push(Got {

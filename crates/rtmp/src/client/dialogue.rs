@@ -26,6 +26,10 @@ const DELETE_STREAM: f64 = 7.0;
 /// ffmpeg and librtmp send. Servers look at the sign.
 const LIVE_OR_RECORDED: f64 = -2000.0;
 
+/// What `connect` says that the client takes: anything, and by name what enhanced RTMP v2 has a FourCC for.
+const FOUR_CC_LIST: [&str; 12] =
+    ["*", "avc1", "hvc1", "av01", "vp08", "vp09", "mp4a", "Opus", "ac-3", "ec-3", "fLaC", ".mp3"];
+
 /// The window that players ask servers to acknowledge.
 const USUAL_WINDOW: u32 = 2_500_000;
 
@@ -238,8 +242,9 @@ impl Dialogue {
             .with("flashVer", &*options.flash_version)
             .with("tcUrl", &*options.tc_url)
             .with("objectEncoding", 0.0)
-            // Enhanced RTMP v1, "Enhancing NetConnection connect Command": any codec will do.
-            .with("fourCcList", Value::StrictArray(vec!["*".into()]));
+            // Enhanced RTMP v1, "Enhancing NetConnection connect Command": any codec will do. MediaMTX looks for names only,
+            // and leaves out the tracks whose name is not there.
+            .with("fourCcList", Value::StrictArray(FOUR_CC_LIST.iter().map(|name| (*name).into()).collect()));
         properties = match options.role {
             // What Flash Player said it could; some servers send nothing that is not in here.
             Role::Play => properties
