@@ -87,7 +87,10 @@ impl HttpGet {
                 debug!(target: "http", client = self.client, status = response.status, "answered");
                 match refusal(response.status) {
                     _ if response.is_redirect() => self.send_on(&response),
-                    None => Step::Accepted,
+                    None => match compression(&response) {
+                        None => Step::Accepted,
+                        Some(words) => Step::Failed(Failure::MalformedInput, words),
+                    },
                     Some(failure) => Step::Failed(failure, response.said()),
                 }
             }
@@ -167,6 +170,18 @@ impl HttpGet {
             }
         }
     }
+}
+
+/// What is wrong with an answer whose body is coded (RFC 9110, section 8.4), although the request takes `identity` alone.
+fn compression(response: &Response) -> Option<String> {
+    let codings = response.fields.all("content-encoding").flat_map(|value| value.split(',')).map(str::trim);
+    let coding = codings.into_iter().find(|it| !it.is_empty() && !it.eq_ignore_ascii_case("identity"))?;
+    let known = ["gzip", "x-gzip", "deflate", "compress", "br", "zstd"];
+    let name =
+        known.into_iter().find(|name| coding.eq_ignore_ascii_case(name)).unwrap_or("a coding of its own");
+    Some(format!(
+        "the body is compressed (Content-Encoding: {name}), and the request asked for it as it is: let the server, or the proxy before it, not compress streams"
+    ))
 }
 
 /// What kind of failure an answer is; `None` for one with a stream.

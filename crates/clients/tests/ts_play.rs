@@ -426,6 +426,22 @@ fn a_redirect_is_followed_to_its_end() {
 }
 
 #[test]
+fn what_cannot_be_read_is_named() {
+    for (answer, words) in [
+        (
+            &b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08"[..],
+            "compressed (Content-Encoding: gzip)",
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\x1f\x8b\x08......", "gzip"),
+        (b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64", "HTTP/2 only"),
+    ] {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(answer);
+        viewer.assert_failed(Failure::MalformedInput, words);
+    }
+}
+
+#[test]
 fn redirects_in_a_circle_and_to_nowhere_end() {
     let mut viewer = Viewer::connected(WITNESS);
     let fields = "Location: /y?token=secret\r\n".to_owned();

@@ -11,7 +11,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    AlertDescription, CertificateError, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
+    AlertDescription, CertificateError, DigitallySignedStruct, OtherError, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,7 +107,34 @@ pub(crate) fn words(error: &Error) -> String {
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "the server asks for a certificate of the client; give one with --cert and --key".to_owned()
         }
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "the server speaks none of the protocols that were offered, perhaps HTTP/2 only".to_owned()
+        }
+        Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<SelfSigned>() => {
+            other.0.to_string()
+        }
         error => error.to_string(),
+    }
+}
+
+/// The peer's certificate is signed by itself, and was not given as one to be trusted.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the server's certificate is self-signed: --cacert FILE with that certificate trusts it, --insecure takes any"
+)]
+struct SelfSigned;
+
+impl SelfSigned {
+    /// What is wrong with a certificate that no authority vouches for, by its names of issuer and subject.
+    fn or(error: Error, certificate: &CertificateDer<'_>) -> Error {
+        let is_unknown = matches!(error, Error::InvalidCertificate(CertificateError::UnknownIssuer))
+            || is_marked_as_authority(&error);
+        let names_itself = webpki::EndEntityCert::try_from(certificate)
+            .is_ok_and(|certificate| certificate.issuer() == certificate.subject());
+        match is_unknown && names_itself {
+            true => CertificateError::Other(OtherError(Arc::new(Self))).into(),
+            false => error,
+        }
     }
 }
 
@@ -211,7 +239,7 @@ impl ServerCertVerifier for Verifier {
             algorithms,
         ) {
             Err(error) if is_given && is_marked_as_authority(&error) => {}
-            checked => checked?,
+            checked => checked.map_err(|error| SelfSigned::or(error, end_entity))?,
         }
         if !self.checks_name {
             return Ok(ServerCertVerified::assertion());
@@ -310,6 +338,21 @@ mod tests {
         for any_name in [false, true] {
             assert!(judge(&server, &forged, "server.example", any_name).is_err());
         }
+    }
+
+    #[test]
+    fn a_certificate_that_has_signed_itself_is_named_so() {
+        let [given, server] = [2030, 2030].map(|until| self_signed("server.example", "server", until));
+        let mut params = CertificateParams::new(vec!["server.example".to_owned()]).unwrap();
+        params.is_ca = IsCa::NoCa;
+        let plain = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        for shown in [server, plain] {
+            let refused = judge(&given, &shown, "server.example", false).unwrap_err();
+            assert!(words(&refused).contains("self-signed"), "{refused:?}");
+        }
+        // Its time is what is wrong first.
+        let late = judge(&given, &self_signed("server.example", "server", 2025), "server.example", false);
+        assert!(!words(&late.unwrap_err()).contains("self-signed"));
     }
 
     #[test]

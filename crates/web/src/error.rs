@@ -7,6 +7,9 @@ pub enum HttpError {
     /// Another protocol.
     #[error("the answer is not HTTP: it begins with {0:?}")]
     NotHttp(String),
+    /// HTTP/2, by a server that does not wait for the client's preface (RFC 9113, section 3.4).
+    #[error("the server speaks HTTP/2 only, and weir asks by HTTP/1.1: let the server take HTTP/1.1 as well")]
+    Http2,
     /// More than any browser or server says before the body.
     #[error("the head is longer than 16 KiB")]
     HeadTooLong,

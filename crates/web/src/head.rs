@@ -11,6 +11,15 @@ pub(crate) const MOST_FIELDS: usize = 64;
 /// How many bytes of what is no head an error shows.
 const SHOWN: usize = 25;
 
+/// Bytes before the payload of a frame of HTTP/2 (RFC 9113, section 4.1).
+const FRAME_HEADER: usize = 9;
+
+/// Whether this is the header of a frame by which a server of HTTP/2 begins: SETTINGS, or GOAWAY where it has been spoken to
+/// in another protocol, on stream 0, and no longer than either has reason to be.
+fn is_first_frame(bytes: &[u8]) -> bool {
+    matches!(*bytes, [0, 0..=1, _, 4 | 7, _, 0, 0, 0, 0])
+}
+
 /// Gathers one head after the other.
 #[derive(Debug)]
 pub(crate) struct Head {
@@ -32,6 +41,9 @@ impl Head {
 
     /// Takes bytes off the front until the head is whole, and says whether it is.
     pub(crate) fn take(&mut self, bytes: &mut &[u8]) -> Result<bool, HttpError> {
+        if !self.beginning.is_empty() && self.bytes.first().or(bytes.first()) == Some(&0) {
+            return self.take_frame(bytes);
+        }
         while let Some((&byte, rest)) = bytes.split_first() {
             let (at, all) = (self.bytes.len(), *bytes);
             if self.beginning.get(at).is_some_and(|expected| *expected != byte) {
@@ -63,6 +75,18 @@ impl Head {
             }
         }
         Ok(false)
+    }
+
+    /// Takes what begins with a byte 0, as a frame of HTTP/2 does.
+    fn take_frame(&mut self, bytes: &mut &[u8]) -> Result<bool, HttpError> {
+        let (now, later) = bytes.split_at(bytes.len().min(FRAME_HEADER - self.bytes.len()));
+        self.bytes.extend_from_slice(now);
+        *bytes = later;
+        match &self.bytes[..] {
+            frame if is_first_frame(frame) => Err(HttpError::Http2),
+            frame if frame.len() < FRAME_HEADER => Ok(false),
+            other => Err(HttpError::NotHttp(String::from_utf8_lossy(other).into_owned())),
+        }
     }
 
     /// The head, once it is whole.

@@ -226,6 +226,23 @@ mod tests {
     }
 
     #[test]
+    fn a_server_of_http_2_is_named_however_its_frame_is_cut() {
+        // SETTINGS with one value, and GOAWAY.
+        let settings = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
+        let goaway = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
+        for frame in [&settings[..], goaway] {
+            for cut in 0..9 {
+                let mut responses = Responses::asked();
+                let (mut first, mut rest) = frame.split_at(cut);
+                assert_eq!(responses.take(&mut first), Ok(None));
+                assert_eq!(responses.take(&mut rest), Err(HttpError::Http2));
+            }
+        }
+        let other = Responses::asked().take(&mut &b"\0\0\x06\x01\0\0\0\0\x01rest"[..]).unwrap_err();
+        assert!(matches!(other, HttpError::NotHttp(_)));
+    }
+
+    #[test]
     fn a_head_that_is_none_ends_the_reading() {
         let failed = |wire: &[u8]| Responses::asked().take(&mut { wire }).unwrap_err();
         assert_eq!(failed(b"SSH-2.0-x\r\n"), HttpError::NotHttp("SSH-2.0-x\r\n".to_owned()));

@@ -26,6 +26,13 @@ impl Front {
         if self.bytes.starts_with(b"FLV") {
             return Some("it is FLV: write http+flv:// or https+flv:// in place of http:// or https://");
         }
+        if self.bytes.starts_with(&[0x1F, 0x8B, 0x08]) {
+            return Some("it is compressed by gzip: let the server send it as it is");
+        }
+        // A compressed IP packet of MMT, or NTP, as it begins a frame of TLV (ARIB STD-B32 part 3).
+        if matches!(*self.bytes, [0x7F, 0x01..=0x03 | 0xFE | 0xFF, ..]) {
+            return Some("it seems to be MMT/TLV (BS4K), which weir does not read");
+        }
         if self.bytes.get(4..8) == Some(b"ftyp") {
             return Some("it is MP4; weir plays MPEG-TS over HTTP");
         }
@@ -64,6 +71,8 @@ mod tests {
             (b" {\"code\":404}", "JSON"),
             (b"[]", "JSON"),
             (b"\0\0\0\x18ftypmp42", "MP4"),
+            (b"\x1f\x8b\x08\0\0", "gzip"),
+            (b"\x7f\x03\x05\x78", "MMT/TLV"),
         ] {
             for size in [1, 3, body.len()] {
                 let mut front = Front::default();
