@@ -158,7 +158,7 @@ pub(crate) struct Reference {
     pub(crate) pcr: Pcr,
     /// Counts the packets of the stream before it.
     pub(crate) place: u64,
-    /// Counts the breaks of continuity up to it, on any PID.
+    /// Counts the breaks of continuity up to it, on any PID, wrong counters apart.
     pub(crate) breaks: u64,
     /// Counts the null packets up to it.
     pub(crate) nulls: u64,

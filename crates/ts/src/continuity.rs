@@ -37,6 +37,8 @@ pub(crate) struct PidState {
     damaged: bool,
     /// Each packet needs a second look, because its payload is read.
     inspected: bool,
+    /// There has been a payload. Without one, as on a PID of clock references alone, none can be missing.
+    carries: bool,
 }
 
 /// Four bits.
@@ -65,7 +67,7 @@ pub(crate) enum Continuity {
         /// The last packet's bytes were marked as wrong, so that they prove nothing.
         unprovable: bool,
     },
-    /// Packets are missing.
+    /// Packets are missing; or the counter is wrong, where none can be.
     Gap { expected: u8, lost: u8 },
 }
 
@@ -85,6 +87,7 @@ impl PidState {
             repeats: 0,
             damaged: false,
             inspected: false,
+            carries: false,
         }
     }
 
@@ -150,6 +153,7 @@ impl PidState {
     /// Judges the counter of a packet without `transport_error_indicator`. The state is disarmed.
     pub(crate) fn judge(&mut self, header: Header, discontinuity: bool) -> Continuity {
         let counter = Nibble(header.continuity_counter());
+        self.carries |= header.has_payload();
         let Some(last) = self.counter.filter(|_| !discontinuity) else {
             self.counter = Some(counter);
             self.repeats = if header.has_payload() { 0 } else { 1 };
@@ -163,7 +167,7 @@ impl PidState {
             self.repeats = self.repeats.saturating_add(1).max(1);
             return match counter.ahead_of(last) {
                 0 => Continuity::Regular,
-                lost => Continuity::Gap { expected: last.0, lost },
+                lost => Continuity::Gap { expected: last.0, lost: if self.carries { lost } else { 0 } },
             };
         }
         if counter == last {

@@ -42,7 +42,7 @@ kinds! {
         expected: u8,
         /// The counter that came.
         found: u8,
-        /// How many are missing at the least; 0 where a table was written anew and its packet counted wrong.
+        /// How many are missing at the least; 0 where the counter is wrong, and nothing is missing.
         lost: u8,
     }: "look where packets are dropped: tuner, socket buffers, or a reader that is too slow",
     /// A counter repeats, and it is no repetition that the standard allows.
@@ -131,10 +131,7 @@ impl fmt::Display for FindingKind {
         let milliseconds = |ticks: i64| ticks as f64 / 27_000.0;
         match *self {
             Self::Gap { expected, found, lost: 0 } => {
-                write!(
-                    f,
-                    "counter {found} in place of {expected} in a new table: miscounted, nothing is missing"
-                )
+                write!(f, "counter {found} in place of {expected}: miscounted, nothing is missing")
             }
             Self::Gap { expected, found, lost } => {
                 write!(f, "counter {found} in place of {expected}: at least {lost} packets are missing")

@@ -19,7 +19,7 @@ impl Scan {
     pub(super) fn pcr(&mut self, index: usize, pcr: Pcr, announced: bool) {
         let pid = self.states[index].pid;
         self.counts.pcrs += 1;
-        let breaks = self.counts.gap_events + self.counts.illegal_duplicates;
+        let breaks = self.counts.lost_packets + self.counts.illegal_duplicates;
         let nulls = usize::from(self.index[usize::from(pid::NULL)]);
         // Index 0 is no PID's, and has no packets.
         let reference = Reference { pcr, place: self.place, breaks, nulls: self.states[nulls].packets };

@@ -94,6 +94,23 @@ fn fifteen_lost_packets_behind_one_without_a_payload_are_a_gap_as_well() {
     assert_eq!((counts.gap_events, counts.lost_packets, counts.illegal_duplicates), (1, 15, 0));
 }
 
+/// A PID of clock references alone, whose counter should stand still (2.4.3.3): some multiplexers have it go on.
+#[test]
+fn on_a_pid_without_payload_nothing_can_be_missing() {
+    let mut packets = Vec::new();
+    for (place, packet) in clean().iter().enumerate() {
+        packets.push(*packet);
+        if place % 200 == 0 {
+            let mut empty = [0xFF; 188];
+            empty[..6].copy_from_slice(&[0x47, 2, 0, 0x20 | (place / 200 % 16) as u8, 183, 0]);
+            packets.push(empty);
+        }
+    }
+    let counts = analyse(&joined(&packets)).counts;
+    let wrong = clean().len().div_ceil(200) as u64 - 1;
+    assert_eq!((counts.gap_events, counts.lost_packets, counts.lost_estimate), (wrong, 0, 0));
+}
+
 #[test]
 fn sixteen_lost_packets_are_seen_by_the_clock_alone() {
     // Only the estimate says so.
