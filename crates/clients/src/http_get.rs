@@ -106,7 +106,7 @@ impl HttpGet {
         let led = if self.followed == MOST_REDIRECTS {
             Err(format!("{MOST_REDIRECTS} redirects in a row came before it"))
         } else {
-            self.request.redirected(location)
+            self.request.redirected(location, response.fields.all("set-cookie"))
         };
         match led {
             Ok(request) => {

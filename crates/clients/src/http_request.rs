@@ -1,7 +1,7 @@
 //! The request for a stream: one GET, and another where a redirect leads.
 
 use crate::target::{Credentials, Scheme, Target};
-use weir_web::{Message, credentials, uri};
+use weir_web::{GivenFields, Message, credentials, uri};
 
 /// The schemes of servers that are asked by HTTP.
 pub const SCHEMES: &[Scheme] = &[Scheme::tcp("http", 80), Scheme::tls("https", 443)];
@@ -13,6 +13,8 @@ pub struct HttpOptions {
     pub credentials: Option<Credentials>,
     /// More fields of the request, by name. Values are one line each.
     pub fields: Vec<(&'static str, String)>,
+    /// What a person adds to each request.
+    pub given: GivenFields,
 }
 
 /// How many redirects in a row are followed.
@@ -23,6 +25,8 @@ pub struct Request {
     target: Target,
     /// Fields of its own.
     fields: Vec<(&'static str, String)>,
+    /// What a person gave for this server, and the cookies that it has set.
+    given: GivenFields,
     /// They may hold a password: they are never shown.
     bytes: Vec<u8>,
 }
@@ -33,10 +37,10 @@ impl Request {
         if target.credentials.is_none() {
             target.credentials.clone_from(&options.credentials);
         }
-        Self::of(target, &options.fields)
+        Self::of(target, &options.fields, options.given.clone())
     }
 
-    fn of(target: Target, fields: &[(&'static str, String)]) -> Self {
+    fn of(target: Target, fields: &[(&'static str, String)], given: GivenFields) -> Self {
         let base = target.base();
         let host = base.split_once("://").map_or("", |(_, host)| host);
         let credentials = target.credentials.as_ref();
@@ -46,21 +50,33 @@ impl Request {
             .field("Accept-Encoding", "identity")
             .maybe("Authorization", authorization);
         let message = fields.iter().fold(message, |message, (name, value)| message.field(name, value));
-        Self { bytes: message.keep_alive(false).end(), target, fields: fields.to_vec() }
+        let bytes = message.given(&given).keep_alive(false).end();
+        Self { bytes, target, fields: fields.to_vec(), given }
     }
 
-    /// The request that follows from an answer that leads elsewhere. Credentials go along to the same server only.
+    /// The request that follows from an answer that leads elsewhere. Credentials, fields that a person gave and cookies go along
+    /// to the same scheme, host and port only.
     ///
     /// # Errors
     /// Why a viewer cannot follow the redirect.
-    pub(crate) fn redirected(&self, location: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn redirected<'a>(
+        &self,
+        location: Option<&str>,
+        cookies: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, String> {
         let location = location.ok_or("it does not say where to")?;
         let url = uri::resolve(self.target.url().reveal(), location).map_err(|error| error.to_string())?;
         let mut target = Target::parse(url.as_str(), "play", SCHEMES).map_err(|error| error.to_string())?;
-        if target.credentials.is_none() && target.base() == self.target.base() {
+        let is_same = target.base() == self.target.base();
+        if target.credentials.is_none() && is_same {
             target.credentials.clone_from(&self.target.credentials);
         }
-        Ok(Self::of(target, &self.fields))
+        let given = if is_same {
+            cookies.fold(self.given.clone(), GivenFields::with_cookie)
+        } else {
+            GivenFields::default()
+        };
+        Ok(Self::of(target, &self.fields, given))
     }
 
     /// The server and path that the request is for.
@@ -78,7 +94,8 @@ impl Request {
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) fn redirected(url: &str, location: &str) -> Result<(Target, Vec<u8>), String> {
     let target = Target::parse(url, "play", SCHEMES).map_err(|error| error.to_string())?;
-    let request = Request::new(target, &HttpOptions::default()).redirected(Some(location))?;
+    let request =
+        Request::new(target, &HttpOptions::default()).redirected(Some(location), std::iter::empty())?;
     Ok((request.target, request.bytes))
 }
 
@@ -130,9 +147,28 @@ mod tests {
         let fields = vec![("X-Mirakurun-Priority", "-1".to_owned())];
         let options = HttpOptions { fields, ..HttpOptions::default() };
         let first = Request::new(Target::parse("http://host/x", "play", SCHEMES).unwrap(), &options);
-        let second = first.redirected(Some("http://other/y")).unwrap();
+        let second = first.redirected(Some("http://other/y"), std::iter::empty()).unwrap();
         for request in [first, second] {
             assert!(String::from_utf8_lossy(request.bytes()).contains("\r\nX-Mirakurun-Priority: -1\r\n"));
+        }
+    }
+
+    #[test]
+    fn what_was_given_goes_along_to_the_same_scheme_host_and_port_only() {
+        let given = GivenFields::parse(&["X-Token: secret"]).unwrap();
+        let options = HttpOptions { given, ..HttpOptions::default() };
+        let first = Request::new(Target::parse("http://a/x", "play", SCHEMES).unwrap(), &options);
+        for (location, expected) in [
+            ("/y", true),
+            ("http://a:80/y", true),
+            ("https://a/y", false),
+            ("http://b/y", false),
+            ("http://a:81/y", false),
+        ] {
+            let led = first.redirected(Some(location), ["s=cookie; Path=/"].into_iter()).unwrap();
+            let sent = String::from_utf8_lossy(led.bytes()).into_owned();
+            let has = (sent.contains("\r\nX-Token: secret\r\n"), sent.contains("\r\nCookie: s=cookie\r\n"));
+            assert_eq!(has, (expected, expected), "{location}: {sent}");
         }
     }
 
@@ -153,7 +189,8 @@ mod tests {
             ("", "http://a/b/c/d;p?q"),
             ("/g?u=http://h/", "http://a/g?u=http://h/"),
         ] {
-            let request = request("http://a/b/c/d;p?q").redirected(Some(location)).unwrap();
+            let request =
+                request("http://a/b/c/d;p?q").redirected(Some(location), std::iter::empty()).unwrap();
             let target = request.target();
             assert_eq!(format!("{}{}", target.base(), target.path), expected, "{location}");
         }
@@ -171,7 +208,7 @@ mod tests {
             ("//a:81/", false),
             ("http:\\\\b/y", false),
         ] {
-            let led = request.redirected(Some(location)).unwrap();
+            let led = request.redirected(Some(location), std::iter::empty()).unwrap();
             assert_eq!(led.target().credentials.is_some(), expected, "{location}");
             let sent = String::from_utf8_lossy(led.bytes()).into_owned();
             assert_eq!(sent.contains("Authorization"), expected, "{location}");
@@ -181,7 +218,7 @@ mod tests {
     #[test]
     fn a_place_that_is_none_says_so_without_secrets() {
         for location in [None, Some("ftp://me:secret@a/x"), Some("http://"), Some("http://me:secret@a:x/")] {
-            let said = request("http://a/x").redirected(location).err().unwrap();
+            let said = request("http://a/x").redirected(location, std::iter::empty()).err().unwrap();
             assert!(!said.contains("secret"), "{said}");
         }
     }

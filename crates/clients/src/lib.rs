@@ -68,5 +68,6 @@ pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
+pub use weir_web::GivenFields;
 pub use workload::{NewClient, ServerVersion, Workload};
 pub use workload_error::WorkloadError;

@@ -23,12 +23,15 @@ pub use account::COLUMNS;
 pub use workload::{oven, whep, whip};
 
 use crate::target::Scheme;
+use weir_web::GivenFields;
 
 /// What only WebRTC has.
 #[derive(Clone, Debug)]
 pub struct RtcOptions {
     /// The bearer token of WHEP and WHIP, if the server asks for one.
     pub token: Option<String>,
+    /// What a person adds to each request over HTTP.
+    pub given: GivenFields,
     /// Ask for lost packets again.
     pub nack: bool,
     /// Ask for a keyframe at the start and after a loss that nothing else repairs.
@@ -42,7 +45,14 @@ pub struct RtcOptions {
 impl Default for RtcOptions {
     /// What a browser does.
     fn default() -> Self {
-        Self { token: None, nack: true, pli: true, reports: true, bandwidth: true }
+        Self {
+            token: None,
+            given: GivenFields::default(),
+            nack: true,
+            pli: true,
+            reports: true,
+            bandwidth: true,
+        }
     }
 }
 

@@ -289,6 +289,7 @@ impl Scenario {
             for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
                 *url = numbers.show(&SecretUrl::new(&**url));
             }
+            workload.options.forget_secrets();
             let saved =
                 workload.into.iter_mut().flat_map(|it| it.save.iter_mut().chain(&mut it.schema_registry));
             let places = workload.ingest.0.iter_mut().chain(&mut workload.probe.0).chain(saved);

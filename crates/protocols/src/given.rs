@@ -1,6 +1,7 @@
 //! The options of a workload as they were written: names and texts, not yet parsed by any protocol.
 
 use crate::group::Group;
+use crate::http;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
 use serde::de::{SeqAccess, Visitor};
@@ -33,6 +34,13 @@ impl Given {
     pub fn with(mut self, name: &str, text: impl Into<String>) -> Self {
         self.0.insert(name.to_owned(), vec![text.into()]);
         self
+    }
+
+    /// Leaves the values of secrets out: what is written down has none.
+    pub fn forget_secrets(&mut self) {
+        for field in self.0.get_mut(http::HEADER).into_iter().flatten() {
+            *field = http::without_value(field);
+        }
     }
 
     /// The texts of an option; none if it was not given.

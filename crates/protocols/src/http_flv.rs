@@ -21,7 +21,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: Schema::new(figures::FIGURES),
     columns: &[],
     play: Some(Play {
-        options: &[Group::of::<Viewer>()],
+        options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
         asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
         lacks: |_| VIEWER,
         shown: None,
@@ -29,7 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         clients: viewer::one,
         make: |making| {
             let options = viewer::options(making.options, making.given)?;
-            client::play(making.urls, &options, &http::options())
+            client::play(making.urls, &options, &http::options(making.given)?)
         },
     }),
     publish: None,

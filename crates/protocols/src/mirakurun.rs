@@ -16,7 +16,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<Services>()],
+        options: &[Group::of::<Viewer>(), Group::of::<Services>(), Group::of::<http::Fields>()],
         // Of a server that was asked for all that it has each service counts.
         asked: |_| vec!["failed.ratio == 0", WHOLE_RATE, NOBODY_STARVES, mpegts::WHOLE],
         lacks: |_| TS_VIEWER,
@@ -29,7 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         make: |making| {
             let options = viewer::options(making.options, making.given)?;
             let services = making.given.read::<Services>()?.into();
-            ts::mirakurun::play(making.urls, &options, &http::options(), &services)
+            ts::mirakurun::play(making.urls, &options, &http::options(making.given)?, &services)
         },
     }),
     publish: None,

@@ -18,7 +18,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
     play: Some(Play {
-        options: &[Group::of::<Viewer>()],
+        options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
         asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE],
         lacks: |_| TS_VIEWER,
         shown: None,
@@ -26,7 +26,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         clients: viewer::one,
         make: |making| {
             let options = viewer::options(making.options, making.given)?;
-            ts::play(making.urls, &options, &http::options())
+            ts::play(making.urls, &options, &http::options(making.given)?)
         },
     }),
     publish: None,

@@ -3,6 +3,7 @@
 use crate::content::{self, Content, Stamp};
 use crate::given::Given;
 use crate::group::Group;
+use crate::http;
 use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
@@ -23,7 +24,12 @@ const TOKEN: &str = "WEIR_RTC_TOKEN";
 pub(crate) const WHEP: Protocol = Protocol {
     schemes: rtc::WHEP_SCHEMES,
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<Token>(), Group::of::<Feedback>()],
+        options: &[
+            Group::of::<Viewer>(),
+            Group::of::<Token>(),
+            Group::of::<Feedback>(),
+            Group::of::<http::Fields>(),
+        ],
         make: |making| {
             let options = viewer::options(making.options, making.given)?;
             rtc::whep(making.urls, &options, &rtc_options(making.given)?)
@@ -41,7 +47,12 @@ pub(crate) const WHIP: Protocol = Protocol {
     schemes: rtc::WHIP_SCHEMES,
     columns: &[],
     publish: Some(Publish {
-        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Token>()],
+        options: &[
+            Group::of::<Content>(),
+            Group::of::<Stamp>(),
+            Group::of::<Token>(),
+            Group::of::<http::Fields>(),
+        ],
         output: content::output,
         lacks: PUBLISHER,
         make: |making| {
@@ -72,7 +83,7 @@ const SIGNALLED: Protocol = Protocol {
 
 /// Viewers of OvenMediaEngine.
 const PLAY: Play = Play {
-    options: &[Group::of::<Viewer>(), Group::of::<Feedback>()],
+    options: &[Group::of::<Viewer>(), Group::of::<Feedback>(), Group::of::<http::Fields>()],
     asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE_FRAME_RATE, FEW_LOST],
     lacks: |_| VIEWER,
     shown: None,
@@ -119,6 +130,7 @@ fn rtc_options(given: &Given) -> Result<RtcOptions, WorkloadError> {
     let says = |kind| !off.contains(&kind);
     Ok(RtcOptions {
         token: token(&given.read()?)?,
+        given: http::fields(given)?,
         nack: says(Kind::Nack),
         pli: says(Kind::Pli),
         reports: says(Kind::Reports),

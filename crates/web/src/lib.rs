@@ -10,6 +10,7 @@
 //! | `response` | responses, one after the other, as a client receives them | RFC 9112 section 4 |
 //! | `message` | requests and answers, written | RFC 9112 sections 3 to 6 |
 //! | `credentials` | user and password, and tokens | RFC 7617, RFC 6750 |
+//! | `given_fields` | fields that a person adds to each request, and cookies | RFC 9110 section 5, RFC 6265 |
 //! | `websocket` | messages both ways, behind a handshake that is an answer like any other | RFC 6455 |
 //! | `carrier` | a client's bytes on its link, or in a WebSocket | MQTT 5 section 6 |
 //! | `uri` | places: as they are asked for, where a redirect leads, what may be shown of it | RFC 3986, RFC 9110 section 10.2.2 |
@@ -22,6 +23,7 @@ mod carrier;
 pub mod credentials;
 mod error;
 mod fields;
+mod given_fields;
 mod head;
 mod message;
 mod request;
@@ -33,6 +35,7 @@ pub use body::{CHUNK_END, LAST_CHUNK, begin_chunk};
 pub use carrier::{Carrier, CarrierError, SocketRequest};
 pub use error::HttpError;
 pub use fields::Fields;
+pub use given_fields::{GivenFieldError, GivenFields};
 pub use message::{Message, reason};
 pub use request::{Request, Requests};
 pub use response::{Ending, Part, Response, Responses};

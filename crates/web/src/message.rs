@@ -1,6 +1,6 @@
 //! Requests and answers as they are sent. No value can end its line, and there is no `Debug`: some are secrets.
 
-use crate::{PRODUCT, uri};
+use crate::{GivenFields, PRODUCT, uri};
 use std::fmt::{Display, Write as _};
 
 /// A message under way: first the fields, then [`Self::end`].
@@ -48,6 +48,20 @@ impl Message {
             Some(value) => self.field(name, value),
             None => self,
         }
+    }
+
+    /// Adds what a person gave, in the place of the fields of the same names.
+    #[must_use]
+    pub fn given(mut self, fields: &GivenFields) -> Self {
+        let is_given = |line: &str| {
+            let name = line.split(':').next().unwrap_or_default();
+            fields.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+        };
+        if let Some((first, rest)) = self.head.split_once("\r\n") {
+            let kept = rest.split_terminator("\r\n").filter(|line| !is_given(line));
+            self.head = [first].into_iter().chain(kept).flat_map(|line| [line, "\r\n"]).collect();
+        }
+        fields.iter().fold(self, |message, (name, value)| message.field(name, value))
     }
 
     /// Whether the connection goes on behind it.

@@ -62,7 +62,8 @@ pub fn resolve(base: &str, location: &str) -> Result<Url, url::ParseError> {
 
 /// Whether two URLs are of one server: a secret for the one may be sent to the other.
 pub fn is_same_server(one: &Url, other: &Url) -> bool {
-    one.host() == other.host() && one.port_or_known_default() == other.port_or_known_default()
+    (one.scheme(), one.host(), one.port_or_known_default())
+        == (other.scheme(), other.host(), other.port_or_known_default())
 }
 
 /// A reference as it may be shown: without user and password, and without what a query holds.
@@ -147,6 +148,7 @@ mod tests {
         assert!(is_same_server(&url("http://h/a"), &url("http://H:80/b")));
         assert!(!is_same_server(&url("http://h/a"), &url("http://h:81/a")));
         assert!(!is_same_server(&url("http://h/a"), &url("https://h/a")));
+        assert!(!is_same_server(&url("http://h/a"), &url("https://h:80/a")));
         for text in ["h", "h:81", "[::1]:81", "10.0.0.1"] {
             assert!(is_authority(text), "{text}");
         }

@@ -7,7 +7,7 @@ use url::{Host, Position, Url};
 use weir_rtc::signalling::http::{SDP, TRICKLE};
 use weir_shard::Endpoint;
 use weir_web::uri::{authority, is_same_server, origin_form};
-use weir_web::{Message, credentials};
+use weir_web::{GivenFields, Message, credentials};
 
 /// What to ask for, and where.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub(super) struct Request {
     url: Url,
     /// The bearer token of the request; it is never shown.
     authorization: Option<String>,
+    /// What a person adds to each request.
+    given: GivenFields,
     /// Whether it is for publishing.
     publishes: bool,
 }
@@ -29,7 +31,8 @@ impl Request {
         let scheme = if secure { "https" } else { "http" };
         let url = Url::parse(&format!("{scheme}://{place}{}", origin_form(&target.path))).ok()?;
         let authorization = options.token.as_deref().map(credentials::bearer);
-        Some(Self { url, authorization, publishes: target.scheme.starts_with("whip") })
+        let given = options.given.clone();
+        Some(Self { url, authorization, given, publishes: target.scheme.starts_with("whip") })
     }
 
     /// Whether a session is asked for to publish in.
@@ -94,10 +97,13 @@ impl Request {
     }
 
     fn message(&self, method: &str, url: &Url) -> Message {
-        // A token is for the server that was named, not for places that it makes up.
-        let authorization = self.authorization.as_ref().filter(|_| is_same_server(url, &self.url));
         let target = &url[Position::BeforePath..Position::AfterQuery];
-        Message::request(method, target, &authority(url)).maybe("Authorization", authorization)
+        let message = Message::request(method, target, &authority(url));
+        // A token is for the server that was named, not for places that it makes up.
+        if !is_same_server(url, &self.url) {
+            return message;
+        }
+        message.maybe("Authorization", self.authorization.as_ref()).given(&self.given)
     }
 }
 

@@ -120,7 +120,7 @@ impl Fetcher {
         match response.status {
             200..=299 => None,
             _ if response.is_redirect() => {
-                let led = self.request.redirected(response.location());
+                let led = self.request.redirected(response.location(), response.fields.all("set-cookie"));
                 Some(led.map(Next::Elsewhere).map_err(FetchError::Redirect))
             }
             _ => Some(Err(FetchError::Refused(response.said()))),
