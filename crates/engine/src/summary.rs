@@ -267,10 +267,23 @@ impl Summary {
     pub fn is_unanswered(&self) -> bool {
         let workloads = || self.workloads.iter().filter(|it| !it.background);
         let mut failures = workloads().flat_map(|it| &it.failures).peekable();
+        self.heard_nothing() && failures.peek().is_some() && failures.all(|it| it.kind.is_silence())
+    }
+
+    /// How many connections the target has accepted, if it has said nothing on any of them, before the timeout or before the
+    /// run was over.
+    pub fn accepted_in_silence(&self) -> Option<u64> {
+        let workloads = || self.workloads.iter().filter(|it| !it.background);
+        let accepted = workloads().map(|it| it.total.total("connected")).sum::<f64>() as u64;
+        let is_silence = workloads().flat_map(|it| &it.failures).all(|it| it.kind.is_silence());
+        (accepted > 0 && is_silence && self.heard_nothing()).then_some(accepted)
+    }
+
+    /// Whether no client has come past its handshake, or past its request where there is none.
+    fn heard_nothing(&self) -> bool {
         let heard =
             |it: &WorkloadSummary| ["handshake", "request"].iter().any(|of| it.total.spread(of).is_some());
-        let none_was_heard = !self.has_measured() && !workloads().any(heard);
-        none_was_heard && failures.peek().is_some() && failures.all(|it| it.kind.is_silence())
+        !self.has_measured() && !self.workloads.iter().filter(|it| !it.background).any(heard)
     }
 }
 

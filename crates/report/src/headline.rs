@@ -34,8 +34,16 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
     let workloads: Vec<_> = summary.workloads.iter().filter(|it| !it.background).collect();
     let failures = failures(&workloads);
     let after = span(summary.run.duration_seconds);
+    let at = || listed(workloads.iter().flat_map(|it| &it.targets).map(|url| server(url)));
+    // Elsewhere an answer may have come before the phase that it ends is over.
+    let speaks_first = workloads.iter().flat_map(|it| &it.targets).all(|url| url.starts_with("rtmp"));
+    let silence = summary
+        .accepted_in_silence()
+        .filter(|_| speaks_first)
+        .map(|accepted| format!("{} accepted {}, no handshake", at(), several(accepted, "connection")));
     let Some(commonest) = failures.first() else {
-        let what = nobody(&workloads);
+        let is_silent = silence.is_some();
+        let what = silence.unwrap_or_else(|| nobody(&workloads));
         let line = match &summary.outcome {
             _ if workloads.is_empty() => format!("nothing was measured: {}", ending(summary)),
             Outcome::Completed | Outcome::NobodyLeft => format!("{what} in {after}"),
@@ -43,7 +51,10 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
         };
         let is_over = matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft);
         let plays = workloads.iter().any(|it| it.role == Role::Play);
-        let remedy = (is_over && plays).then_some(UNPUBLISHED);
+        let remedy = match is_silent {
+            true => Some(remedy(Failure::HandshakeTimeout, false)),
+            false => (is_over && plays).then_some(UNPUBLISHED),
+        };
         return Some(Headline { line, remedy, is_whole: true });
     };
     let planned = count(workloads.iter().map(|it| it.slots.planned).sum());
@@ -58,13 +69,10 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
             format!("{} of {planned}", kinds.collect::<Vec<_>>().join(", "))
         }
     };
-    let what = if summary.is_unanswered() {
-        format!(
-            "nothing answered at {}",
-            listed(workloads.iter().flat_map(|it| &it.targets).map(|url| server(url)))
-        )
-    } else {
-        nobody(&workloads)
+    let what = match silence {
+        Some(silence) => silence,
+        None if summary.is_unanswered() => format!("nothing answered at {}", at()),
+        None => nobody(&workloads),
     };
     let is_rtmp = workloads.iter().flat_map(|it| &it.targets).all(|url| url.starts_with("rtmp:"));
     Some(Headline {

@@ -80,6 +80,16 @@ fn why_a_run_did_not_pass_is_one_line() {
         "nothing answered at ws://127.0.0.1:3333 (connection refused, 16 of 16); start the server, or check host and \
          port: `ss -ltn` on its machine lists what listens"
     );
+    // The run may be shorter than the time that the handshake has.
+    let silent = "rtmp://127.0.0.1:1935 accepted 16 connections, no handshake";
+    assert!(why(&fixture::silent()).starts_with(&format!("{silent} in ")), "{}", why(&fixture::silent()));
+    let mut overdue = fixture::silent();
+    overdue.workloads[0].failures = vec![FailureCount {
+        kind: Failure::HandshakeTimeout,
+        side: Failure::HandshakeTimeout.side(),
+        ..fixture::unanswered().workloads[0].failures[0].clone()
+    }];
+    assert!(why(&overdue).starts_with(&format!("{silent} (handshake timeout, ")), "{}", why(&overdue));
     let mut unknown = fixture::unanswered();
     let failures = &mut unknown.workloads[0].failures;
     failures[0].clients = 4;
