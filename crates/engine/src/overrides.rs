@@ -90,6 +90,13 @@ impl Scenario {
         [&mut self.cacert, &mut self.cert, &mut self.key].into_iter().flatten().for_each(&mut *change);
         for workload in &mut self.workloads {
             workload.options.each_file(change);
+            for url in workload.play.0.iter_mut().chain(&mut workload.publish.0) {
+                if let Some(file) = url.strip_prefix('@') {
+                    let mut path = PathBuf::from(file);
+                    change(&mut path);
+                    *url = format!("@{}", path.display());
+                }
+            }
             if let Some(into) = &mut workload.into {
                 into.schema.iter_mut().chain(&mut into.save_password_file).for_each(&mut *change);
                 into.save.iter_mut().for_each(|save| behind(save, &["sqlite", "parquet"], change));

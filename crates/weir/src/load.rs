@@ -1,7 +1,9 @@
 //! From the flags of `play` and `publish` to the scenario that they stand for.
 
 use crate::args::{Capacity, ClientOptions, Load, Play, Publish, RunOptions};
-use crate::verification;
+use crate::machine;
+use crate::{url_lists, verification};
+use std::net::ToSocketAddrs;
 use std::time::Duration;
 use weir_engine::capacity::LoadKind;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
@@ -12,7 +14,7 @@ const DEFAULT_HOLD: Duration = Duration::from_secs(30);
 /// `weir play`.
 pub(crate) fn of_play(args: &Play) -> Scenario {
     let workload = WorkloadSpec {
-        play: OneOrMany(args.urls.clone()),
+        play: url_lists::written(&args.urls, args.urls_file.as_deref()),
         expect: args.expect.clone(),
         options: args.options.given().clone(),
         ..workload(&args.load)
@@ -41,7 +43,7 @@ pub(crate) fn of_capacity(args: &Capacity) -> Scenario {
 
 /// `weir publish`.
 pub(crate) fn of_publish(args: &Publish) -> Scenario {
-    let publish = OneOrMany(args.urls.clone());
+    let publish = url_lists::written(&args.urls, args.urls_file.as_deref());
     let options = args.options.given().clone();
     let mut workload = WorkloadSpec { publish, options, republish: args.republish, ..workload(&args.load) };
     let mut load = args.load.clone();

@@ -55,6 +55,7 @@ mod steps;
 mod sweep;
 mod tls;
 mod turn;
+mod url_lists;
 mod verification;
 mod watch;
 
@@ -81,12 +82,14 @@ fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
     let _nats = verb.agents().map(agents::spawn).transpose()?;
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => run::start(load::of_play(&args), Exit::Usage, &args.run),
+        Verb::Play(args) => url_lists::read_or(load::of_play(&args), Exit::Usage)
+            .and_then(|scenario| run::start(scenario, Exit::Usage, &args.run)),
         Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
             Exit::Usage,
             "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
         )),
-        Verb::Publish(args) => run::start(load::of_publish(&args), Exit::Usage, &args.run),
+        Verb::Publish(args) => url_lists::read_or(load::of_publish(&args), Exit::Usage)
+            .and_then(|scenario| run::start(scenario, Exit::Usage, &args.run)),
         Verb::Run(args) => series::run(&args),
         Verb::Init(args) => init::init(&args),
         Verb::Capacity(args) => capacity::capacity(&args),

@@ -9,7 +9,7 @@ use crate::print::{check_answer, check_print, written};
 use crate::repeated::{Repeated, kept_run};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{background, load, outline, prepare, print, run, run_directory};
+use crate::{background, load, outline, prepare, print, run, run_directory, url_lists};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -129,6 +129,7 @@ pub(crate) fn as_asked(
         scenario.set_duration(time);
     }
     scenario.resolve(folder);
+    scenario = url_lists::read_or(scenario, Exit::Scenario)?;
     if let Some(target) = &args.target {
         // Not as it was written: a URL may hold a secret.
         if target.is_empty() || target.contains(['/', '?', '#', '@']) {

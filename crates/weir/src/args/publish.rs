@@ -2,7 +2,8 @@
 
 use super::{Load, RunOptions};
 use crate::options::{OptionsOf, Publishes};
-use clap::Args;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
 use weir_engine::republish::Republish;
 
 /// `weir publish`.
@@ -12,8 +13,11 @@ pub(crate) struct Publish {
     ///
     /// Where to publish: rtmp://host:1935/app/stream, whip+http://host/whip/stream, mqtt://host/topic/{seq};
     /// several get the same stream
-    #[arg(required = true, value_name = "URL")]
+    #[arg(required_unless_present = "urls_file", value_name = "URL")]
     pub(crate) urls: Vec<String>,
+    /// File with a URL a line, for each client its own: signed ones, tokens; -c is their number by default
+    #[arg(long = "urls", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Load")]
+    pub(crate) urls_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: Load,
     /// Stop and come back: every:60s, or every:60s,pause:1s for how long a publisher is away; `recovery` of viewers in the same
