@@ -136,7 +136,9 @@ pub(crate) fn as_asked(
             let line = "--target takes the place of host and port in each URL; write HOST:PORT alone";
             return Err(Failure::new(Exit::Usage, line));
         }
-        load::retarget(&mut scenario, target, !args.run.watch.is_empty());
+        if let Some(line) = load::retarget(&mut scenario, target, !args.run.watch.is_empty()) {
+            print::print_progress(&args.run, &line);
+        }
     }
     load::add_options(&mut scenario, &args.run);
     if let Some(probe) = &args.probe {
