@@ -242,6 +242,9 @@ pub struct Offer {
     pub files: Vec<SentFile>,
     /// The agent's segment of the plan; `None` for an agent that watches.
     pub segment: Option<Segment>,
+    /// Seconds of the slices that windows are judged in, if they are: what its clients have got is read where one ends.
+    #[serde(default)]
+    pub slice_seconds: Option<u32>,
 }
 
 /// A file that a scenario names, with its contents.

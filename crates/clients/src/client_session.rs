@@ -3,7 +3,7 @@
 use crate::client_state::ClientState;
 use crate::shard_recorder::ShardRecorder;
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Datagrams, Event, Session, Side};
+use weir_shard::{Context, Datagrams, Edge, Event, Session, Side};
 
 /// How a client fails, and what the server or the system said to it.
 pub type End = (Failure, String);
@@ -49,6 +49,9 @@ pub trait ClientSession {
     fn handle_timeout(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }
+
+    /// A stretch that is judged begins or ends; what waited has been read.
+    fn handle_edge(&mut self, _: Edge, _: &mut Context<'_, ShardRecorder>) {}
 
     /// A viewer has got no media for its timeout. Some may wait unread.
     fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
@@ -165,6 +168,10 @@ impl<C: ClientSession> Driver<C> {
                 } else if state.deadline().is_some_and(|deadline| deadline <= now) {
                     return Err(client.overdue(context));
                 }
+                Ok(())
+            }
+            Event::Edge(edge) => {
+                client.handle_edge(edge, context);
                 Ok(())
             }
             Event::Woken => Ok(()),

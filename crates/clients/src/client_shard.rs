@@ -55,9 +55,9 @@ impl ClientShard {
         self.0.turn(until)
     }
 
-    /// Reads whatever the crowd has to read.
-    pub fn sweep(&mut self) {
-        self.0.sweep();
+    /// Reads whatever there is to read, and tells each client of the edge.
+    pub fn sweep(&mut self, edge: Moment) {
+        self.0.sweep(edge);
     }
 
     /// For how long, since the last call, nothing was read that came.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
     ACTIVE, CONNECT, CONNECTED, CUT_OFF, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY,
-    PLAYED, PLAYING, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
+    PLAYED, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
 
@@ -130,8 +130,8 @@ impl ClientState {
         }
         if phase == ClientPhase::Playing {
             recorder.count(PLAYED, 1);
-            recorder.shift(PLAYING, 1);
             recorder.record(STARTUP, micros(now, self.planned.at));
+            shard.shift_playing(self.planned, 1, now);
         }
         if (self.phase, phase) != (ClientPhase::Waiting, ClientPhase::Opening) {
             self.timeout_began = now;
@@ -148,7 +148,7 @@ impl ClientState {
     pub fn fed(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.phase == ClientPhase::Playing {
             if self.supply == Supply::Starving {
-                self.shift_starving(-1, shard);
+                self.shift_starving(-1, now, shard);
             }
             self.supply = Supply::Fed(now);
         }
@@ -168,7 +168,7 @@ impl ClientState {
     pub fn starve(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.is_hungry(now) {
             self.supply = Supply::Starving;
-            self.shift_starving(1, shard);
+            self.shift_starving(1, now, shard);
             let before = std::mem::replace(&mut self.has_starved, true);
             shard.of(self.planned).count(STARVED, u64::from(!before));
         }
@@ -179,19 +179,17 @@ impl ClientState {
         self.phase == ClientPhase::Playing && self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    fn shift_starving(&self, by: i64, shard: &mut ShardRecorder) {
-        let recorder = shard.of(self.planned);
-        recorder.shift(STARVING, by);
-        recorder.shift(PLAYING, -by);
+    fn shift_starving(&self, by: i64, now: Moment, shard: &mut ShardRecorder) {
+        shard.of(self.planned).shift(STARVING, by);
+        shard.shift_playing(self.planned, -by, now);
     }
 
     /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
-    pub fn pause(&mut self, shard: &mut ShardRecorder) {
+    pub fn pause(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            let recorder = shard.of(self.planned);
-            recorder.shift(PLAYING, -1);
-            recorder.count(CUT_OFF, 1);
+            shard.of(self.planned).count(CUT_OFF, 1);
+            shard.shift_playing(self.planned, -1, now);
         }
     }
 
@@ -199,7 +197,7 @@ impl ClientState {
     pub fn resume(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {
             self.supply = Supply::Unneeded;
-            shard.of(self.planned).shift(PLAYING, 1);
+            shard.shift_playing(self.planned, 1, now);
             shard.returned(self.planned, now);
         }
     }
@@ -240,7 +238,7 @@ impl ClientState {
 
     /// Books the failure, with the peer's words; a client that is over takes no notice.
     pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, shard: &mut ShardRecorder) {
-        if self.leave(shard) {
+        if self.leave(now, shard) {
             // The words may hold the stream's key, which is known further up alone.
             debug!(target: "client", client = self.planned.number(), failure = failure.key(), "failed");
             shard.failure(now, self.planned, failure, words);
@@ -259,7 +257,7 @@ impl ClientState {
         let stayed = now.since(self.planned.at);
         let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
         let exits = self.phase < ClientPhase::Playing && patience.is_some_and(|patience| stayed < patience);
-        if self.leave(shard) {
+        if self.leave(now, shard) {
             shard.of(self.planned).count(EXITS_BEFORE_START, u64::from(exits));
             shard.of(self.planned).count(LEFT_AWAY, u64::from(was_away));
             debug!(target: "client", client = self.planned.number(), "ends as planned");
@@ -268,15 +266,16 @@ impl ClientState {
         }
     }
 
-    fn leave(&mut self, shard: &mut ShardRecorder) -> bool {
+    fn leave(&mut self, now: Moment, shard: &mut ShardRecorder) -> bool {
         if self.phase == ClientPhase::Over {
             return false;
         }
-        let recorder = shard.of(self.planned);
-        recorder.shift(ACTIVE, -1);
-        if self.phase == ClientPhase::Playing && self.supply != Supply::Cut {
-            let level = if self.supply == Supply::Starving { STARVING } else { PLAYING };
-            recorder.shift(level, -1);
+        shard.of(self.planned).shift(ACTIVE, -1);
+        match self.supply {
+            _ if self.phase != ClientPhase::Playing => {}
+            Supply::Cut => {}
+            Supply::Starving => shard.of(self.planned).shift(STARVING, -1),
+            Supply::Unneeded | Supply::Fed(_) => shard.shift_playing(self.planned, -1, now),
         }
         self.phase = ClientPhase::Over;
         true
@@ -319,6 +318,7 @@ mod tests {
     use crate::shard_recorder::Turn;
     use weir_metrics::Schema;
     use weir_metrics::common::RETURNED;
+    use weir_metrics::common::{PLAYED_TIME, PLAYING};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -369,10 +369,10 @@ mod tests {
     fn a_client_without_a_link_does_not_play_and_returns_once() {
         let (mut state, mut shard, start) = begin(Duration::ZERO);
         let planned = state.planned();
-        state.pause(&mut shard);
+        state.pause(start, &mut shard);
         state.reach(ClientPhase::Playing, start, &mut shard);
-        state.pause(&mut shard);
-        state.pause(&mut shard);
+        state.pause(start, &mut shard);
+        state.pause(start, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (0, 1, 0));
         state.resume(start + SECOND, &mut shard);
@@ -380,10 +380,32 @@ mod tests {
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (1, 1, 1));
         assert_eq!(shard.last_returns(), [Some(start + SECOND)]);
-        state.pause(&mut shard);
+        state.pause(start, &mut shard);
         state.finish(start + 3 * SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.counter(LEFT_AWAY), figures.counter(RETURNED)), (1, 1));
+    }
+
+    #[test]
+    fn the_time_that_clients_played_is_known_however_seconds_cut_it() {
+        let (mut state, mut shard, start) = begin(Duration::ZERO);
+        let planned = state.planned();
+        let ms = Duration::from_millis;
+        let second = |shard: &mut ShardRecorder, end: Moment| {
+            shard.book_played(end);
+            shard.take_figures().remove(0).counter(PLAYED_TIME)
+        };
+        state.reach(ClientPhase::Playing, start + ms(300), &mut shard);
+        assert_eq!(second(&mut shard, start + SECOND), 700_000);
+        assert_eq!(second(&mut shard, start + 2 * SECOND), 1_000_000);
+        state.pause(start + ms(2_250), &mut shard);
+        state.resume(start + ms(2_500), &mut shard);
+        assert_eq!(second(&mut shard, start + 3 * SECOND), 750_000);
+        // It leaves within a second: at the second's end it does not play.
+        state.finish(start + ms(3_800), &mut shard);
+        assert_eq!(shard.of(planned).gauge(PLAYING), 0);
+        assert_eq!(second(&mut shard, start + 4 * SECOND), 800_000);
+        assert_eq!(second(&mut shard, start + 5 * SECOND), 0);
     }
 
     #[test]

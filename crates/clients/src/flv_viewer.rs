@@ -16,7 +16,7 @@ use weir_metrics::{Counter, Moment};
 use weir_rtmp::client::HEAD_LEN;
 use weir_rtmp::flv::{AudioTag, FourCc, VideoCodec, VideoTag};
 use weir_rtmp::message::MediaKind;
-use weir_shard::Context;
+use weir_shard::{Context, Edge};
 
 /// How long a stream may bring sound only before it is taken to have no pictures. Servers send sound while
 /// they wait for the next keyframe, so this is no less than a usual group of pictures.
@@ -268,6 +268,13 @@ impl FlvViewer {
             && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
         {
             context.pull();
+        }
+    }
+
+    /// An edge of what is judged has come, and what had come up to it was read.
+    pub fn edge(&mut self, edge: Edge, shard: &mut ShardRecorder) {
+        if self.state.phase() == ClientPhase::Playing {
+            self.playback.edge(edge.at, edge.arrived, shard.of(self.state.planned()));
         }
     }
 

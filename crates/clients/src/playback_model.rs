@@ -7,8 +7,9 @@ use crate::playout::{Change, Playout};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_metrics::common::{
-    AHEAD, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED,
-    STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+    AHEAD, ARRIVAL_GAP, BURST, DRIFT, EDGE_AGE, EDGE_PICTURE_AGE, FRAMES_AHEAD, RECOVERY, SOURCE,
+    SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP,
+    TIMESTAMP_JUMPS,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -59,6 +60,8 @@ pub struct PlaybackModel {
     origin: Option<i64>,
     /// Furthest media time since the first frame, in microseconds.
     media: i64,
+    /// The same of the furthest picture.
+    picture: i64,
     /// Bytes of frames since the first, that one included.
     bytes: u64,
     /// Bytes of the first frame. It usually is a keyframe, which is too large to estimate a bit rate from.
@@ -130,6 +133,7 @@ impl PlaybackModel {
             drift: Drift::default(),
             origin: None,
             media: 0,
+            picture: 0,
             bytes: 0,
             first: 0,
             largest: 0,
@@ -184,6 +188,9 @@ impl PlaybackModel {
         self.bytes += u64::from(frame.bytes);
         self.frames += u64::from(frame.track == Track::Video);
         self.media = self.media.max(media);
+        if frame.track == Track::Video {
+            self.picture = self.picture.max(media);
+        }
         if self.reading == Reading::Witness && (frame.track == Track::Video || !self.has_pictures) {
             self.record_drift(now, media, recorder);
         }
@@ -210,6 +217,9 @@ impl PlaybackModel {
         self.read_brought_frames = true;
         self.group_boundary(media);
         self.media = self.media.max(media);
+        if frames > 0 {
+            (self.picture, self.has_pictures) = (self.media, true);
+        }
         if self.reading == Reading::Witness {
             self.record_drift(now, media, recorder);
         }
@@ -274,7 +284,25 @@ impl PlaybackModel {
         self.covered = Duration::ZERO;
         self.own = self.next_own(now);
         if std::mem::take(&mut self.read_brought_frames) {
+            if self.reading == Reading::Witness {
+                recorder.record(ARRIVAL_GAP, now.since(self.last_read).as_micros() as u64);
+            }
             self.last_read = now;
+        }
+    }
+
+    /// A stretch that is judged begins or ends `at` this moment, and all that had come was read. Records how long ago the newest media
+    /// came, and the newest picture: what is counted on both sides of the edge meets there, and not at the edge. `arrived` is when
+    /// the link's newest bytes came, where the kernel knows that; otherwise each read is dated by what it brought.
+    pub fn edge(&mut self, at: Moment, arrived: Option<Moment>, recorder: &mut Recorder) {
+        if self.origin.is_none() {
+            return;
+        }
+        let age = at.micros_since(arrived.unwrap_or(self.last_read));
+        recorder.record_signed(EDGE_AGE, age);
+        if self.has_pictures {
+            // Sound and pictures take turns: what came last may be a sound, some time behind the last picture.
+            recorder.record_signed(EDGE_PICTURE_AGE, age + self.media - self.picture);
         }
     }
 
@@ -333,16 +361,20 @@ impl PlaybackModel {
     /// is expected of a window has as many keyframes in it as what came.
     fn measure_source(&mut self, now: Moment, recorder: &mut Recorder) {
         let (media, bytes, frames) = self.measured;
-        if self.media > media {
-            let (step, came, shown) = (self.media - media, self.bytes - bytes, self.frames - frames);
+        if self.bytes == bytes {
+            return;
+        }
+        // A frame beside one that came before it moves no time on, and has come all the same.
+        let (step, came, shown) = (self.media - media, self.bytes - bytes, self.frames - frames);
+        if step > 0 {
             let ahead = self.came_ahead(now, step);
             recorder.count(AHEAD, share(came, ahead, step));
             recorder.count(FRAMES_AHEAD, share(shown, ahead, step));
-            recorder.count(SOURCE, came);
             recorder.count(SOURCE_TIME, step as u64);
-            recorder.count(SOURCE_FRAMES, shown);
-            self.measured = (self.media, self.bytes, self.frames);
         }
+        recorder.count(SOURCE, came);
+        recorder.count(SOURCE_FRAMES, shown);
+        self.measured = (self.media, self.bytes, self.frames);
     }
 
     /// Of media that moved media time on by `step`, how much came faster than the clock: what a server keeps and sends

@@ -109,10 +109,42 @@ pub struct Gap {
     pub place: u64,
 }
 
+/// The time that clients play, added up over them without looking at each: how many there are now times the time, less the times at which
+/// they began, plus those at which they ended. All of it wraps, and differences do not mind.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlayedTime {
+    begun: u64,
+    taken: u64,
+}
+
+impl PlayedTime {
+    fn shift(&mut self, by: i64, now: Moment) {
+        self.begun = self.begun.wrapping_add(micros(now).wrapping_mul(by as u64));
+    }
+
+    /// Microseconds since the last call.
+    fn take(&mut self, playing: u64, now: Moment) -> u64 {
+        let all = playing.wrapping_mul(micros(now)).wrapping_sub(self.begun);
+        let more = all.wrapping_sub(self.taken);
+        // A thread may be late for a second's end: what begins behind it has not played in it.
+        if (more as i64) < 0 {
+            return 0;
+        }
+        self.taken = all;
+        more
+    }
+}
+
+fn micros(now: Moment) -> u64 {
+    now.as_nanos() / 1_000
+}
+
 /// The [`World`] of a shard of clients.
 #[derive(Debug)]
 pub struct ShardRecorder {
     recorders: Vec<Recorder>,
+    /// Of each recorder: for how long its clients have played.
+    played: Vec<PlayedTime>,
     /// Of each recorder: when a client that had lost its link last came back.
     last_returns: Vec<Option<Moment>>,
     told: Vec<[u32; Failure::ALL.len()]>,
@@ -131,6 +163,7 @@ impl ShardRecorder {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
         Self {
+            played: vec![PlayedTime::default(); recorders.len()],
             last_returns: vec![None; recorders.len()],
             recorders,
             told,
@@ -164,6 +197,19 @@ impl ShardRecorder {
             Ending::Failed(failure) => recorder.fail(failure),
         }
         self.ended.iter_mut().for_each(|ended| ended.push((planned, ending)));
+    }
+
+    /// `by` more clients play from `now` on.
+    pub fn shift_playing(&mut self, planned: PlannedStart, by: i64, now: Moment) {
+        self.of(planned).shift(common::PLAYING, by);
+        self.played[usize::from(planned.cell)].shift(by, now);
+    }
+
+    /// Books for how long clients have played since the last call, up to `now`.
+    pub fn book_played(&mut self, now: Moment) {
+        for (recorder, played) in self.recorders.iter_mut().zip(&mut self.played) {
+            recorder.count(common::PLAYED_TIME, played.take(recorder.gauge(common::PLAYING), now));
+        }
     }
 
     /// Books that a client which had lost its link plays again.

@@ -11,6 +11,7 @@ use weir_metrics::common::{
     STAMPED, STARTUP, UNITS,
 };
 use weir_metrics::{Failure, Moment};
+use weir_shard::clock;
 use weir_testing::undisturbed;
 
 #[test]
@@ -45,7 +46,7 @@ fn twenty_players_play_what_one_publisher_sends_through_nginx() {
         // From here on for ten seconds, counted alone.
         let _ = bench.shard.world.take_figures();
         bench.run(Duration::from_secs(10));
-        bench.shard.sweep();
+        bench.shard.sweep(clock::now());
         let window = bench.shard.world.take_figures();
         let (_, ended, mut shard) = bench.stop();
 

@@ -43,6 +43,14 @@ impl Arrivals {
         of_the_second
     }
 
+    /// A second ends at `end` with an edge, at which all that had come was read: as [`Self::second`], of what was read. When the last
+    /// of it came, before the edge or after it, is known of each client by itself.
+    pub(crate) fn edge(&mut self, end: Moment, media: u64, received: u64) -> u64 {
+        self.received += received;
+        self.until = self.until.max(end);
+        self.rest(media)
+    }
+
     /// The last call, when everything was read: as [`Self::second`], of what is left.
     pub(crate) fn rest(&mut self, media: u64) -> u64 {
         self.media += media;

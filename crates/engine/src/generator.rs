@@ -13,7 +13,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    EDGE_AGE, LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};
@@ -33,6 +33,8 @@ pub(crate) struct GeneratorConfig {
     pub(crate) plan: Plan,
     /// All workloads of the run.
     pub(crate) workloads: Arc<[Workload]>,
+    /// Seconds of the slices that windows are cut into, if they are.
+    pub(crate) slice_seconds: Option<u32>,
     /// Beginning of second 0.
     pub(crate) origin: Moment,
     /// Time for goodbyes after the plan's end.
@@ -85,16 +87,16 @@ pub(crate) fn run(config: GeneratorConfig) -> std::io::Result<()> {
 impl Generator {
     fn work(&mut self) -> std::io::Result<()> {
         let end = self.config.origin + self.config.plan.length;
-        let edges = self.config.plan.window_edges();
         let mut ending: Option<Moment> = None;
         loop {
             let now = clock::now();
             if now >= self.second_end() {
-                // Counts of the crowd's frames are exact where a window begins or ends.
-                if edges.binary_search(&(self.second + 1)).is_ok() {
-                    self.shard.sweep();
+                // All that is counted on both sides of an edge is read, so that counts of bytes and frames are of the same bytes.
+                let is_edge = self.config.plan.is_edge(self.second + 1, self.config.slice_seconds);
+                if is_edge {
+                    self.shard.sweep(self.second_end());
                 }
-                self.report(false);
+                self.report(if is_edge { SecondEnd::Edge } else { SecondEnd::Within });
             }
             if ending.is_none() && (now >= end || self.config.stop.load(Ordering::Relaxed)) {
                 self.stop_all(now);
@@ -106,7 +108,7 @@ impl Generator {
                 self.start_due(now);
             }
             if ending.is_some_and(|by| now >= by || self.shard.is_empty()) {
-                self.report(true);
+                self.report(SecondEnd::Last);
                 return Ok(());
             }
             let until = self.next_moment(ending).min(now + LONGEST_TURN);
@@ -190,10 +192,12 @@ impl Generator {
         }
     }
 
-    fn report(&mut self, last: bool) {
+    fn report(&mut self, end: SecondEnd) {
         let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
+        let closed = if end == SecondEnd::Last { clock::now() } else { self.second_end() };
+        self.shard.recorder().book_played(closed);
         let mut figures = self.shard.recorder().take_figures();
-        self.count_arrivals(&mut figures, last);
+        self.count_arrivals(&mut figures, end);
         for (recorder, at) in figures.iter_mut().zip(self.shard.recorder().last_returns()) {
             let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
             recorder.set(LAST_RETURN, since.as_micros() as u64);
@@ -216,7 +220,7 @@ impl Generator {
             gaps: self.shard.recorder().take_gaps(),
             client_records: self.shard.recorder().take_client_records(),
             consumer_end: None,
-            last,
+            last: end == SecondEnd::Last,
         };
         self.second += 1;
         // A coordinator that is gone needs no report.
@@ -226,24 +230,39 @@ impl Generator {
 
 impl Generator {
     /// Puts in the place of the media that was read in a second what came in it.
-    fn count_arrivals(&mut self, figures: &mut [Recorder], last: bool) {
-        if last {
-            for (arrivals, recorder) in self.arrivals.iter_mut().zip(figures) {
-                recorder.recount(MEDIA, arrivals.rest(recorder.counter(MEDIA)));
-            }
-            return;
-        }
+    fn count_arrivals(&mut self, figures: &mut [Recorder], second: SecondEnd) {
         let (end, mut unread) = (self.second_end(), vec![0; figures.len()]);
-        self.shard.unread(ASKED, &mut |id, bytes, sessions| {
-            let cell = self.cell_of.get(id.index()).map_or(0, |cell| usize::from(*cell));
-            unread[cell] += (bytes * sessions) as u64;
-        });
+        if second == SecondEnd::Within {
+            self.shard.unread(ASKED, &mut |id, bytes, sessions| {
+                let cell = self.cell_of.get(id.index()).map_or(0, |cell| usize::from(*cell));
+                unread[cell] += (bytes * sessions) as u64;
+            });
+        }
         let now = clock::now();
         for ((arrivals, recorder), unread) in self.arrivals.iter_mut().zip(figures).zip(unread) {
             let (media, received) = (recorder.counter(MEDIA), recorder.counter(RECEIVED));
-            recorder.recount(MEDIA, arrivals.second(end, now, media, received, unread));
+            let came = match second {
+                SecondEnd::Last => arrivals.rest(media),
+                // Each viewer has said when the last of it came.
+                SecondEnd::Edge if !recorder.signed(EDGE_AGE).is_empty() => {
+                    arrivals.edge(end, media, received)
+                }
+                SecondEnd::Edge | SecondEnd::Within => arrivals.second(end, now, media, received, unread),
+            };
+            recorder.recount(MEDIA, came);
         }
     }
+}
+
+/// What a second ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SecondEnd {
+    /// Nothing: the next goes on as it did.
+    Within,
+    /// An edge of what is judged.
+    Edge,
+    /// The end of the thread.
+    Last,
 }
 
 /// How much of its time this thread ran or waited for a CPU.

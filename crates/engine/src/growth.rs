@@ -12,6 +12,8 @@ const SETTLING: f64 = 1.0 / 3.0;
 const BATCHES: (usize, usize) = (10, 20);
 /// Samples of a batch at the least.
 const BATCH: usize = 2;
+/// How steep each half has to be, in parts of the whole. A cache that fills is steep in the first and flat in the second.
+const AGREEING: f64 = 0.5;
 /// The fewest new clients for a statement on growth a client.
 const CLIENTS: f64 = 30.0;
 
@@ -101,13 +103,18 @@ const PER_CLIENT_DESCRIPTORS: &str = "server.descriptors.per_client";
 /// Figures of the watched process that thresholds may ask for.
 pub const SERVER_FIGURES: [&str; 3] = [PER_CLIENT_BYTES, PER_SECOND_BYTES, PER_CLIENT_DESCRIPTORS];
 
-/// The part of a window that slopes come from.
-pub(crate) fn settled(window: &[Moment]) -> &[Moment] {
-    &window[(window.len() as f64 * SETTLING).ceil() as usize..]
+/// The part of a window that slopes come from: what is behind its settling, and behind the first `generation`, if so many clients follow
+/// each other: a server that has just been started grows with each of its first clients, and gives that to those who follow them.
+pub(crate) fn settled(window: &[Moment], generation: f64) -> &[Moment] {
+    let settling = (window.len() as f64 * SETTLING).ceil() as usize;
+    let begun = window.first().map_or(0.0, |first| first.served);
+    let gone = window.partition_point(|it| it.served < begun + generation);
+    &window[settling.max(gone)..]
 }
 
-/// How a figure grew over these moments, settled and in order; none if they are too few.
-pub(crate) fn growth(moments: &[Moment]) -> Option<Growth> {
+/// How a figure grew over these moments, settled and in order; none if they are too few. It is called growth where two generations of
+/// clients agree on it, or two halves of the time if clients do not follow each other.
+pub(crate) fn growth(moments: &[Moment], generation: f64) -> Option<Growth> {
     let count = (moments.len() / BATCH).min(BATCHES.1);
     if count < BATCHES.0 {
         return None;
@@ -122,9 +129,22 @@ pub(crate) fn growth(moments: &[Moment]) -> Option<Growth> {
     };
     let per_second = slope(|it| it.seconds, &batches)?;
     let per_client = slope(|it| it.served, &batches).filter(|_| came >= CLIENTS);
-    let grows = per_client.unwrap_or(per_second).low > 0.0;
+    let found = per_client.unwrap_or(per_second);
+    let of: fn(&Moment) -> f64 = if per_client.is_some() { |it| it.served } else { |it| it.seconds };
+    let (first, second) = batches.split_at(batches.len() / 2);
+    let agrees = |half| steepness(of, half).is_some_and(|slope| slope >= AGREEING * found.mean);
+    let grows = found.low > 0.0 && came >= 2.0 * generation && agrees(first) && agrees(second);
     let finding = if grows { GrowthFinding::Grows } else { GrowthFinding::NotSeen };
     Some(Growth { per_client, per_second, finding })
+}
+
+/// By how much the value grows with another, by least squares.
+fn steepness(of: fn(&Moment) -> f64, moments: &[Moment]) -> Option<f64> {
+    let count = moments.len() as f64;
+    let mean = |value: &dyn Fn(&Moment) -> f64| moments.iter().map(value).sum::<f64>() / count;
+    let (x, y) = (mean(&of), mean(&|it| it.value));
+    let spread = mean(&|it| (of(it) - x).powi(2));
+    (spread > 0.0).then(|| mean(&|it| (of(it) - x) * (it.value - y)) / spread)
 }
 
 fn mean(moments: &[Moment]) -> Moment {
@@ -161,7 +181,7 @@ mod tests {
     }
 
     fn of(window: &[Moment]) -> Growth {
-        growth(settled(window)).unwrap()
+        growth(settled(window, 0.0), 0.0).unwrap()
     }
 
     #[test]
@@ -216,8 +236,28 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_grows_with_its_first_clients_does_not_leak() {
+        // 100 clients a second stay for 20 s each: 45 kB for each of the first 2,000, and nothing for those who follow them.
+        let fresh = |leak: f64| {
+            let mut moments = window(5, 120, 100.0, leak, 50e3, 0.5);
+            moments.iter_mut().for_each(|it| it.value += 45e3 * it.served.min(2_000.0));
+            moments
+        };
+        let of = |moments: &[Moment]| growth(settled(moments, 2_000.0), 2_000.0).map(|it| it.finding);
+        assert_eq!(of(&fresh(0.0)), Some(GrowthFinding::NotSeen));
+        assert_eq!(of(&fresh(2_048.0)), Some(GrowthFinding::Grows), "a leak beside it is found");
+        // Of what only one generation shows nothing is said; before the first has gone there is nothing to look at.
+        assert_eq!(of(&fresh(2_048.0)[..55]), Some(GrowthFinding::NotSeen));
+        assert_eq!(of(&fresh(2_048.0)[..25]), None);
+        // A cache that is filled by clients and takes longer than that: steep in the first half, flat in the second.
+        let mut filling = window(5, 200, 100.0, 0.0, 50e3, 0.5);
+        filling.iter_mut().for_each(|it| it.value += 2_048.0 * it.served.min(13_000.0));
+        assert_eq!(growth(settled(&filling, 2_000.0), 2_000.0).unwrap().finding, GrowthFinding::NotSeen);
+    }
+
+    #[test]
     fn what_is_too_short_or_has_no_clients_says_so() {
-        assert_eq!(growth(settled(&window(1, 25, 10.0, 0.0, 1.0, 0.0))), None);
+        assert_eq!(growth(settled(&window(1, 25, 10.0, 0.0, 1.0, 0.0), 0.0), 0.0), None);
         let nobody = of(&window(1, 60, 0.0, 0.0, 1e5, 0.0));
         assert_eq!((nobody.per_client, nobody.finding), (None, GrowthFinding::NotSeen));
     }

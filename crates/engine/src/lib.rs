@@ -22,6 +22,7 @@ mod coordinator_message;
 mod counts;
 mod date;
 mod defaults;
+mod edges;
 mod event;
 mod facts;
 mod generator;

@@ -1,6 +1,6 @@
 //! What processes and the host did over a stage's window, as a summary has it.
 
-use crate::summary::{HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad};
+use crate::summary::{DescriptorLoad, HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad};
 use weir_observe::{
     Environment, InterfaceSpeed, InterfaceSummary, OtherProcesses, ProcessSummary, UsageSummary,
 };
@@ -32,8 +32,16 @@ pub(crate) fn process_load(
                 threads: thread.threads as u32,
                 cpu_percent: thread.cpu_percent,
                 cpu_percent_busiest: thread.busiest_percent,
+                waited_percent_busiest: thread.busiest_waited_percent,
             })
             .collect(),
+        waited_percent: process.waited_percent,
+        fullest: process.fullest.map(|it| DescriptorLoad { open: it.open, limit: it.limit }),
+        throttled: process.throttling.filter(|it| it.periods > 0).map(|it| ThrottledLoad {
+            periods: it.periods,
+            of_periods: it.elapsed.max(it.periods),
+            seconds: it.seconds,
+        }),
     }
 }
 

@@ -264,6 +264,18 @@ impl Plan {
         edges
     }
 
+    /// Whether a window begins or ends at the beginning of this second, or a slice of one, if windows are cut into slices of this
+    /// many seconds.
+    pub(crate) fn is_edge(&self, second: u32, slice_seconds: Option<u32>) -> bool {
+        self.stages.iter().any(|stage| {
+            let cuts = slice_seconds.is_some_and(|length| {
+                (stage.window_begin..stage.window_end).contains(&second)
+                    && (second - stage.window_begin).is_multiple_of(length.max(1))
+            });
+            cuts || second == stage.window_begin || second == stage.window_end
+        })
+    }
+
     /// The same, with the seconds that cut each window into ten parts: of a long run, too, a window is seen to be of one state or
     /// of several.
     pub fn window_tenths(&self) -> Vec<u32> {
@@ -317,6 +329,17 @@ mod tests {
         assert_eq!(plan.slots[1].start, Duration::from_millis(100));
         assert_eq!((plan.stages[0].window_begin, plan.stages[0].window_end), (2, 6));
         assert_eq!((plan.stages[1].window_begin, plan.stages[1].window_end), (8, 12));
+    }
+
+    #[test]
+    fn a_window_and_each_slice_of_it_begin_and_end_with_an_edge() {
+        let schedule = Schedule { stages: vec![stage(10, 1, 9), stage(20, 1, 5)], ..Schedule::default() };
+        let plan = Plan::new(&[schedule], 0, seconds(1), &[]);
+        let edges = |slice| (0..20).filter(|second| plan.is_edge(*second, slice)).collect::<Vec<_>>();
+        assert_eq!(edges(None), plan.window_edges());
+        assert_eq!(edges(None), [2, 10, 12, 16]);
+        // The rest of a window is no slice.
+        assert_eq!(edges(Some(3)), [2, 5, 8, 10, 12, 15, 16]);
     }
 
     #[test]

@@ -177,6 +177,7 @@ pub fn run(
         let config = GeneratorConfig {
             plan,
             workloads: workloads.clone(),
+            slice_seconds,
             origin,
             drain: scenario.drain(),
             stop: stop.clone(),

@@ -11,7 +11,7 @@ pub enum ServerLoad {
     Memory,
     /// `server.descriptors`: its open files.
     Descriptors,
-    /// `server.busiest_thread`: the CPU of its busiest thread, 1 for one core.
+    /// `server.busiest_thread`: how much its fullest thread ran or waited for a core, 1 for all of the time.
     BusiestThread,
     /// `thread.NAME.cpu`: the same of threads of a name.
     Thread(String),
@@ -49,7 +49,7 @@ impl ServerLoad {
             Self::Memory if highest => Some(load.rss_max_bytes as f64),
             Self::Memory => Some(load.rss_mean_bytes),
             Self::Descriptors => load.descriptors_max.map(|it| it as f64),
-            Self::BusiestThread => busiest(load, |_| true),
+            Self::BusiestThread => load.threads.iter().map(|it| it.full_percent() / 100.0).reduce(f64::max),
             Self::Thread(name) => busiest(load, |thread| thread == name),
         }
     }
@@ -72,6 +72,7 @@ mod tests {
             threads: 2,
             cpu_percent: busiest * 1.5,
             cpu_percent_busiest: busiest,
+            waited_percent_busiest: Some(5.0),
         };
         let load = ProcessLoad {
             cpu_percent: 120.0,
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!((of("server.memory", false), of("server.memory", true)), (Some(1_500.0), Some(2_000.0)));
         assert_eq!(
             (of("server.busiest_thread", false), of("thread.SW-WebRTC.cpu", false)),
-            (Some(0.8), Some(0.8))
+            (Some(0.85), Some(0.8))
         );
         assert_eq!((of("thread.main.loop.cpu", false), of("thread.nosuch.cpu", false)), (Some(0.4), None));
         assert_eq!((of("server.descriptors", false), ServerLoad::named("thread..cpu")), (None, None));

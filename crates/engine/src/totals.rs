@@ -1,8 +1,9 @@
 //! Figures added up over a stretch of seconds, and what they come to there: totals, rates, levels, distributions.
 
+use crate::edges::{Edge, Patience, outstanding};
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
-use weir_metrics::common::{AHEAD, MEDIA, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
+use weir_metrics::common::{AHEAD, MEDIA, PLAYED_TIME, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
 use weir_metrics::{Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
 /// Figures added up over seconds.
@@ -11,6 +12,9 @@ pub(crate) struct Totals {
     pub(crate) figures: Recorder,
     pub(crate) seconds: u32,
     levels: Vec<Level>,
+    /// What each viewer had got when they began, and when they ended, if these were edges.
+    begin: Option<Edge>,
+    end: Option<Edge>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,12 +29,20 @@ impl Totals {
             figures: Recorder::new(schema),
             seconds: 0,
             levels: vec![Level::default(); schema.figures().count()],
+            begin: None,
+            end: None,
         }
+    }
+
+    /// The same, of seconds that begin with this edge.
+    pub(crate) fn from(edge: Option<&Edge>, schema: Schema) -> Self {
+        Self { begin: edge.cloned(), ..Self::new(schema) }
     }
 
     pub(crate) fn add(&mut self, interval: &Interval) {
         self.figures.append(&interval.figures);
         self.seconds = self.seconds.saturating_add(interval.seconds());
+        self.end = Edge::of(&interval.figures);
         for (position, level) in self.levels.iter_mut().enumerate() {
             let more = interval.level(position);
             level.sum += more.sum as f64;
@@ -106,6 +118,23 @@ impl Totals {
     pub(crate) fn actual_bps(&self) -> f64 {
         self.figures.counter(MEDIA) as f64 * 8.0 / f64::from(self.seconds.max(1))
     }
+
+    /// How many times as much media, and as many pictures, the seconds have as came in them, taken by whole bursts; `None` if hardly any
+    /// part of them lies between two arrivals.
+    pub(crate) fn whole_bursts(&self, patience: Patience) -> Option<WholeBursts> {
+        let lacks = outstanding(self.begin.as_ref(), self.end.as_ref(), patience);
+        let played = self.figures.counter(PLAYED_TIME) as f64 * Unit::Micros.scale();
+        let is_known = played <= 0.0 || lacks.media.max(lacks.pictures) < 0.9 * played;
+        let times = |lacks: f64| if played > 0.0 { played / (played - lacks) } else { 1.0 };
+        is_known.then(|| WholeBursts { media: times(lacks.media), pictures: times(lacks.pictures) })
+    }
+}
+
+/// What makes whole bursts of what came in a stretch, as factors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct WholeBursts {
+    pub(crate) media: f64,
+    pub(crate) pictures: f64,
 }
 
 /// A distribution in base units, of which one of the histogram's is `scale`.

@@ -7,6 +7,7 @@ crate::figures! {
     STARTED: Counter = "started", Count, "clients whose connection was begun";
     CONNECTED: Counter = "connected", Count, "clients whose link was established";
     PLAYED: Counter = "played", Count, "clients that received a decodable frame, or were accepted as publishers";
+    PLAYED_TIME: Counter = "played_time", Micros, "time in which clients played or published, added up over them";
     ON_TIME: Counter = "slots_on_time", Count, "slots that began on time and did not fail";
     LATE: Counter = "slots_late", Count, "slots that began more than 100 ms after their time and did not fail";
     MISSED: Counter = "slots_missed", Count, "slots that never began";
@@ -62,7 +63,10 @@ crate::figures! {
     STALL_LENGTH: Spread = "stall_length", Micros, "length of each stall";
     RECOVERY: Spread = "recovery", Micros, "without a frame, from the last one before a publisher stopped or a server fell silent to the first that can be shown behind it, witnesses only";
     BURST: Spread = "burst", Micros, "how much more media than time came at a client's beginning, witnesses only";
+    ARRIVAL_GAP: Spread = "arrival_gap", Micros, "between two reads that brought media, witnesses only";
     LATENCY: Signed = "latency", Micros, "from capture to receipt of a stamped frame, witnesses only";
     TIMESTAMP_JUMP: Signed = "timestamp_jump", Micros, "size of each break in a stream's timestamps";
+    EDGE_AGE: Signed = "edge_age", Micros, "at an edge of what is judged, how long ago the newest media of each viewer came; below zero where it was read after the edge";
+    EDGE_PICTURE_AGE: Signed = "edge_picture_age", Micros, "the same of its newest picture, by the stream's own clock";
     DRIFT: Signed = "drift", Micros, "arrival against media time since the frame from which arrival follows the media clock, witnesses only";
 }

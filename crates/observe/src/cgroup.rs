@@ -46,7 +46,7 @@ pub(crate) fn throttling(text: &[u8]) -> Option<Throttling> {
         Some(microseconds) => microseconds as f64 * 1e-6,
         None => labelled(text, "throttled_time")? as f64 * 1e-9,
     };
-    Some(Throttling { periods, seconds })
+    Some(Throttling { periods, elapsed: labelled(text, "nr_periods").unwrap_or(0), seconds })
 }
 
 /// The directories of the group that rules the CPU of `pid`, from its own upwards.
@@ -157,7 +157,7 @@ mod tests {
     fn both_versions_of_cpu_stat_are_read() {
         let two = b"usage_usec 5\nnr_periods 9\nnr_throttled 4\nthrottled_usec 1500000\n";
         let one = b"nr_periods 9\nnr_throttled 4\nthrottled_time 1500000000\n";
-        assert_eq!(throttling(two), Some(Throttling { periods: 4, seconds: 1.5 }));
+        assert_eq!(throttling(two), Some(Throttling { periods: 4, elapsed: 9, seconds: 1.5 }));
         assert_eq!(throttling(one), throttling(two));
         assert_eq!(throttling(b"usage_usec 5\n"), None);
     }

@@ -59,7 +59,7 @@ pub use machine::{MachineFacts, MachinePoint, MachineSample, MachineSource, Mach
 pub use machine_summary::MachineUsage;
 pub use observer::Observer;
 pub use others::OtherProcesses;
-pub use process::{ProcessSample, ThreadSample, Throttling};
+pub use process::{DescriptorUse, ProcessSample, ThreadSample, Throttling};
 pub use redaction::redact;
 pub use remote::Remote;
 pub use sample::Sample;

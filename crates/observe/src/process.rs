@@ -34,6 +34,9 @@ pub struct ProcessSample {
     pub voluntary_switches: u64,
     /// Times a thread had its CPU taken away: `nonvoluntary_ctxt_switches`, same file.
     pub involuntary_switches: u64,
+    /// Of the process of the set that is nearest to its limit of open descriptors: how many it has, and how many it may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fullest: Option<DescriptorUse>,
     /// Page faults that had to read from a disk: `majflt` of `/proc/PID/stat`.
     pub major_faults: u64,
     /// The threads of now, by process and thread id.
@@ -56,6 +59,31 @@ pub struct ThreadSample {
     pub started_seconds: f64,
     /// Its CPU time since it started, user and system, in seconds.
     pub cpu_seconds: f64,
+    /// Time since it started in which it could have run and had no CPU, in seconds: field 2 of `/proc/PID/task/TID/schedstat`.
+    /// `None` where the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_seconds: Option<f64>,
+}
+
+/// How many descriptors a process has open, and how many it may have: the soft limit of `Max open files` in `/proc/PID/limits`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DescriptorUse {
+    /// Those that are open.
+    pub open: u64,
+    /// Those that may be.
+    pub limit: u64,
+}
+
+impl DescriptorUse {
+    /// The share of the limit that is used, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.open as f64 / self.limit.max(1) as f64
+    }
+
+    /// The one that is nearer to its limit.
+    pub(crate) fn fuller(self, other: Self) -> Self {
+        if other.share() > self.share() { other } else { self }
+    }
 }
 
 /// What the CPU quota of a control group held back: `cpu.stat` of the group of the first process of the
@@ -64,6 +92,9 @@ pub struct ThreadSample {
 pub struct Throttling {
     /// Periods in which the group used up its quota: `nr_throttled`.
     pub periods: u64,
+    /// Periods in all in which it wanted to run: `nr_periods`.
+    #[serde(default)]
+    pub elapsed: u64,
     /// Time for which its CPUs were held back, in seconds: `throttled_usec` (version 1: `throttled_time`),
     /// summed over CPUs.
     pub seconds: f64,

@@ -6,8 +6,8 @@ use std::{fs, io};
 
 use crate::census::ProcessId;
 use crate::cgroup;
-use crate::field::lossy;
-use crate::process::{ProcessSample, ThreadSample, Throttling};
+use crate::field::{decimal, lines, lossy, words};
+use crate::process::{DescriptorUse, ProcessSample, ThreadSample, Throttling};
 use crate::reader::{Reader, is_gone, numbered};
 use crate::running_totals::{Opening, RunningTotals};
 use crate::stat::{Stat, context_switches};
@@ -113,7 +113,13 @@ impl ProcessSet {
         }
         sample.processes += 1;
         sample.rss_bytes += stat.rss_pages * units.page_bytes;
-        sample.descriptors = sample.descriptors.zip(descriptors(pid)).map(|(sum, count)| sum + count);
+        let open = descriptors(pid);
+        sample.descriptors = sample.descriptors.zip(open).map(|(sum, count)| sum + count);
+        let limit = reader.read(format_args!("/proc/{pid}/limits")).ok().and_then(descriptor_limit);
+        if let Some((open, limit)) = open.zip(limit) {
+            let this = DescriptorUse { open, limit };
+            sample.fullest = Some(sample.fullest.map_or(this, |fullest| fullest.fuller(this)));
+        }
         // A thread, or all of them, may end while they are read.
         let threads = match numbered(&format!("/proc/{pid}/task")) {
             Err(error) if is_gone(&error) => return Ok(true),
@@ -138,13 +144,17 @@ impl ProcessSet {
         let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/task/{tid}/stat"))?);
         let Some(stat) = stat else { return Ok(None) };
         let start_ticks = stat.start_ticks;
-        let thread = ThreadSample {
+        let mut thread = ThreadSample {
             pid,
             tid,
             name: lossy(stat.comm),
             started_seconds: units.seconds(start_ticks),
             cpu_seconds: units.seconds(stat.user_ticks + stat.system_ticks),
+            waited_seconds: None,
         };
+        // A kernel without statistics of its scheduler has no such file.
+        let times = reader.read(format_args!("/proc/{pid}/task/{tid}/schedstat"));
+        thread.waited_seconds = times.ok().and_then(waited_seconds);
         let switches = context_switches(reader.read(format_args!("/proc/{pid}/task/{tid}/status"))?);
         if let Some((voluntary, involuntary)) = switches {
             let id = ThreadId { pid, tid, start_ticks };
@@ -168,6 +178,7 @@ impl ProcessSet {
             };
             let sum = sum.get_or_insert_default();
             sum.periods += level.periods;
+            sum.elapsed += level.elapsed;
             sum.seconds += level.seconds;
         }
         // A server that was started again may be in another group: look again next time.
@@ -203,6 +214,17 @@ impl Units {
     pub(crate) fn ticks(&self, time: Duration) -> u64 {
         (time.as_secs_f64() * self.ticks_per_second) as u64
     }
+}
+
+/// The soft limit of open descriptors, out of `/proc/PID/limits`: `Max open files  1024  1048576  files`.
+fn descriptor_limit(text: &[u8]) -> Option<u64> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"Max open files"))?;
+    decimal(words(line).next()?)
+}
+
+/// Field 2 of a thread's `schedstat`, in nanoseconds.
+fn waited_seconds(text: &[u8]) -> Option<f64> {
+    Some(decimal(words(text).nth(1)?)? as f64 * 1e-9)
 }
 
 /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of its entries; before, it is 0. A process
@@ -251,5 +273,20 @@ mod tests {
         assert_eq!((joined.cpu_seconds, joined.voluntary_switches), (0.0, 0));
         assert_eq!(joined.processes, 1);
         assert!(joined.rss_bytes > 0 && joined.descriptors > Some(0));
+        let (fullest, (limit, _)) = (joined.fullest.unwrap(), rlimit());
+        assert!(fullest.open > 0 && fullest.limit == limit, "{fullest:?}");
+    }
+
+    fn rlimit() -> (u64, u64) {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+    }
+
+    #[test]
+    fn the_limit_of_descriptors_is_the_soft_one_and_an_unlimited_one_is_none() {
+        let text = b"Limit   Soft Limit   Hard Limit   Units\nMax processes   95  95  processes\nMax open files            1024                 1048576              files     \n";
+        assert_eq!(descriptor_limit(text), Some(1_024));
+        assert_eq!(descriptor_limit(b"Max open files            unlimited  unlimited  files\n"), None);
+        assert_eq!((waited_seconds(b"5 2500000000 7\n"), waited_seconds(b"5\n")), (Some(2.5), None));
     }
 }

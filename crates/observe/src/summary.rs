@@ -7,9 +7,9 @@ use crate::others;
 use crate::thread_table::ThreadTable;
 use crate::usage::thread_seconds;
 use crate::{
-    Figure, HostCpu, HostSample, HostUsage, InterfaceUsage, NetworkCounters, OtherProcesses, ProcessSample,
-    ProcessUsage, Sample, TargetSample, TargetState, ThreadNameSummary, ThreadSummary, Throttling, Usage,
-    Watch,
+    DescriptorUse, Figure, HostCpu, HostSample, HostUsage, InterfaceUsage, NetworkCounters, OtherProcesses,
+    ProcessSample, ProcessUsage, Sample, TargetSample, TargetState, ThreadNameSummary, ThreadSummary,
+    Throttling, Usage, Watch,
 };
 
 /// A stretch of time on the clock of the samples, both ends included.
@@ -77,6 +77,10 @@ pub struct ProcessSummary {
     pub rss_bytes: Figure,
     /// Open descriptors.
     pub descriptors: Option<Figure>,
+    /// Of the process and the sample in which the limit of open descriptors was nearest.
+    pub fullest: Option<DescriptorUse>,
+    /// Time in which threads could have run and had no core, summed over them, in percent of one core.
+    pub waited_percent: Option<f64>,
     /// Times a second that a thread gave up its CPU to wait.
     pub voluntary_switches_per_second: Figure,
     /// Times a second that a thread had its CPU taken away.
@@ -237,6 +241,8 @@ impl Series<'_> {
             cpu_percent: rate(|it| it.cpu_percent)?,
             rss_bytes: gauge(|it| it.rss_bytes as f64)?,
             descriptors: Figure::of_gauge(samples.iter().filter_map(|it| it.descriptors).map(|it| it as f64)),
+            fullest: samples.iter().filter_map(|it| it.fullest).reduce(DescriptorUse::fuller),
+            waited_percent: threads.iter().filter_map(|it| it.waited_percent).reduce(|sum, it| sum + it),
             voluntary_switches_per_second: rate(|it| it.voluntary_switches_per_second)?,
             involuntary_switches_per_second: rate(|it| it.involuntary_switches_per_second)?,
             throttling: whole.throttling,

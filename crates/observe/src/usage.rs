@@ -77,6 +77,9 @@ pub struct ThreadUsage {
     pub name: String,
     /// CPU time over time, in percent of one core.
     pub cpu_percent: f64,
+    /// Time in which it could have run and had no core, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_percent: Option<f64>,
 }
 
 /// What the machine used. Gauges are those of the later sample; ratios are of all CPUs together.
@@ -159,11 +162,12 @@ impl ProcessUsage {
         let per_second = |from: u64, to: u64| to.saturating_sub(from) as f64 / seconds;
         let threads = thread_seconds(earlier, later, uptime).into_iter();
         let mut threads: Vec<ThreadUsage> = threads
-            .map(|(thread, cpu_seconds)| ThreadUsage {
-                pid: thread.pid,
-                tid: thread.tid,
-                name: thread.name.clone(),
-                cpu_percent: percent(0.0, cpu_seconds),
+            .map(|it| ThreadUsage {
+                pid: it.thread.pid,
+                tid: it.thread.tid,
+                name: it.thread.name.clone(),
+                cpu_percent: percent(0.0, it.cpu_seconds),
+                waited_percent: it.waited_seconds.map(|waited| percent(0.0, waited)),
             })
             .collect();
         threads.sort_by(|one, other| {
@@ -194,6 +198,7 @@ impl Throttling {
         let earlier = earlier.unwrap_or_default();
         Self {
             periods: self.periods.saturating_sub(earlier.periods),
+            elapsed: self.elapsed.saturating_sub(earlier.elapsed),
             seconds: (self.seconds - earlier.seconds).max(0.0),
         }
     }
@@ -242,26 +247,37 @@ impl InterfaceUsage {
     }
 }
 
-/// The CPU time that each thread of the later sample used since the earlier one. A thread that is not in
-/// the earlier sample used all of its time since then if it was born since then; otherwise its process has
-/// joined late, and its use in between is unknown.
+/// What a thread did between two samples.
+pub(crate) struct ThreadTimes<'a> {
+    pub(crate) thread: &'a ThreadSample,
+    pub(crate) cpu_seconds: f64,
+    /// Without a core, though it could have run.
+    pub(crate) waited_seconds: Option<f64>,
+}
+
+/// The time that each thread of the later sample ran and waited since the earlier one. A thread that is not in
+/// the earlier sample did all of it since then if it was born since then; otherwise its process has
+/// joined late, and what it did in between is unknown.
 pub(crate) fn thread_seconds<'a>(
     earlier: &ProcessSample,
     later: &'a ProcessSample,
     earlier_uptime: f64,
-) -> Vec<(&'a ThreadSample, f64)> {
+) -> Vec<ThreadTimes<'a>> {
     // Start times are cut to clock ticks: a thread is up to one tick younger than it says.
     const TICK_SECONDS: f64 = 0.01;
-    let before: HashMap<_, f64> = earlier.threads.iter().map(|it| (it.identity(), it.cpu_seconds)).collect();
-    let used = |thread: &'a ThreadSample| {
-        let from = match before.get(&thread.identity()) {
-            Some(&before) => before,
-            None if thread.started_seconds + TICK_SECONDS >= earlier_uptime => 0.0,
-            None => thread.cpu_seconds,
+    let before: HashMap<_, &ThreadSample> = earlier.threads.iter().map(|it| (it.identity(), it)).collect();
+    let times = |thread: &'a ThreadSample| {
+        let (cpu, waited) = match before.get(&thread.identity()) {
+            Some(before) => (before.cpu_seconds, before.waited_seconds),
+            None if thread.started_seconds + TICK_SECONDS >= earlier_uptime => {
+                (0.0, thread.waited_seconds.map(|_| 0.0))
+            }
+            None => (thread.cpu_seconds, thread.waited_seconds),
         };
-        (thread, (thread.cpu_seconds - from).max(0.0))
+        let waited_seconds = thread.waited_seconds.zip(waited).map(|(to, from)| (to - from).max(0.0));
+        ThreadTimes { thread, cpu_seconds: (thread.cpu_seconds - cpu).max(0.0), waited_seconds }
     };
-    later.threads.iter().map(used).collect()
+    later.threads.iter().map(times).collect()
 }
 
 /// The share of `part` in the CPU time between two readings, from 0 to 1.

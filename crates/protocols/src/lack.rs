@@ -20,6 +20,8 @@ const PLAYBACK: &[&str] = &[
     "stall_free.ratio",
     "drift",
     "burst",
+    "arrival_gap",
+    "edge_age",
     "recovery",
     "source",
     "source_time",
@@ -36,7 +38,7 @@ const PLAYBACK: &[&str] = &[
 /// How a publisher keeps its schedule and its count.
 const SENDING: &[&str] = &["send_lag", "units_short"];
 
-const PICTURES: &[&str] = &["frames", "keyframes", "frames.ratio"];
+const PICTURES: &[&str] = &["frames", "keyframes", "frames.ratio", "edge_picture_age"];
 
 /// What a clock stamp or a number of a unit tells its receiver.
 const RECEPTION: &[&str] = &["latency", "lost", "lost.ratio", "reordered", "duplicate", "numbered"];

@@ -148,8 +148,7 @@ fn limit(summary: &Summary) -> Glance {
         share if share >= NEAR => (format!("None; nearest: {name}"), Tone::Plain),
         _ => ("None was near".to_owned(), Tone::Good),
     };
-    let said = loads.iter().map(|it| format!("{}: {} of {}", it.name, percent(it.share * 100.0), it.limit));
-    lines.extend(said.take(MOST_LINES));
+    lines.extend(loads.iter().map(|it| format!("{}: {}", it.name, it.said)).take(MOST_LINES));
     lines.push(format!("at {}, in its window", several(stage.clients.into(), "client")));
     let names = Names::new(&summary.run);
     let unheard = stage.unheard.iter();
@@ -173,33 +172,85 @@ fn capital(words: &str) -> String {
 struct Load {
     share: f64,
     name: String,
-    limit: String,
+    /// How much of what, behind its name.
+    said: String,
 }
 
-/// Of each watched server its busiest thread, and the host.
+impl Load {
+    fn new(share: f64, name: String, limit: &str) -> Self {
+        Self { share, name, said: format!("{} of {limit}", percent(share * 100.0)) }
+    }
+}
+
+/// A thread that waited for a core for more than this share of the time in which it could have run is not slow: others had the core.
+const STARVED: f64 = 0.2;
+
+/// A quota that was used up in more than this share of its periods holds a server back.
+const THROTTLED: f64 = 0.1;
+
+/// Of each watched server its fullest thread, its open files and its CPU quota, and the host.
 fn loads(summary: &Summary, stage: &StageSummary) -> Vec<Load> {
     let names = Names::new(&summary.run);
-    let busiest = |target: &ProcessLoad| {
-        let threads = target.threads.iter();
-        let thread = threads.max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest))?;
-        Some(Load {
-            share: thread.cpu_percent_busiest / 100.0,
-            name: format!("thread {} of {}", quote(&thread.name, 32), names.of(&target.label)),
-            limit: "a core".to_owned(),
-        })
-    };
     let cores = summary.run.environment.cpu.online_count.max(1);
     let host = stage.host.as_ref().map(|host| {
         let all = cores as f64 * 100.0;
         let others = host.others_percent.filter(|others| *others >= all / 10.0);
         let others = others.map(|others| format!(", {} by others", percent(others / all * 100.0)));
-        Load {
-            share: host.cpu_percent / all,
-            name: "the host's CPU".to_owned(),
-            limit: format!("{}{}", several(cores, "core"), others.unwrap_or_default()),
-        }
+        let limit = format!("{}{}", several(cores, "core"), others.unwrap_or_default());
+        Load::new(host.cpu_percent / all, "the host's CPU".to_owned(), &limit)
     });
-    stage.targets.iter().filter_map(busiest).chain(host).collect()
+    let of_targets = stage.targets.iter().flat_map(|target| {
+        let name = names.of(&target.label);
+        [thread(target, stage, &name), open_files(target, &name), quota(target, &name)]
+    });
+    of_targets.chain([host]).flatten().collect()
+}
+
+/// The thread that ran and waited most: it can do no more when it did one or the other all the time.
+fn thread(target: &ProcessLoad, stage: &StageSummary, name: &str) -> Option<Load> {
+    let thread =
+        target.threads.iter().max_by(|one, other| one.full_percent().total_cmp(&other.full_percent()))?;
+    let (full, waited) = (thread.full_percent(), thread.waited_percent_busiest.unwrap_or(0.0));
+    let whose = format!("thread {} of {name}", quote(&thread.name, 32));
+    if waited <= STARVED * full {
+        let how = match waited {
+            waited if waited >= 1.0 => {
+                format!(" (ran {}, waited {})", percent(full - waited), percent(waited))
+            }
+            _ => String::new(),
+        };
+        return Some(Load::new(full / 100.0, whose, &format!("a core{how}")));
+    }
+    let mut had: Vec<_> = stage.generator.iter().map(|weir| ("weir".to_owned(), weir.cpu_percent)).collect();
+    let others = stage.host.iter().flat_map(|host| &host.others);
+    had.extend(others.map(|other| (quote(&other.name, 32), other.cpu_percent)));
+    had.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let mut had: Vec<_> =
+        had.iter().take(2).map(|(name, used)| format!("{name} used {} of a core", percent(*used))).collect();
+    if target.throttled.is_some() {
+        had.insert(0, "its CPU quota was used up".to_owned());
+    }
+    let said = format!("{whose} ran {} and waited {} for one", percent(full - waited), percent(waited));
+    let said = [vec![said], had].concat().join("; ");
+    Some(Load { share: full / 100.0, name: "cores for the server to run on".to_owned(), said })
+}
+
+/// Open files of the process that was nearest to its limit.
+fn open_files(target: &ProcessLoad, name: &str) -> Option<Load> {
+    let files = target.fullest?;
+    let share = files.open as f64 / files.limit.max(1) as f64;
+    let said = format!("{} of the {} that one process may have", count(files.open), count(files.limit));
+    (share >= NEAR).then(|| Load { share, name: format!("open files of {name}"), said })
+}
+
+/// A CPU quota that held the server back.
+fn quota(target: &ProcessLoad, name: &str) -> Option<Load> {
+    let throttled = target.throttled?;
+    let share = throttled.periods as f64 / throttled.of_periods.max(1) as f64;
+    let said = format!("used up in {} of {} periods", count(throttled.periods), count(throttled.of_periods));
+    // What is used up in some periods is at its limit in them.
+    let share = if share >= THROTTLED { 1.0 } else { share };
+    Some(Load { share, name: format!("the CPU quota of {name}"), said })
 }
 
 /// How many clients failed of those that were not there only to disturb the others.

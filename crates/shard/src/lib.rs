@@ -30,6 +30,6 @@ pub use lag::Lag;
 pub use link_error::OpenError;
 pub use listeners::listeners;
 pub use rig::Rig;
-pub use session::{Context, Event, Outgoing, Session, SessionId, Side, World};
+pub use session::{Context, Edge, Event, Outgoing, Session, SessionId, Side, World};
 pub use shard::{MessageSender, Shard, UNSENT_LIMIT};
 pub use timer::TICK;

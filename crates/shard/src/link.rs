@@ -305,6 +305,11 @@ impl Link {
         rustix::io::ioctl_fionread(&self.stream).map_or(0, |bytes| bytes as usize)
     }
 
+    /// How long ago its newest bytes came, read or unread, if it can be asked.
+    pub(crate) fn received_ago(&self) -> Option<Duration> {
+        sys::received_ago(self.stream.as_fd()).ok()
+    }
+
     pub(crate) fn acknowledged(&self) -> Acknowledged {
         // A link that cannot be asked makes no progress.
         sys::acknowledged(self.stream.as_fd()).unwrap_or(Acknowledged { bytes: 0, ago: Duration::ZERO })

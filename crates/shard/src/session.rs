@@ -59,6 +59,9 @@ pub trait Session<W> {
     /// [`Event::Timer`].
     fn handle_timeout(&mut self, _: &mut Context<'_, W>) {}
 
+    /// [`Event::Edge`].
+    fn handle_edge(&mut self, _: Edge, _: &mut Context<'_, W>) {}
+
     /// [`Event::Woken`].
     fn handle_woken(&mut self, _: &mut Context<'_, W>) {}
 
@@ -86,6 +89,7 @@ pub trait Session<W> {
             Event::Side(event) => self.handle_side(event, context),
             Event::Writable => self.handle_writable(context),
             Event::Timer => self.handle_timeout(context),
+            Event::Edge(edge) => self.handle_edge(edge, context),
             Event::Woken => self.handle_woken(context),
             Event::Stop => self.handle_stop(context),
             Event::HungUp { failure, words } => self.handle_hung_up(failure, words, context),
@@ -114,6 +118,8 @@ pub enum Event<'a> {
     Writable,
     /// The deadline of [`Context::set_timer`] passed.
     Timer,
+    /// A stretch of time that is judged begins or ends. What waited on the link has been passed on before it.
+    Edge(Edge),
     /// Another session of this shard, or the world, asked for it.
     Woken,
     /// The run wants this session to end: it should send what its protocol ends with, and [`Context::close`].
@@ -133,6 +139,15 @@ pub enum Event<'a> {
         /// The words of the system or the TLS library.
         words: &'a str,
     },
+}
+
+/// A moment at which a stretch of time that is judged begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The moment itself; the shard may be late for it.
+    pub at: Moment,
+    /// When the newest bytes of the session's stream came, if it has one: before the moment, or after it if the shard is late.
+    pub arrived: Option<Moment>,
 }
 
 /// What can happen to the link that stands beside a session's own.

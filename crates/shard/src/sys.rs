@@ -50,6 +50,23 @@ pub(crate) struct Acknowledged {
 /// # Errors
 /// The kernel's, for a descriptor that is not a TCP socket; one older than Linux 4.1, which does not count them.
 pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<Acknowledged> {
+    let info = tcp_info(socket, std::mem::offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>())?;
+    let ago = Duration::from_millis(info.tcpi_last_ack_recv.into());
+    Ok(Acknowledged { bytes: info.tcpi_bytes_acked, ago })
+}
+
+/// How long ago the last segment with data came, read or unread (tcp(7), `TCP_INFO`).
+///
+/// # Errors
+/// The kernel's, for a descriptor that is not a TCP socket.
+pub(crate) fn received_ago(socket: BorrowedFd<'_>) -> io::Result<Duration> {
+    let info =
+        tcp_info(socket, std::mem::offset_of!(libc::tcp_info, tcpi_last_data_recv) + size_of::<u32>())?;
+    Ok(Duration::from_millis(info.tcpi_last_data_recv.into()))
+}
+
+/// What the kernel says of a connection, of which it must fill this number of bytes.
+fn tcp_info(socket: BorrowedFd<'_>, needed: usize) -> io::Result<libc::tcp_info> {
     let mut info = std::mem::MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the descriptor is borrowed, so open; the pointer and length describe `info`, of which the kernel
@@ -66,14 +83,11 @@ pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<Acknowledged> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    let needed = std::mem::offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>();
     if (length as usize) < needed {
         return Err(io::ErrorKind::Unsupported.into());
     }
     // SAFETY: the struct holds integers alone, and all of it was set to zero.
-    let info = unsafe { info.assume_init() };
-    let ago = Duration::from_millis(info.tcpi_last_ack_recv.into());
-    Ok(Acknowledged { bytes: info.tcpi_bytes_acked, ago })
+    Ok(unsafe { info.assume_init() })
 }
 
 /// Datagrams that the kernel dropped because the socket was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS` of
@@ -161,6 +175,7 @@ mod tests {
         assert!(bind_address_without_port(file.as_fd()).is_err());
         assert!(leave_out_packet_information(file.as_fd(), true).is_err());
         assert!(acknowledged(file.as_fd()).is_err());
+        assert!(received_ago(file.as_fd()).is_err());
         assert!(dropped(file.as_fd()).is_err());
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment};
 use weir_rtc::Datagram;
-use weir_shard::{Context, Datagrams, Incoming, Side};
+use weir_shard::{Context, Datagrams, Edge, Incoming, Side};
 
 /// Datagrams that come within this time are handled as one arrival: usually they are the packets of one picture.
 const TOGETHER: Duration = Duration::from_millis(1);
@@ -50,6 +50,9 @@ pub(super) trait Role {
         line: &mut Line,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End>;
+
+    /// A stretch that is judged begins or ends at this moment; what had come was read.
+    fn edge(&mut self, _: Moment, _: &mut Line, _: &mut Context<'_, ShardRecorder>) {}
 
     /// When to call [`Self::handle_timeout`].
     fn poll_timeout(&self, line: &Line) -> Option<Moment>;
@@ -219,6 +222,10 @@ impl<R: Role> ClientSession for Client<R> {
         let milestone = self.line.connection.handle_timeout(context)?;
         self.arrive(milestone, context)?;
         self.role.handle_timeout(&mut self.line, context)
+    }
+
+    fn handle_edge(&mut self, edge: Edge, context: &mut Context<'_, ShardRecorder>) {
+        self.role.edge(edge.at, &mut self.line, context);
     }
 
     fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {

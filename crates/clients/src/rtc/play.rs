@@ -225,6 +225,13 @@ impl Role for Player {
         Ok(())
     }
 
+    fn edge(&mut self, at: Moment, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
+        if line.state.phase() == ClientPhase::Playing {
+            // Media comes as datagrams, each of which is dated: the link beside them has only signalling.
+            self.playback.edge(at, None, context.world.of(line.state.planned()));
+        }
+    }
+
     fn poll_timeout(&self, line: &Line) -> Option<Moment> {
         let playback =
             if line.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };

@@ -22,7 +22,7 @@ use weir_metrics::{Failure, Moment};
 use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::Status;
 use weir_rtmp::{Client, ClientEvent};
-use weir_shard::Context;
+use weir_shard::{Context, Edge};
 
 /// What the bodies of messages are counted as.
 const FIGURES: FlvFigures = FlvFigures {
@@ -136,6 +136,10 @@ impl ClientSession for Player {
         }
         self.viewer.flv.handle_timeout(context);
         Ok(())
+    }
+
+    fn handle_edge(&mut self, edge: Edge, context: &mut Context<'_, ShardRecorder>) {
+        self.viewer.flv.edge(edge, context.world);
     }
 
     fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {

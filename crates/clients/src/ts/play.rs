@@ -16,7 +16,7 @@ use weir_metrics::common::{
     AHEAD, MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES,
 };
 use weir_metrics::{Failure, Moment};
-use weir_shard::Context;
+use weir_shard::{Context, Edge};
 use weir_ts::{Analyser, Counts, FindingKind, Options};
 
 /// A body in which this many bytes have no packet is not a transport stream: over 5,000 packets might be in them.
@@ -268,6 +268,13 @@ impl ClientSession for Player {
             context.pull();
         }
         Ok(())
+    }
+
+    fn handle_edge(&mut self, edge: Edge, context: &mut Context<'_, ShardRecorder>) {
+        if self.state.phase() == ClientPhase::Playing {
+            let recorder = context.world.of(self.state.planned());
+            self.playback.edge(edge.at, edge.arrived, recorder);
+        }
     }
 
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {

@@ -140,8 +140,14 @@ mod tests {
             with(|it| it.process.descriptors = Some(u64::MAX)),
             with(|it| {
                 let (name, started_seconds) = ("x".to_owned(), -1.0);
-                it.process.threads =
-                    vec![ThreadSample { pid: 1, tid: 1, name, started_seconds, cpu_seconds: 0.0 }];
+                it.process.threads = vec![ThreadSample {
+                    pid: 1,
+                    tid: 1,
+                    name,
+                    started_seconds,
+                    cpu_seconds: 0.0,
+                    waited_seconds: None,
+                }];
             }),
         ]
         .into_iter()

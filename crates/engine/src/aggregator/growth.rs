@@ -16,7 +16,15 @@ impl Aggregator {
         let Some(window) = self.longest_window() else { return Vec::new() };
         let count = self.samples.items().iter().map(|sample| sample.targets.len()).max().unwrap_or(0);
         let begun = self.begun_before();
-        (0..count).filter_map(|target| self.growth_of(target, &window, &begun)).collect()
+        let generation = self.generation(&window);
+        (0..count).filter_map(|target| self.growth_of(target, &window, &begun, generation)).collect()
+    }
+
+    /// How many clients are a generation of those that follow each other in this window; none if they stay.
+    fn generation(&self, window: &Range<u32>) -> f64 {
+        let follow = self.workloads.iter().filter(|it| it.turnover.is_some() && !it.facts.background);
+        let stages = follow.flat_map(|it| it.stages.iter().filter(|it| it.span.window_begin == window.start));
+        stages.map(|stage| f64::from(stage.span.clients)).sum()
     }
 
     fn longest_window(&self) -> Option<Range<u32>> {
@@ -31,7 +39,13 @@ impl Aggregator {
         (turns_over || longest.len() as u32 >= LONG_SECONDS).then_some(longest)
     }
 
-    fn growth_of(&self, target: usize, window: &Range<u32>, begun: &[BlockOfStarts]) -> Option<TargetGrowth> {
+    fn growth_of(
+        &self,
+        target: usize,
+        window: &Range<u32>,
+        begun: &[BlockOfStarts],
+        generation: f64,
+    ) -> Option<TargetGrowth> {
         let within = f64::from(window.start)..=f64::from(window.end) + 0.5;
         let samples: Vec<(f64, &Sample)> = self
             .samples
@@ -53,15 +67,15 @@ impl Aggregator {
         };
         let memory = moments(|process| Some(process.rss_bytes as f64));
         let descriptors = moments(|process| process.descriptors.map(|count| count as f64));
-        let used = settled(&memory);
+        let used = settled(&memory, generation);
         let (first, last) = (used.first()?, used.last()?);
         Some(TargetGrowth {
             target: samples.last()?.1.targets[target].watch.to_string(),
             begin_seconds: first.seconds,
             end_seconds: last.seconds,
             clients: (last.served - first.served).round() as u64,
-            memory: growth(used),
-            descriptors: growth(settled(&descriptors)),
+            memory: growth(used, generation),
+            descriptors: growth(settled(&descriptors, generation), generation),
             residue: self.residue(target),
         })
     }

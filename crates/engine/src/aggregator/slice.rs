@@ -1,5 +1,6 @@
 //! A stage's window cut into slices of equal length, each judged on its own as soon as it is over.
 
+use crate::edges::Edge;
 use crate::summary::ThresholdResult;
 use crate::totals::Totals;
 use weir_metrics::{Interval, Schema};
@@ -51,8 +52,9 @@ impl Slice {
 }
 
 impl SliceTotals {
-    pub(super) fn new(begin: u32, schema: Schema) -> Self {
-        Self { begin, totals: Totals::new(schema), media: Vec::new() }
+    /// A slice that begins with this second, and this edge.
+    pub(super) fn new(begin: u32, edge: Option<&Edge>, schema: Schema) -> Self {
+        Self { begin, totals: Totals::from(edge, schema), media: Vec::new() }
     }
 
     pub(super) fn add(&mut self, media: f64, interval: &Interval) {

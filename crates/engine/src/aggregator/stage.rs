@@ -2,6 +2,7 @@
 
 use super::distributions::Distribution;
 use super::slice::SliceTotals;
+use crate::edges::{Edge, Patience};
 use crate::loads::{host_load, process_load};
 use crate::plan::StageSpan;
 use crate::summary::{Figures, StageSummary, VerdictState};
@@ -45,12 +46,20 @@ impl StageAggregator {
         Self { span, whole, window, slice: None, turns_over, let_go: Vec::new() }
     }
 
+    /// Adds a second of the window, before which this was what viewers had got.
+    pub(super) fn add_to_window(&mut self, edge: Option<&Edge>, interval: &Interval) {
+        if self.window.seconds == 0 {
+            self.window = Totals::from(edge, interval.figures.schema());
+        }
+        self.window.add(interval);
+    }
+
     /// Adds a second of the window to the slice that it is in.
-    pub(super) fn add_to_slice(&mut self, length: u32, media: f64, interval: &Interval) {
+    pub(super) fn add_to_slice(&mut self, length: u32, media: f64, edge: Option<&Edge>, interval: &Interval) {
         let (second, schema) = (interval.key.second, interval.figures.schema());
-        let slice = self.slice.get_or_insert_with(|| SliceTotals::new(second, schema));
+        let slice = self.slice.get_or_insert_with(|| SliceTotals::new(second, edge, schema));
         if slice.totals.seconds == length {
-            *slice = SliceTotals::new(second, schema);
+            *slice = SliceTotals::new(second, edge, schema);
         }
         slice.add(media, interval);
     }
@@ -63,6 +72,7 @@ impl StageAggregator {
     pub(super) fn summary(
         &self,
         client_bps: Option<f64>,
+        patience: Patience,
         usage: Option<&UsageSummary>,
         environment: &Environment,
         ended: Option<Duration>,
@@ -83,7 +93,7 @@ impl StageAggregator {
                 .map_or_else(Vec::new, |usage| usage.unheard.iter().map(ToString::to_string).collect()),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, environment)),
-            ..self.row(&self.window, self.span.window_begin, client_bps)
+            ..self.row(&self.window, self.span.window_begin, client_bps, patience)
         }
     }
 
@@ -101,8 +111,18 @@ impl StageAggregator {
         self.let_go.iter().map(of).sum::<f64>() / f64::from(seconds.max(1))
     }
 
-    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes.
-    pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
+    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes. Its rates are those
+    /// of whole bursts.
+    pub(super) fn row(
+        &self,
+        stretch: &Totals,
+        begin: u32,
+        client_bps: Option<f64>,
+        patience: Patience,
+    ) -> StageSummary {
+        let bursts = stretch.whole_bursts(patience);
+        let times = bursts.map_or(1.0, |bursts| bursts.media);
+        let at_once = if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) } else { 0 };
         let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         let mut row = StageSummary {
@@ -117,10 +137,11 @@ impl StageAggregator {
             starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
             lost_mean: self.lost_mean(begin, stretch.seconds),
             expected_bps: None,
-            actual_bps: stretch.actual_bps(),
+            actual_bps: stretch.actual_bps() * times,
             messages: None,
             source_fps: None,
-            frames_ahead: if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) as f64 } else { 0.0 },
+            frames_ahead: at_once as f64,
+            frames_due: 0.0,
             figures: Figures(figures),
             targets: Vec::new(),
             unheard: Vec::new(),
@@ -132,7 +153,7 @@ impl StageAggregator {
         // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other it
         // may be more than what comes by the clock.
         let ahead = if self.turns_over { stretch.ahead_bps() } else { 0.0 };
-        let client_bps = client_bps.filter(|_| stretch.seconds > 0);
+        let client_bps = client_bps.filter(|_| stretch.seconds > 0 && bursts.is_some());
         row.expected_bps = client_bps.map(|bps| bps * row.expected_clients() + ahead);
         row
     }

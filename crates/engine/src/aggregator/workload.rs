@@ -5,6 +5,7 @@ use super::slice::{Slice, SliceTotals};
 use super::stage::StageAggregator;
 use crate::agents::clients::OpenClients;
 use crate::channel::Readers;
+use crate::edges::{Edge, Patience};
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
 use crate::loads::cores;
@@ -23,15 +24,11 @@ use std::borrow::Cow;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
 use weir_metrics::common::{
-    EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
-    PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
+    EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED,
+    PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Interval, Schema, Unit, several};
 use weir_observe::{Environment, UsageSummary};
-
-/// Media that may be on its way when a stretch ends: servers send in bursts, of 350 ms where SRS merges writes as it is
-/// advised to, so that by chance a stretch holds one burst more or less.
-const BURST_SECONDS: f64 = 0.5;
 
 #[derive(Debug)]
 pub(super) struct WorkloadAggregator {
@@ -48,6 +45,8 @@ pub(super) struct WorkloadAggregator {
     pub(super) servers: Vec<ServerTotals>,
     seconds: Blocks<SecondSums>,
     startups: StartupCounts,
+    /// What its viewers had got when the latest second ended, if it ended with an edge.
+    edge: Option<Edge>,
     /// Clients that are gone with their agent.
     let_go: OpenClients,
 }
@@ -95,6 +94,7 @@ impl WorkloadAggregator {
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: Blocks::new(edges),
             startups: StartupCounts::default(),
+            edge: None,
             let_go: OpenClients::default(),
             facts,
         }
@@ -104,6 +104,7 @@ impl WorkloadAggregator {
     /// window.
     pub(super) fn add(&mut self, interval: &Interval, steady: bool, slice_seconds: Option<u32>) {
         let (second, seconds, figures) = (interval.key.second, interval.seconds(), &interval.figures);
+        let edge = std::mem::replace(&mut self.edge, Edge::of(figures));
         self.total.add(interval);
         self.startups.add(second, figures.spread(STARTUP));
         let (media, playing) = (figures.counter(MEDIA), interval.level_of(PLAYING).sum);
@@ -115,9 +116,9 @@ impl WorkloadAggregator {
         stage.whole.add(interval);
         let (begin, end) = (stage.span.window_begin, stage.span.window_end);
         if steady && (begin..end).contains(&second) {
-            stage.window.add(interval);
+            stage.add_to_window(edge.as_ref(), interval);
             if let Some(length) = slice_seconds {
-                stage.add_to_slice(length, media as f64, interval);
+                stage.add_to_slice(length, media as f64, edge.as_ref(), interval);
             }
         }
     }
@@ -174,6 +175,23 @@ impl WorkloadAggregator {
         published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
     }
 
+    /// Sets what there is to say of the frames of a stretch, by whole bursts: frames that were due at its end and came behind it are none
+    /// that are missing, and those that were due before it are none of it. The rate of the stream's own clock is one of the same bytes; that
+    /// of a publisher is one of pictures alone.
+    fn set_frames(
+        &self,
+        row: &mut StageSummary,
+        published: Option<Source>,
+        stretch: &Totals,
+        patience: Patience,
+    ) {
+        let Some(bursts) = stretch.whole_bursts(patience).filter(|_| stretch.seconds > 0) else { return };
+        let is_published = published.is_some_and(|source| source.fps.is_some());
+        let times = if is_published { bursts.pictures } else { bursts.media };
+        row.source_fps = self.source_fps(published, stretch);
+        row.frames_due = stretch.figures.counter(FRAMES) as f64 * (times - 1.0);
+    }
+
     /// These clients are gone with their agent: they were neither planned nor played.
     pub(super) fn let_go(&mut self, open: OpenClients) {
         self.let_go.begun += open.begun;
@@ -205,16 +223,17 @@ impl WorkloadAggregator {
         let total = self.counted();
         let mut reasons = verdict::of_workload(&total.figures, self.slots());
         reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
+        let patience = Patience::of(&self.total.figures);
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
-            let mut row =
-                stage.summary(self.client_bps(*published, &stage.window), usage.as_ref(), environment, ended);
+            let client_bps = self.client_bps(*published, &stage.window);
+            let mut row = stage.summary(client_bps, patience, usage.as_ref(), environment, ended);
             row.window_is_void = self.is_void(stage, &self.media_of(stage));
             let units = stage.window.figures.counter(UNITS);
             let planned = f64::from(row.clients) - row.lost_mean;
             row.messages = self.messages(planned, units, stage.window.seconds);
             let frame_time = self.facts.frame_time_seconds;
-            row.source_fps = self.source_fps(*published, &stage.window).filter(|_| stage.window.seconds > 0);
+            self.set_frames(&mut row, *published, &stage.window, patience);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
             reasons.extend(verdict::of_stage(number, &row, judged, cores(environment), frame_time));
             stages.push(row);
@@ -242,8 +261,7 @@ impl WorkloadAggregator {
     /// Judges a slice of `stage`, of whose source this is known up to the slice's end. What is counted in the slice, its levels
     /// and its distributions are its own. A share of the clients (`failed.ratio` and its like) is of all up to now, since a
     /// client that has failed does not come back; what begins in the ramp (`startup.p99`) and what is a share of the source's
-    /// rate (`bitrate.ratio`, `frames.ratio`) are of the stage up to now, and of the latter half a second of media may be on
-    /// their way.
+    /// rate (`bitrate.ratio`, `frames.ratio`) are of the stage up to now.
     pub(super) fn judge_slice(
         &self,
         stage: &StageAggregator,
@@ -251,12 +269,15 @@ impl WorkloadAggregator {
         source: Option<Source>,
         thresholds: &[Threshold],
     ) -> Slice {
-        let mut row = stage.row(&slice.totals, slice.begin, None);
+        let patience = Patience::of(&self.total.figures);
+        let mut row = stage.row(&slice.totals, slice.begin, None, patience);
         row.window_is_void = self.is_void(stage, &slice.media);
-        let arrived = 1.0 - BURST_SECONDS / f64::from(stage.window.seconds.max(1));
-        let expected = self.client_bps(source, &stage.window).map(|bps| bps * arrived);
-        let mut so_far = stage.row(&stage.window, stage.span.window_begin, expected);
-        so_far.source_fps = self.source_fps(source, &stage.window).map(|fps| fps * arrived);
+        let has_pictures = self.source_fps(source, &stage.window).is_some();
+        // How many keyframes lie in a few seconds is chance, and they are later at the viewers than at their publisher: of a stream with
+        // pictures the rate is that of the same bytes by their own clock, and the frames that are missing show in `frames.ratio`.
+        let expected = self.client_bps(source.filter(|_| !has_pictures), &stage.window);
+        let mut so_far = stage.row(&stage.window, stage.span.window_begin, expected, patience);
+        self.set_frames(&mut so_far, source, &stage.window, patience);
         so_far.window_is_void = row.window_is_void;
         let of = |row: &StageSummary, totals: &Totals| {
             [self.summary_of(vec![row.clone()], Figures(totals.figures(|_| true)))]

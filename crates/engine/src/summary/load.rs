@@ -24,6 +24,35 @@ pub struct ProcessLoad {
     pub context_switches_per_second: f64,
     /// CPU of each thread name (summed over threads of that name), the busiest first; at most 32.
     pub threads: Vec<ThreadLoad>,
+    /// Time in which its threads could have run and had no core, summed over them; absent where the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_percent: Option<f64>,
+    /// Open descriptors where its limit was nearest, of the one process that was nearest to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fullest: Option<DescriptorLoad>,
+    /// What its CPU quota held back, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<ThrottledLoad>,
+}
+
+/// Open descriptors of one process, and its limit (`RLIMIT_NOFILE`, the soft one).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DescriptorLoad {
+    /// Those that were open.
+    pub open: u64,
+    /// Those that may be.
+    pub limit: u64,
+}
+
+/// A process that ran into the CPU quota of its control group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThrottledLoad {
+    /// Periods in which the quota was used up.
+    pub periods: u64,
+    /// Periods in which it wanted to run.
+    pub of_periods: u64,
+    /// Time for which its CPUs were held back, summed over CPUs.
+    pub seconds: f64,
 }
 
 /// Threads of one name.
@@ -35,8 +64,18 @@ pub struct ThreadLoad {
     pub threads: u32,
     /// CPU of all of them over the window.
     pub cpu_percent: f64,
-    /// CPU of the busiest one over the window.
+    /// CPU over the window of the one that ran and waited most.
     pub cpu_percent_busiest: f64,
+    /// Time in which that one could have run and had no core; absent where the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_percent_busiest: Option<f64>,
+}
+
+impl ThreadLoad {
+    /// How much of the window the fullest one ran or waited for a core: at 100 it could do no more.
+    pub fn full_percent(&self) -> f64 {
+        self.cpu_percent_busiest + self.waited_percent_busiest.unwrap_or(0.0)
+    }
 }
 
 /// The host over a window. CPU is in percent of one core, 0 to 100 times the cores.

@@ -46,6 +46,10 @@ pub struct StageSummary {
     /// Video frames that came at once to viewers that began in the window; only of a workload whose clients follow each other.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub frames_ahead: f64,
+    /// Video frames that were due at the window's end and came behind it, less those that were due before it and came in it: servers send
+    /// in bursts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub frames_due: f64,
     /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
     /// hold. All other figures: the window only.
     pub figures: Figures,
@@ -79,9 +83,11 @@ pub struct MessageRate {
 impl StageSummary {
     /// Video frames a second of each client that played in the window, where there are frames.
     pub fn fps(&self) -> Option<f64> {
-        let played = self.playing_mean * self.window_seconds();
+        // Clients that left within a second played for a part of it.
+        let played = self.figures.total("played_time");
+        let played = if played > 0.0 { played } else { self.playing_mean * self.window_seconds() };
         // What a server sends at once to whoever begins is no rate.
-        let frames = (self.figures.total("frames") - self.frames_ahead).max(0.0);
+        let frames = (self.figures.total("frames") + self.frames_due - self.frames_ahead).max(0.0);
         (played > 0.0 && (frames > 0.0 || self.source_fps.is_some())).then(|| frames / played)
     }
 

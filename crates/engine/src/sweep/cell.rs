@@ -127,7 +127,6 @@ fn per_client(targets: &[ProcessLoad], playing: f64) -> Option<f64> {
 
 fn busiest(targets: &[ProcessLoad]) -> Option<BusiestThread> {
     let threads = targets.iter().flat_map(|target| &target.threads);
-    let busiest =
-        threads.max_by(|one, other| one.cpu_percent_busiest.total_cmp(&other.cpu_percent_busiest))?;
-    Some(BusiestThread { name: busiest.name.clone(), cpu_percent: busiest.cpu_percent_busiest })
+    let busiest = threads.max_by(|one, other| one.full_percent().total_cmp(&other.full_percent()))?;
+    Some(BusiestThread { name: busiest.name.clone(), cpu_percent: busiest.full_percent() })
 }

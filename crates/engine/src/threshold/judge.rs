@@ -227,7 +227,7 @@ fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
 fn frame_ratio(stage: &StageSummary) -> Option<f64> {
     let by_the_clock = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
     let expected = by_the_clock + stage.frames_ahead;
-    (expected > 0.0).then(|| stage.figures.total("frames") / expected)
+    (expected > 0.0).then(|| (stage.figures.total("frames") + stage.frames_due) / expected)
 }
 
 #[cfg(test)]

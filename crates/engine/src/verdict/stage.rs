@@ -227,6 +227,7 @@ mod tests {
             messages: None,
             source_fps: None,
             frames_ahead: 0.0,
+            frames_due: 0.0,
             figures: Figures(figures.collect()),
             targets: Vec::new(),
             unheard: Vec::new(),

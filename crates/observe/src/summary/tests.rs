@@ -5,7 +5,7 @@ use crate::*;
 const SECOND: u64 = 1_000_000_000;
 
 fn thread(tid: u32, name: &str, started_seconds: f64, cpu_seconds: f64) -> ThreadSample {
-    ThreadSample { pid: 100, tid, name: name.into(), started_seconds, cpu_seconds }
+    ThreadSample { pid: 100, tid, name: name.into(), started_seconds, cpu_seconds, waited_seconds: None }
 }
 
 /// A sample at `second`, of a target that has used `cpu_seconds`.

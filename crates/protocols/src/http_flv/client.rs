@@ -11,7 +11,7 @@ use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment, Schema};
 use weir_rtmp::client::HEAD_LEN;
 use weir_rtmp::flv::{Limits, Reader};
-use weir_shard::Context;
+use weir_shard::{Context, Edge};
 
 /// What the bodies of tags are counted as.
 const COUNTED: FlvFigures = FlvFigures {
@@ -128,6 +128,10 @@ impl ClientSession for Player {
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.flv.handle_timeout(context);
         Ok(())
+    }
+
+    fn handle_edge(&mut self, edge: Edge, context: &mut Context<'_, ShardRecorder>) {
+        self.flv.edge(edge, context.world);
     }
 
     fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {

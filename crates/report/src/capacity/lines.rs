@@ -113,9 +113,9 @@ fn full_thread(summary: &CapacitySummary) -> Option<String> {
 
 /// The busiest thread of a process.
 pub(super) fn busiest(process: &ProcessLoad) -> Option<(String, f64)> {
-    let threads =
-        process.threads.iter().max_by(|a, b| a.cpu_percent_busiest.total_cmp(&b.cpu_percent_busiest));
-    threads.map(|thread| (quote(&thread.name, 40), thread.cpu_percent_busiest))
+    let threads = process.threads.iter();
+    let thread = threads.max_by(|a, b| a.full_percent().total_cmp(&b.full_percent()))?;
+    Some((quote(&thread.name, 40), thread.full_percent()))
 }
 
 /// Why the first load that could not be judged could not.

@@ -28,8 +28,13 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
         clients: u64::from(load - carried),
         words: String::new(),
     };
-    let thread =
-        ThreadLoad { name: "nginx".to_owned(), threads: 1, cpu_percent: cpu, cpu_percent_busiest: cpu };
+    let thread = ThreadLoad {
+        name: "nginx".to_owned(),
+        threads: 1,
+        cpu_percent: cpu,
+        cpu_percent_busiest: cpu,
+        waited_percent_busiest: None,
+    };
     let process = |label: &str| ProcessLoad {
         label: label.to_owned(),
         cpu_percent: cpu,

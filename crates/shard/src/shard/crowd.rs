@@ -1,21 +1,24 @@
 //! Links that wait below their low-water marks: all of them read, or asked how much waits.
 
 use super::Shard;
-use crate::{SessionId, World, clock};
+use crate::link::Link;
+use crate::link_error::State;
+use crate::{Edge, Event, SessionId, World, clock};
+use weir_metrics::Moment;
 
 impl<W: World> Shard<W> {
-    /// Reads what waits on links that are below their low-water mark, and datagrams that wait, so that counts are exact
-    /// now.
-    pub fn sweep(&mut self) {
-        let crowd: Vec<SessionId> =
-            self.entries.iter().filter(|(_, entry)| entry.low_water > 1).map(|(_, entry)| entry.id).collect();
-        for id in crowd {
-            self.read(id, false);
-        }
+    /// Reads what waits on all links, whatever their low-water marks, and datagrams that wait, so that counts are exact now.
+    /// Each session is then told of this [edge](Event::Edge), with the time at which its newest bytes came: the kernel knows it
+    /// (`tcpi_last_data_recv`, to a tick of 4 ms) also of those that waited unread.
+    pub fn sweep(&mut self, edge: Moment) {
         let all: Vec<SessionId> = self.entries.iter().map(|(_, entry)| entry.id).collect();
-        let now = clock::now();
         for id in all {
+            let now = clock::now();
+            let link = self.stream_of(id).filter(|link| link.state == State::Open);
+            let arrived = link.and_then(Link::received_ago).map(|ago| now - ago);
+            self.read(id, false);
             self.catch_up(id, now);
+            self.dispatch(id, Event::Edge(Edge { at: edge, arrived }));
         }
     }
 

@@ -116,7 +116,7 @@ impl<W: World> Shard<W> {
         }
     }
 
-    fn stream_of(&self, id: SessionId) -> Option<&Link> {
+    pub(super) fn stream_of(&self, id: SessionId) -> Option<&Link> {
         let entry = self.entries.get(id.key as usize).filter(|entry| entry.id == id)?;
         entry.links.stream.as_ref()
     }

@@ -26,6 +26,7 @@ pub(crate) enum Happened {
     Writable,
     Timer,
     Woken,
+    Edge(Edge),
     Stop,
     Datagram(SocketAddr, Vec<u8>),
     SideConnected,
@@ -181,6 +182,7 @@ impl Session<Diary> for Actor {
             Event::Writable => Happened::Writable,
             Event::Timer => Happened::Timer,
             Event::Woken => Happened::Woken,
+            Event::Edge(edge) => Happened::Edge(edge),
             Event::Stop => Happened::Stop,
             Event::Datagrams(mut datagrams) => {
                 context.world.ids.insert(self.name, context.id());

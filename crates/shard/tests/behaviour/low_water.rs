@@ -3,7 +3,7 @@
 use crate::bench::{A_WHILE, Bench, Happened, Papers, React, pattern, pour, silent};
 use std::io::{Read, Write};
 use weir_metrics::Failure;
-use weir_shard::Event;
+use weir_shard::{Event, clock};
 
 /// Waits for `bytes` before it reads; pulls when it is woken.
 fn waits_for(bytes: usize) -> React {
@@ -129,10 +129,10 @@ fn a_sweep_reads_every_link_below_its_mark() {
     two.write_all(b"of two").unwrap();
     bench.run_for(A_WHILE);
     assert_eq!((bench.diary().bytes("one"), bench.diary().bytes("two")), (vec![], vec![]));
-    bench.shard.sweep();
+    bench.shard.sweep(clock::now());
     assert_eq!(bench.diary().bytes("one"), b"of one");
     assert_eq!(bench.diary().bytes("two"), b"of two");
-    bench.shard.sweep();
+    bench.shard.sweep(clock::now());
     assert_eq!(bench.diary().reads("one").len(), 1, "an empty sweep tells nothing");
 }
 
@@ -154,7 +154,7 @@ fn what_waits_below_the_marks_is_known_without_reading_it() {
     assert_eq!(unread(&bench, 10), [(one, 300, 1), (two, 500, 1)]);
     assert_eq!(unread(&bench, 1), [(one, 300, 2)], "one is asked for both");
     assert_eq!(bench.diary().bytes("one"), b"");
-    bench.shard.sweep();
+    bench.shard.sweep(clock::now());
     assert_eq!(unread(&bench, 10), [(one, 0, 1), (two, 0, 1)]);
 }
 
@@ -199,7 +199,7 @@ fn a_stream_through_a_mark_is_whole() {
     bench.open("other", &crate::bench::endpoint(address), silent());
     bench.run_until(|diary| diary.bytes_read("other") == 2_000_000);
     bench.run_for(A_WHILE);
-    bench.shard.sweep();
+    bench.shard.sweep(clock::now());
     assert!(bench.diary().bytes("client") == pattern(2_000_000));
     let small = bench.diary().reads("client").iter().filter(|read| read.len() < 65_536).count();
     assert!(small <= 1, "only what is left at the end is less than the mark: {small}");

@@ -139,7 +139,7 @@ fn told_at_deadline(deadline: Duration, count: usize) {
 fn a_sweep_reads_what_waits() {
     let (mut shard, peer, address) = waiting(Duration::from_secs(60));
     peer.send_to(b"news", address).unwrap();
-    shard.sweep();
+    shard.sweep(clock::now());
     assert_eq!(shard.world.arrivals.len(), 2);
 }
 

@@ -68,6 +68,7 @@ pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
         targets: prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect(),
         files: files.files,
         segment: None,
+        slice_seconds: prepared.slice_seconds,
     };
     let size = serde_json::to_vec(&offer).map_err(|error| error.to_string())?.len();
     if size > LARGEST { Err(too_large()) } else { Ok(offer) }

@@ -241,7 +241,7 @@ impl Worker<'_> {
         self.permits.check_workloads(&prepared.workloads)?;
         self.permits.check_clients(prepare::most_at_once(&prepared.plan))?;
         note(format_args!("{name}: part {} of {}", segment.index + 1, segment.of));
-        Ok((prepared, segment))
+        Ok((Prepared { slice_seconds: offer.slice_seconds, ..prepared }, segment))
     }
 
     fn wait_for_begin(&self) -> Option<Moment> {
