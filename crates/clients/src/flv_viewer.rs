@@ -248,6 +248,7 @@ impl FlvViewer {
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
         if self.state.phase() == ClientPhase::Playing {
             self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
+            shard.track_absent(self.state.planned(), self.playback.absent_track());
             self.state.end_of_read(was_empty, now, shard);
         }
     }

@@ -1,16 +1,22 @@
 //! What every viewer measures on the frames that it receives, whatever the protocol: playout, drift, the source's rate.
 
 mod crowd;
+mod frame_interval;
+mod tracks;
 
+use self::frame_interval::FrameInterval;
+use self::tracks::Tracks;
 use crate::drift::Drift;
 use crate::playout::{Change, Playout};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_metrics::common::{
-    AHEAD, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED,
-    STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+    AHEAD, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED,
+    STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, WITHOUT_PICTURES, WITHOUT_SOUND,
 };
 use weir_metrics::{Moment, Recorder};
+
+pub(crate) use self::tracks::TrackEnd;
 
 /// This many clients with consecutive numbers read at the same moment if they share a thread. The server has just
 /// written the same pages for each of them, so only the first read pays for the cache misses.
@@ -66,8 +72,15 @@ pub struct PlaybackModel {
     /// Bytes of the largest frame.
     largest: u32,
     has_pictures: bool,
+    tracks: Tracks,
+    /// The track for which it is stalled, and when its last frame came.
+    absent: Option<(Track, Moment)>,
     /// Video frames since the first, that one included.
     frames: u64,
+    /// Media time of the last picture, how far apart pictures are, and how many of the source's are not booked yet.
+    picture: i64,
+    interval: FrameInterval,
+    of_source: i64,
     /// Media time where the present group of pictures began.
     group: Option<i64>,
     /// Media time, bytes and frames that are in the source's rate, the first frame apart: it has no time before it.
@@ -134,7 +147,12 @@ impl PlaybackModel {
             first: 0,
             largest: 0,
             has_pictures: false,
+            tracks: Tracks::new(playout.buffer().as_micros() as i64),
+            absent: None,
             frames: 0,
+            picture: 0,
+            interval: FrameInterval::default(),
+            of_source: 0,
             group: None,
             measured: (0, 0, 0),
             batch: 1,
@@ -177,13 +195,22 @@ impl PlaybackModel {
             self.came(now, || Continuation { jumps: position.jump.is_some(), begins }, recorder);
         }
         self.read_brought_frames = true;
-        self.has_pictures |= frame.track == Track::Video;
+        if frame.track == Track::Video {
+            if self.has_pictures && position.jump.is_none() {
+                self.of_source += self.interval.picture(media - self.picture);
+            }
+            (self.picture, self.has_pictures) = (media, true);
+        }
         if frame.keyframe && frame.track == Track::Video || !self.has_pictures {
             self.group_boundary(media);
         }
         self.bytes += u64::from(frame.bytes);
         self.frames += u64::from(frame.track == Track::Video);
-        self.media = self.media.max(media);
+        let (before, media_now) = (self.media, self.media.max(media));
+        if let Some(end) = self.tracks.take(frame.track, before, media_now) {
+            self.track_returned(now, (end, before), recorder);
+        }
+        self.media = media_now;
         if self.reading == Reading::Witness && (frame.track == Track::Video || !self.has_pictures) {
             self.record_drift(now, media, recorder);
         }
@@ -255,19 +282,81 @@ impl PlaybackModel {
         }
     }
 
+    /// Both tracks of a stream that keeps its own clock, behind [`Self::progress`]; their times are on that clock.
+    pub(crate) fn set_tracks(&mut self, now: Moment, mut ends: [TrackEnd; 2], recorder: &mut Recorder) {
+        let Some(origin) = self.origin else { return };
+        for end in &mut ends {
+            (end.at, end.longest_from) = (end.at - origin, end.longest_from - origin);
+        }
+        if let Some(gap) = self.tracks.set(ends) {
+            self.track_returned(now, gap, recorder);
+        }
+    }
+
+    /// In the read of `now` a track has gone on that had run out, `from` and `to` these media times.
+    #[cold]
+    fn track_returned(&mut self, now: Moment, (from, to): (i64, i64), recorder: &mut Recorder) {
+        // Before it came what the other track has brought. Within the batch of a crowd client that was when as much time as media
+        // had passed since the read before.
+        let passed = micros(to - self.measured.0);
+        let came = if self.reading == Reading::Witness { now } else { now.min(self.last_read + passed) };
+        for change in [self.playout.end_track(came, micros(from)), self.playout.receive(came, micros(to))] {
+            if let Some(change) = change {
+                self.book(change, came, recorder);
+            }
+        }
+    }
+
+    /// Judges the tracks when a read has ended: a player that has had both stalls when either runs out.
+    fn judge_tracks(&mut self, now: Moment, recorder: &mut Recorder) {
+        let absent = self.tracks.absent(self.media);
+        if let Some((_, end)) = absent
+            && let Some(change) = self.playout.end_track(now, micros(end))
+        {
+            self.book(change, now, recorder);
+        }
+        let absent = absent.filter(|_| self.playout.stalled_since().is_some());
+        if absent.map(|(track, _)| track) != self.absent.map(|(track, _)| track) {
+            // The other track has gone on at the pace of the clock since then.
+            let last = |end| now - micros(self.media - end);
+            self.set_absent(absent.map(|(track, end)| (track, last(end))), recorder);
+        }
+    }
+
+    fn set_absent(&mut self, absent: Option<(Track, Moment)>, recorder: &mut Recorder) {
+        let gauge = |track| if track == Track::Video { WITHOUT_PICTURES } else { WITHOUT_SOUND };
+        let mut shift = |of: Option<(Track, Moment)>, by| {
+            of.into_iter().for_each(|(track, _)| recorder.shift(gauge(track), by));
+        };
+        shift(self.absent, -1);
+        shift(absent, 1);
+        self.absent = absent;
+    }
+
+    /// The track for which the viewer is stalled, although the other goes on, and when its last frame came.
+    pub fn absent_track(&self) -> Option<(Track, Moment)> {
+        self.absent
+    }
+
     /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing.
     pub fn end_of_read(&mut self, now: Moment, empty: bool, recorder: &mut Recorder) {
         // What came in this read was here before the model ran dry, unless a pull found nothing then.
         let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
-        let media = Duration::from_micros(self.media.max(0) as u64);
-        if let Some(change) = self.playout.receive(arrival, media) {
+        // While a track is absent, what the other brings makes nothing whole; to begin, it is enough.
+        let end = self.tracks.absent(self.media).filter(|_| self.playout.has_begun());
+        let media = end.map_or(self.media, |(_, end)| end);
+        if let Some(change) = self.playout.receive(arrival, micros(media)) {
             self.book(change, now, recorder);
         }
+        self.judge_tracks(now, recorder);
         if std::mem::take(&mut self.pulling)
             && empty
             && let Some(change) = self.playout.handle_timeout(now)
         {
             self.book(change, now, recorder);
+        }
+        if self.is_stalled_unbooked(now) {
+            self.book_stalled(now, recorder);
         }
         self.measure_source(now, recorder);
         self.looked = now;
@@ -286,8 +375,9 @@ impl PlaybackModel {
         {
             recorder.record_signed(DRIFT, drift);
         }
-        if self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now {
-            self.book_stalled(now, recorder);
+        if self.is_stalled_unbooked(now) {
+            // The track that a client of the crowd waits for may have come and not been read.
+            if self.absent.is_some() { self.pulling = true } else { self.book_stalled(now, recorder) }
         }
         self.pulling |= self.own.take_if(|at| *at <= now).is_some();
         self.pulling = self.pulling || self.looks(now) && !self.is_covered(now, unread);
@@ -306,6 +396,7 @@ impl PlaybackModel {
         if let Some(since) = self.playout.stalled_since() {
             self.book(Change::Resumed(since), now, recorder);
         }
+        self.set_absent(None, recorder);
     }
 
     fn book(&mut self, change: Change, now: Moment, recorder: &mut Recorder) {
@@ -324,6 +415,11 @@ impl PlaybackModel {
         }
     }
 
+    /// Whether a second of a stall is to be booked.
+    fn is_stalled_unbooked(&self, now: Moment) -> bool {
+        self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now
+    }
+
     fn book_stalled(&mut self, now: Moment, recorder: &mut Recorder) {
         recorder.count(STALLED, now.since(self.stalled_booked).as_micros() as u64);
         self.stalled_booked = now;
@@ -340,9 +436,28 @@ impl PlaybackModel {
             recorder.count(FRAMES_AHEAD, share(shown, ahead, step));
             recorder.count(SOURCE, came);
             recorder.count(SOURCE_TIME, step as u64);
-            recorder.count(SOURCE_FRAMES, shown);
+            self.measure_frames(shown, step, recorder);
             self.measured = (self.media, self.bytes, self.frames);
         }
+    }
+
+    /// Books the frames that the source has in `step` of media time, of which this many came: where its rate is constant, also
+    /// those that did not.
+    fn measure_frames(&mut self, came: u64, step: i64, recorder: &mut Recorder) {
+        // Of a stream that keeps its own clock they were the source's frames already.
+        if !self.has_pictures {
+            recorder.count(SOURCE_FRAMES, came);
+            recorder.count(SOURCE_FRAME_TIME, if self.frames > 0 { step as u64 } else { 0 });
+            return;
+        }
+        if let Some((Track::Video, _)) = self.tracks.absent(self.media) {
+            self.of_source += self.interval.passed(self.media - self.picture);
+        }
+        // Of pictures that come late it may be less than none: they were counted when their time had passed.
+        let frames = self.of_source.max(0);
+        self.of_source -= frames;
+        recorder.count(SOURCE_FRAMES, frames as u64);
+        recorder.count(SOURCE_FRAME_TIME, (frames * self.interval.usual()) as u64);
     }
 
     /// Of media that moved media time on by `step`, how much came faster than the clock: what a server keeps and sends
@@ -367,6 +482,11 @@ impl PlaybackModel {
         }
         self.group = Some(media);
     }
+}
+
+/// Media time as a span; what lies before the first frame is none.
+fn micros(media: i64) -> Duration {
+    Duration::from_micros(media.max(0) as u64)
 }
 
 /// Of so much in `step` of media time, what is in `part` of it, to the nearest.

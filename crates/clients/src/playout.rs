@@ -21,8 +21,8 @@ pub struct Playout {
 enum State {
     /// Has not begun to play.
     Filling,
-    /// Plays: what has been shown is the time since this moment.
-    Playing { epoch: Moment },
+    /// Plays, from `from` on: what has been shown is the time since `epoch`.
+    Playing { epoch: Moment, from: Duration },
     /// Ran dry when this much had been shown, which was all that had come.
     Stalled { since: Moment, shown: Duration },
 }
@@ -50,13 +50,13 @@ impl Playout {
         self.received = self.received.max(media);
         match self.state {
             State::Filling if self.received >= self.start => {
-                self.state = State::Playing { epoch: now };
+                self.state = State::Playing { epoch: now, from: Duration::ZERO };
                 Some(Change::Started)
             }
             State::Stalled { since, shown }
                 if self.received >= shown + self.resume && self.received > shown =>
             {
-                self.state = State::Playing { epoch: now - shown };
+                self.state = State::Playing { epoch: now - shown, from: shown };
                 Some(Change::Resumed(since))
             }
             _ => None,
@@ -70,10 +70,31 @@ impl Playout {
         Some(Change::Stalled(dry))
     }
 
+    /// One track of the media has ended at `media`, whatever the other has brought beyond it: the player runs dry there, or has
+    /// before `now`. What comes of that track makes it whole again, by [`Self::receive`].
+    pub fn end_track(&mut self, now: Moment, media: Duration) -> Option<Change> {
+        let State::Playing { from, .. } = self.state else { return None };
+        self.received = media.clamp(from.min(self.received), self.received);
+        // What comes at the very moment is in time.
+        let dry = self.runs_dry().filter(|dry| *dry < now)?;
+        self.state = State::Stalled { since: dry, shown: self.received };
+        Some(Change::Stalled(dry))
+    }
+
+    /// Whether it has begun to play, at some time.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.state, State::Filling)
+    }
+
+    /// The media that it buffers before it begins.
+    pub fn buffer(&self) -> Duration {
+        self.start
+    }
+
     /// When the player runs dry if nothing comes; `None` while it does not play.
     pub fn runs_dry(&self) -> Option<Moment> {
         match self.state {
-            State::Playing { epoch } => Some(epoch + self.received),
+            State::Playing { epoch, .. } => Some(epoch + self.received),
             State::Filling | State::Stalled { .. } => None,
         }
     }

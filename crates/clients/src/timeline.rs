@@ -59,10 +59,12 @@ impl Timeline {
                 if self.is_step(step, passed) {
                     Mark { timestamp, media: last.media + step, step }
                 } else {
-                    // The other track may have jumped the same way already: go where it went.
-                    let along = other.map(|other| other.media + self.difference(timestamp, other.timestamp));
-                    let media = match along.filter(|along| self.is_near(along - last.media)) {
-                        Some(along) => along,
+                    // The other track may have jumped the same way already, or gone on while this one paused: go where it went.
+                    let apart = other.map(|other| (other.media, self.difference(timestamp, other.timestamp)));
+                    let is_along =
+                        |media: i64, apart: i64| self.is_near(apart) || self.is_near(media + apart - last.media);
+                    let media = match apart.filter(|(media, apart)| is_along(*media, *apart)) {
+                        Some((media, apart)) => media + apart,
                         None => {
                             jump = Some(self.micros(step - last.step));
                             last.media + last.step
@@ -151,6 +153,15 @@ mod tests {
         timeline.place(Video, 0, SHORT);
         let position = timeline.place(Video, 5_040, Duration::from_secs(5));
         assert_eq!(position, Position { media: 5_040_000, jump: None });
+    }
+
+    #[test]
+    fn a_track_that_comes_back_is_where_the_other_has_gone() {
+        let mut timeline = rtmp();
+        timeline.place(Video, 0, SHORT);
+        (0..300).for_each(|frame| assert_eq!(timeline.place(Audio, frame * 20, SHORT).jump, None));
+        assert_eq!(timeline.place(Video, 6_000, SHORT), Position { media: 6_000_000, jump: None });
+        assert_eq!(timeline.place(Audio, 6_000, SHORT), Position { media: 6_000_000, jump: None });
     }
 
     #[test]

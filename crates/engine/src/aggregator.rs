@@ -133,6 +133,7 @@ impl Aggregator {
             let count = |counter| interval.figures.counter(counter);
             let level = |gauge| interval.figures.gauge(gauge);
             workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
+            workload.outages.iter_mut().for_each(|it| it.add(interval));
         }
         if !workload.facts.background {
             self.begun.add(second..interval.end(), interval.figures.counter(STARTED));

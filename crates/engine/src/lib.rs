@@ -38,6 +38,7 @@ pub mod lines;
 mod loads;
 mod machine;
 pub mod merge;
+mod outage;
 mod overrides;
 pub mod plan;
 mod reader_records;

@@ -24,6 +24,7 @@ const PLAYBACK: &[&str] = &[
     "source",
     "source_time",
     "source_frames",
+    "source_frame_time",
     "ahead",
     "frames_ahead",
     "timestamp_jumps",
@@ -31,6 +32,10 @@ const PLAYBACK: &[&str] = &[
     "starved",
     "starving",
     "starved.ratio",
+    "without_pictures",
+    "without_sound",
+    "last_picture",
+    "last_sound",
 ];
 
 /// How a publisher keeps its schedule and its count.

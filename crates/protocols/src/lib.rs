@@ -5,6 +5,7 @@
 //! struct in the module of its protocol, and is both a flag of the command line and a key of a workload: `--keep-alive`
 //! and `keep_alive`. A protocol is added by a folder here and a row of the table.
 
+pub mod asked;
 mod bulk;
 mod content;
 mod given;

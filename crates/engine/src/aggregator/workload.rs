@@ -8,6 +8,7 @@ use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
 use crate::loads::cores;
+use crate::outage::{Outage, TrackOutages};
 use crate::plan::{StageSpan, Turnover};
 use crate::role::Role;
 use crate::servers::ServerTotals;
@@ -42,6 +43,8 @@ pub(super) struct WorkloadAggregator {
     pub(super) stages: Vec<StageAggregator>,
     pub(super) readers: Readers,
     pub(super) starvation: Starvation,
+    /// Of pictures, and of sound.
+    pub(super) outages: [TrackOutages; 2],
     /// What became of the messages that it saved.
     pub(super) ingested: Option<Ingested>,
     /// Of each of its servers, if it has several, over the whole run.
@@ -91,6 +94,7 @@ impl WorkloadAggregator {
             stages: spans.map(|span| StageAggregator::new(span, schema, turnover.is_some())).collect(),
             readers: Readers::default(),
             starvation: Starvation::default(),
+            outages: TrackOutages::of_both(),
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: Blocks::new(edges),
@@ -171,7 +175,8 @@ impl WorkloadAggregator {
             return None;
         }
         let published = published.and_then(|source| source.fps);
-        published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
+        // What was known at other times is not held against a stretch in which it was not.
+        published.or_else(|| if stretch.has_media_time() { stretch } else { &self.total }.source_fps())
     }
 
     /// These clients are gone with their agent: they were neither planned nor played.
@@ -230,6 +235,7 @@ impl WorkloadAggregator {
         let summary = WorkloadSummary {
             failures,
             servers: servers.map(|(name, it)| it.summary(name)).collect(),
+            outages: self.outages().copied().collect(),
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
@@ -297,6 +303,7 @@ impl WorkloadAggregator {
             slots: self.slots(),
             failures: Vec::new(),
             servers: Vec::new(),
+            outages: Vec::new(),
             channels: Vec::new(),
             clients: None,
             ingested: None,
@@ -319,6 +326,10 @@ impl WorkloadAggregator {
             starts_per_second: (seconds > 0).then(|| begun as f64 / f64::from(seconds)),
             exits_before_start: self.total.figures.counter(EXITS_BEFORE_START),
         })
+    }
+
+    fn outages(&self) -> impl Iterator<Item = &Outage> {
+        self.outages.iter().flat_map(TrackOutages::found)
     }
 
     /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured
@@ -352,6 +363,7 @@ impl WorkloadAggregator {
         let starved = self.starvation.line(self.facts.timeout_seconds);
         let mut warnings: Vec<_> =
             starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
+        warnings.extend(self.outages().map(|it| format!("{}: {}", self.facts.name, it.line())));
         warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
         let negative = self.total.figures.counter(NEGATIVE_LATENCIES);
         if negative > 0 {
