@@ -61,8 +61,9 @@ impl Timeline {
                 } else {
                     // The other track may have jumped the same way already, or gone on while this one paused: go where it went.
                     let apart = other.map(|other| (other.media, self.difference(timestamp, other.timestamp)));
-                    let is_along =
-                        |media: i64, apart: i64| self.is_near(apart) || self.is_near(media + apart - last.media);
+                    let is_along = |media: i64, apart: i64| {
+                        self.is_near(apart) || self.is_near(media + apart - last.media)
+                    };
                     let media = match apart.filter(|(media, apart)| is_along(*media, *apart)) {
                         Some((media, apart)) => media + apart,
                         None => {

@@ -61,7 +61,12 @@ fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
     let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);
     let counts = workload.output().is_some_and(|output| output.count.is_some());
     let counting = counts.then_some(OF_COUNTING);
-    let asked = promised.into_iter().flatten().chain(asked::OF_ALL.map(|it| it.of_run)).chain(expecting).chain(counting);
+    let asked = promised
+        .into_iter()
+        .flatten()
+        .chain(asked::OF_ALL.map(|it| it.of_run))
+        .chain(expecting)
+        .chain(counting);
     let mut thresholds: Vec<Threshold> = Vec::new();
     for threshold in asked.flat_map(str::parse::<Threshold>) {
         if !thresholds.iter().any(|it| it.is_about_the_same_as(&threshold)) {
@@ -89,16 +94,14 @@ mod tests {
     #[test]
     fn every_load_is_asked_to_play_and_viewers_what_their_protocol_promises() {
         let all = "failed.ratio <= 1%, played.ratio >= 99%";
-        let viewers = format!("bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, {all}");
+        let viewers = format!(
+            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, {all}"
+        );
         let packets = "bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%";
         assert_eq!(defaults("{publish: rtmp://h/a/b}"), all);
         assert_eq!(defaults("{play: rtmps://h/a/b}"), viewers);
-        assert_eq!(
-            defaults("{play: HTTP://h/a}"),
-            format!("{packets}, ts.lost_packets == 0, {all}")
-        );
-        let services =
-            format!("{packets}, failed.ratio == 0, ts.lost_packets == 0, played.ratio >= 99%");
+        assert_eq!(defaults("{play: HTTP://h/a}"), format!("{packets}, ts.lost_packets == 0, {all}"));
+        let services = format!("{packets}, failed.ratio == 0, ts.lost_packets == 0, played.ratio >= 99%");
         assert_eq!(defaults("{play: mirakurun+http://h}"), services);
         assert_eq!(defaults("{play: mqtt://h/a}"), all);
         assert_eq!(defaults("{play: mqtt://h/a, qos: 1}"), format!("lost == 0, {all}"));

@@ -13,7 +13,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY,
+    SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};

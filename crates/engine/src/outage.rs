@@ -77,7 +77,9 @@ impl TrackOutages {
         let open = self.found.last_mut().filter(|it| it.until_seconds.is_none());
         match (open, viewers) {
             (Some(open), 0) => open.until_seconds = Some(interval.end().into()),
-            (Some(open), _) if viewers > open.viewers => (open.viewers, open.of_viewers) = (viewers, of_viewers),
+            (Some(open), _) if viewers > open.viewers => {
+                (open.viewers, open.of_viewers) = (viewers, of_viewers)
+            }
             (None, 1..) if self.found.len() < MOST => self.found.push(Outage {
                 kind: self.kind,
                 from_seconds: last as f64 * Unit::Micros.scale(),

@@ -23,8 +23,8 @@ use weir_clients::ServerVersion;
 use weir_metrics::{Failure, Side};
 use weir_observe::{Environment, MachineFacts, TargetEnvironment};
 
-pub use crate::outage::{Outage, OutageKind};
 pub use crate::machine::{MachineFigure, MachineSummary};
+pub use crate::outage::{Outage, OutageKind};
 pub use crate::role::Role;
 pub use crate::units::BaseUnit;
 pub use clients::{

@@ -120,7 +120,11 @@ fn why(summary: &Summary) -> Option<String> {
     let all = several(summary.thresholds.len() as u64, "threshold");
     let expression = quote(&first.expression, LINE);
     let outage = outage(summary).map_or_else(String::new, |line| format!("{line}; "));
-    Some(format!("{outage}{} of {all} failed: {expression} ({}){others}", failed.len(), measured(summary, first)))
+    Some(format!(
+        "{outage}{} of {all} failed: {expression} ({}){others}",
+        failed.len(),
+        measured(summary, first)
+    ))
 }
 
 /// What most viewers were without, of all that viewers were without.

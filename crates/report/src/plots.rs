@@ -206,11 +206,11 @@ fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
 /// what they are, and are no neighbours of what is beside them: a blackout is no dip.
 pub(crate) fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
     let is_nothing = |at: Option<usize>| at.and_then(|at| points.get(at)).is_some_and(|it| it.1 == Some(0.0));
-    let is_out = |at: usize| {
-        is_nothing(Some(at)) && (is_nothing(at.checked_sub(1)) || is_nothing(Some(at + 1)))
-    };
+    let is_out =
+        |at: usize| is_nothing(Some(at)) && (is_nothing(at.checked_sub(1)) || is_nothing(Some(at + 1)));
     let at = |position: usize, other: Option<usize>| {
-        let other = other.filter(|other| planned.get(*other) == Some(&planned[position]) && !is_out(*other))?;
+        let other =
+            other.filter(|other| planned.get(*other) == Some(&planned[position]) && !is_out(*other))?;
         points.get(other)?.1
     };
     let mean = |position: usize| {

@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn a_source_that_halves_its_rate_leaves_nothing_out_for_long() {
-        let times = (0..9_000).map(|number| number * 33).chain((0..9_000).map(|number| 9_000 * 33 + number * 66));
+        let times =
+            (0..9_000).map(|number| number * 33).chain((0..9_000).map(|number| 9_000 * 33 + number * 66));
         let (frames, is_known) = of_source(times);
         assert!(is_known && frames < 18_040, "{frames}");
     }
@@ -124,7 +125,10 @@ mod tests {
     fn pictures_that_stay_away_are_counted_once() {
         let mut interval = FrameInterval::default();
         (0..10).for_each(|_| assert!(interval.picture(40_000) <= 1));
-        assert_eq!((interval.passed(1_000_000), interval.passed(1_000_000), interval.passed(2_000_000)), (25, 0, 25));
+        assert_eq!(
+            (interval.passed(1_000_000), interval.passed(1_000_000), interval.passed(2_000_000)),
+            (25, 0, 25)
+        );
         assert_eq!(interval.picture(4_000_000), 50);
         // They were held back, and come after all.
         assert_eq!(interval.passed(400_000), 10);

@@ -14,7 +14,8 @@ use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Verdict
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
     AHEAD, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED,
-    PLAYING, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
+    PLAYING, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING,
+    TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{

@@ -132,7 +132,11 @@ fn a_stream_of_which_both_tracks_go_on_has_no_stall() {
         source.arrivals(all, |frame| if frame.1 == Track::Audio { -3_000 } else { 0 })
     };
     each(apart, |source, reading, seen| {
-        assert_eq!((seen.stalls, seen.without), (0, [0, 0]), "3 s apart: {reading:?} of {source:?}: {seen:?}");
+        assert_eq!(
+            (seen.stalls, seen.without),
+            (0, [0, 0]),
+            "3 s apart: {reading:?} of {source:?}: {seen:?}"
+        );
     });
 }
 
@@ -178,7 +182,11 @@ fn a_viewer_stalls_when_either_of_its_tracks_stops_for_good() {
             assert_eq!((seen.stalls, seen.without), (1, without), "{words}");
             // From the end of its buffer on.
             let longest = LENGTH - 10_000 - 800;
-            assert!((longest - source.buffer().as_millis() as u64 - source.burst..=longest).contains(&seen.stalled), "{words}");
+            assert!(
+                (longest - source.buffer().as_millis() as u64 - source.burst..=longest)
+                    .contains(&seen.stalled),
+                "{words}"
+            );
         });
     }
 }
@@ -190,11 +198,17 @@ fn a_viewer_plays_on_when_the_track_comes_again() {
             let gap = 10_000..10_000 + length;
             let left_out = |source: Source| {
                 let all = [source.pictures(), source.sound()].concat().into_iter();
-                source.arrivals(all.filter(|frame| frame.1 != stops || !gap.contains(&frame.0)).collect(), |_| 0)
+                source.arrivals(
+                    all.filter(|frame| frame.1 != stops || !gap.contains(&frame.0)).collect(),
+                    |_| 0,
+                )
             };
             let held = |source: Source| {
                 let all = [source.pictures(), source.sound()].concat();
-                source.arrivals(all, |frame| if frame.1 == stops && frame.0 >= 10_000 { length as i64 } else { 0 })
+                source.arrivals(
+                    all,
+                    |frame| if frame.1 == stops && frame.0 >= 10_000 { length as i64 } else { 0 },
+                )
             };
             let judge = |source: Source, reading: Reading, seen: Seen| {
                 // What the buffer and three intervals bridge is no stall, and bursts make either of it.
@@ -223,7 +237,11 @@ fn a_crowd_reads_a_stream_without_pictures_no_more_often_than_the_whole() {
         let reads = |sent: Vec<Sent>| {
             let arrivals = source.arrivals(sent, |_| 0);
             let late = |at: &Moment| *at > self::at(START + 14_000);
-            Reader::run(Reading::Crowd, 37, &arrivals, at(START + LENGTH)).reads.iter().filter(|at| late(at)).count()
+            Reader::run(Reading::Crowd, 37, &arrivals, at(START + LENGTH))
+                .reads
+                .iter()
+                .filter(|at| late(at))
+                .count()
         };
         let (whole, stopped) = (reads(whole), reads(stops));
         // Once a second, as in any stall.
