@@ -1,5 +1,9 @@
 //! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
 
+mod configuration;
+
+use self::configuration::Configuration;
+use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading, ReceivedFrame};
@@ -75,6 +79,8 @@ pub struct FlvViewer {
     sequence: Sequence,
     /// When the first sound came.
     first_sound: Option<Moment>,
+    /// What of the decoders' configurations has come.
+    configuration: Configuration,
     /// Pictures have come, or metadata says that they will.
     has_pictures: bool,
     /// Media and frames of the reads before it played.
@@ -114,6 +120,7 @@ impl FlvViewer {
             figures,
             sequence: Sequence::default(),
             first_sound: None,
+            configuration: Configuration::default(),
             has_pictures: false,
             waited: 0,
             waited_frames: 0,
@@ -148,14 +155,19 @@ impl FlvViewer {
             shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
-            let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
+            if tag.is_sequence_header() {
+                self.configuration.video_header(&tag, body.head);
+                shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
+            }
             return;
         }
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
         self.totals.keyframes += u64::from(keyframe);
-        if self.state.phase() == ClientPhase::Opening && keyframe {
+        if self.state.phase() == ClientPhase::Opening
+            && self.configuration.picture(&tag, body.head)
+            && !self.configuration.lacks_sound()
+        {
             self.state.reach(ClientPhase::Playing, now, shard);
             let recorder = shard.of(self.state.planned());
             recorder.count(AHEAD, self.waited + self.totals.media);
@@ -180,12 +192,15 @@ impl FlvViewer {
             shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
-            let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
+            if tag.is_sequence_header() {
+                self.configuration.audio_header(&tag, body.length);
+                shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
+            }
             return;
         }
         self.totals.sounds += 1;
         self.first_sound.get_or_insert(now);
+        self.configuration.sound(&tag);
         if self.state.phase() == ClientPhase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
@@ -274,8 +289,8 @@ impl FlvViewer {
 
     /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
-        let first =
-            self.first_sound.filter(|_| self.state.phase() == ClientPhase::Opening && !self.has_pictures)?;
+        let is_sound = self.state.phase() == ClientPhase::Opening && !self.has_pictures;
+        let first = self.first_sound.filter(|_| is_sound && !self.configuration.lacks_sound())?;
         Some(self.state.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 
@@ -284,6 +299,15 @@ impl FlvViewer {
         let playback =
             if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
+    }
+
+    /// How a viewer fails that has waited too long: what was missing of a stream that came.
+    pub fn overdue(&self) -> End {
+        let (failure, words) = self.state.overdue();
+        match self.configuration.missing().filter(|_| self.state.phase() == ClientPhase::Opening) {
+            Some(missing) => (failure, format!("media came, and no decoder can begin with it: without {missing}")),
+            None => (failure, words.to_owned()),
+        }
     }
 
     /// Bytes to wait for before reading.

@@ -11,7 +11,7 @@ use crate::playout::{Change, Playout};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_metrics::common::{
-    AHEAD, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME,
+    AHEAD, ARRIVAL_GAP, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME,
     STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, WITHOUT_PICTURES,
     WITHOUT_SOUND,
 };
@@ -364,6 +364,9 @@ impl PlaybackModel {
         self.covered = Duration::ZERO;
         self.own = self.next_own(now);
         if std::mem::take(&mut self.read_brought_frames) {
+            if self.reading == Reading::Witness {
+                recorder.record(ARRIVAL_GAP, now.since(self.last_read).as_micros() as u64);
+            }
             self.last_read = now;
         }
     }

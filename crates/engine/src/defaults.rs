@@ -95,9 +95,9 @@ mod tests {
     fn every_load_is_asked_to_play_and_viewers_what_their_protocol_promises() {
         let all = "failed.ratio <= 1%, played.ratio >= 99%";
         let viewers = format!(
-            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, {all}"
+            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, {all}"
         );
-        let packets = "bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%";
+        let packets = "bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0";
         assert_eq!(defaults("{publish: rtmp://h/a/b}"), all);
         assert_eq!(defaults("{play: rtmps://h/a/b}"), viewers);
         assert_eq!(defaults("{play: HTTP://h/a}"), format!("{packets}, ts.lost_packets == 0, {all}"));
@@ -136,6 +136,7 @@ mod tests {
             ("frames.ratio >= 90%".to_owned(), true),
             ("stalled.ratio <= 1%".to_owned(), true),
             ("starved.ratio <= 1%".to_owned(), true),
+            ("blackouts == 0".to_owned(), true),
         ];
         assert_eq!(asked(text), expected);
     }

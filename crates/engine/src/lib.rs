@@ -11,6 +11,7 @@ pub mod arrival;
 mod arrivals;
 mod as_text;
 mod background;
+mod bursts;
 pub mod capacity;
 mod cells;
 mod channel;

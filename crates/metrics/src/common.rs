@@ -28,6 +28,7 @@ crate::figures! {
     STALLS: Counter = "stalls", Count, "times that a modelled player ran out of media";
     STALLED: Counter = "stalled", Micros, "time that modelled players waited for media";
     STALLED_VIEWERS: Counter = "stalled_viewers", Count, "viewers whose modelled player ran out of media, each once";
+    BLACKOUTS: Counter = "blackouts", Count, "spans of two seconds and more in which no viewer received media and some stood still for it, those apart that the run made itself";
     STARVED: Counter = "starved", Count, "viewers that played and then got no media for their timeout, each once";
     LOST: Counter = "lost", Count, "media units known to be missing";
     OPEN_ENDS: Counter = "open_ends", Count, "publishers whose end a viewer did not know: `lost` goes up to the last unit received";
@@ -67,6 +68,7 @@ crate::figures! {
     STALL_LENGTH: Spread = "stall_length", Micros, "length of each stall";
     RECOVERY: Spread = "recovery", Micros, "without a frame, from the last one before a publisher stopped or a server fell silent to the first that can be shown behind it, witnesses only";
     BURST: Spread = "burst", Micros, "how much more media than time came at a client's beginning, witnesses only";
+    ARRIVAL_GAP: Spread = "arrival_gap", Micros, "between two reads that brought media, witnesses only";
     LATENCY: Signed = "latency", Micros, "from capture to receipt of a stamped frame, witnesses only";
     TIMESTAMP_JUMP: Signed = "timestamp_jump", Micros, "size of each break in a stream's timestamps";
     DRIFT: Signed = "drift", Micros, "arrival against media time since the frame from which arrival follows the media clock, witnesses only";

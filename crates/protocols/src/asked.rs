@@ -31,11 +31,14 @@ pub const STALLED: Asked = Asked { of_run: "stalled.ratio <= 1%", of_slice: "sta
 /// Viewers that get no media for their timeout.
 pub const STARVED: Asked = Asked { of_run: "starved.ratio <= 1%", of_slice: "starved.ratio <= 0.1%" };
 
+/// A span in which no viewer received anything is what a person would call an outage, however long the rest of the run is.
+pub const NO_BLACKOUT: Asked = Asked { of_run: "blackouts == 0", of_slice: "blackouts == 0" };
+
 /// What viewers of a stream are asked, beside what all clients are.
-pub const OF_VIEWERS: [Asked; 4] = [BIT_RATE, FRAME_RATE, STALLED, STARVED];
+pub const OF_VIEWERS: [Asked; 5] = [BIT_RATE, FRAME_RATE, STALLED, STARVED, NO_BLACKOUT];
 
 /// The same of viewers that count no frames.
-pub(crate) const OF_VIEWERS_OF_PACKETS: [Asked; 3] = [BIT_RATE, STALLED, STARVED];
+pub(crate) const OF_VIEWERS_OF_PACKETS: [Asked; 4] = [BIT_RATE, STALLED, STARVED, NO_BLACKOUT];
 
 /// What all clients are asked.
 pub const OF_ALL: [Asked; 2] = [FAILED, PLAYED];

@@ -25,6 +25,11 @@ pub(crate) fn options(shared: PlayOptions, given: &Given) -> Result<PlayOptions,
     Ok(PlayOptions { witness_every, playout_buffer: buffer, ..shared })
 }
 
+/// The media that a modelled player buffers before it starts, of a workload with these options.
+pub fn buffer(given: &Given) -> Option<Duration> {
+    given.read::<Viewer>().ok().map(|viewer| viewer.buffer)
+}
+
 /// One viewer for each URL.
 pub(crate) fn one(_: &Given) -> u32 {
     1

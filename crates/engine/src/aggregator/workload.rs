@@ -8,7 +8,7 @@ use crate::channel::Readers;
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
 use crate::loads::cores;
-use crate::outage::{Outage, TrackOutages};
+use crate::outage::{Blackouts, Outage, TrackOutages};
 use crate::plan::{StageSpan, Turnover};
 use crate::role::Role;
 use crate::servers::ServerTotals;
@@ -45,6 +45,7 @@ pub(super) struct WorkloadAggregator {
     pub(super) starvation: Starvation,
     /// Of pictures, and of sound.
     pub(super) outages: [TrackOutages; 2],
+    pub(super) blackouts: Blackouts,
     /// What became of the messages that it saved.
     pub(super) ingested: Option<Ingested>,
     /// Of each of its servers, if it has several, over the whole run.
@@ -95,6 +96,7 @@ impl WorkloadAggregator {
             readers: Readers::default(),
             starvation: Starvation::default(),
             outages: TrackOutages::of_both(),
+            blackouts: Blackouts::default(),
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: Blocks::new(edges),
@@ -183,6 +185,16 @@ impl WorkloadAggregator {
     pub(super) fn let_go(&mut self, open: OpenClients) {
         self.let_go.begun += open.begun;
         self.let_go.played += open.played;
+    }
+
+    /// Whether its clients are viewers of streams, which have a media time: messages come when they come.
+    pub(super) fn views_streams(&self) -> bool {
+        self.facts.role == Role::Play && !self.facts.background && self.total.has_media_time()
+    }
+
+    /// Whether a second in these, or beside them, has no client that plays or publishes.
+    pub(super) fn is_away_in(&self, seconds: Range<u32>) -> bool {
+        self.seconds.of(seconds.start.saturating_sub(1)..seconds.end + 1).any(|block| block.playing == 0)
     }
 
     /// All that was counted, without the clients that were let go.
@@ -363,7 +375,6 @@ impl WorkloadAggregator {
         let starved = self.starvation.line(self.facts.timeout_seconds);
         let mut warnings: Vec<_> =
             starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
-        warnings.extend(self.outages().map(|it| format!("{}: {}", self.facts.name, it.line())));
         warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
         let negative = self.total.figures.counter(NEGATIVE_LATENCIES);
         if negative > 0 {

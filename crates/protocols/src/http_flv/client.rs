@@ -130,6 +130,10 @@ impl ClientSession for Player {
         Ok(())
     }
 
+    fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
+        self.flv.overdue()
+    }
+
     fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::WhenRead)
     }
