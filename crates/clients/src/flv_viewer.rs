@@ -93,10 +93,10 @@ pub struct FlvViewer {
 #[derive(Clone, Copy, Default)]
 struct ReadTotals {
     media: u64,
-    units: u64,
-    frames: u64,
-    keyframes: u64,
-    sounds: u64,
+    units: u32,
+    frames: u32,
+    keyframes: u32,
+    sounds: u32,
 }
 
 impl FlvViewer {
@@ -131,7 +131,7 @@ impl FlvViewer {
     /// Frames and sounds that came since the last [`Self::end_of_read`].
     #[inline]
     pub fn came(&self) -> u64 {
-        self.totals.frames + self.totals.sounds
+        u64::from(self.totals.frames) + u64::from(self.totals.sounds)
     }
 
     /// A body came.
@@ -163,7 +163,7 @@ impl FlvViewer {
         }
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
-        self.totals.keyframes += u64::from(keyframe);
+        self.totals.keyframes += u32::from(keyframe);
         if self.state.phase() == ClientPhase::Opening
             && self.configuration.picture(&tag, body.head)
             && !self.configuration.lacks_sound()
@@ -171,7 +171,7 @@ impl FlvViewer {
             self.state.reach(ClientPhase::Playing, now, shard);
             let recorder = shard.of(self.state.planned());
             recorder.count(AHEAD, self.waited + self.totals.media);
-            recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + self.totals.frames);
+            recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + u64::from(self.totals.frames));
         }
         if self.state.phase() != ClientPhase::Playing {
             return;
@@ -249,21 +249,21 @@ impl FlvViewer {
         let totals = std::mem::take(&mut self.totals);
         if self.state.phase() < ClientPhase::Playing {
             self.waited += totals.media;
-            self.waited_frames = self.waited_frames.saturating_add(totals.frames as u32);
+            self.waited_frames = self.waited_frames.saturating_add(totals.frames);
         }
         let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, totals.media);
-        recorder.count(UNITS, totals.units);
-        recorder.count(FRAMES, totals.frames);
-        recorder.count(KEYFRAMES, totals.keyframes);
-        recorder.count(self.figures.audio_frames, totals.sounds);
+        recorder.count(UNITS, totals.units.into());
+        recorder.count(FRAMES, totals.frames.into());
+        recorder.count(KEYFRAMES, totals.keyframes.into());
+        recorder.count(self.figures.audio_frames, totals.sounds.into());
     }
 
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
         if self.state.phase() == ClientPhase::Playing {
-            self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
-            shard.track_absent(self.state.planned(), self.playback.absent_track());
+            let ended = self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
+            shard.track_ended(self.state.planned(), ended);
             self.state.end_of_read(was_empty, now, shard);
         }
     }
@@ -305,7 +305,9 @@ impl FlvViewer {
     pub fn overdue(&self) -> End {
         let (failure, words) = self.state.overdue();
         match self.configuration.missing().filter(|_| self.state.phase() == ClientPhase::Opening) {
-            Some(missing) => (failure, format!("media came, and no decoder can begin with it: without {missing}")),
+            Some(missing) => {
+                (failure, format!("media came, and no decoder can begin with it: without {missing}"))
+            }
             None => (failure, words.to_owned()),
         }
     }

@@ -11,9 +11,9 @@ use crate::playout::{Change, Playout};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_metrics::common::{
-    AHEAD, ARRIVAL_GAP, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME,
-    STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, WITHOUT_PICTURES,
-    WITHOUT_SOUND,
+    AHEAD, ARRIVAL_GAP, BURST, DRIFT, FRAMES_AHEAD, RECOVERY, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES,
+    SOURCE_TIME, STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP, TIMESTAMP_JUMPS,
+    WITHOUT_PICTURES, WITHOUT_SOUND,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -74,14 +74,13 @@ pub struct PlaybackModel {
     largest: u32,
     has_pictures: bool,
     tracks: Tracks,
-    /// The track for which it is stalled, and when its last frame came.
-    absent: Option<(Track, Moment)>,
+    /// The track for which it is stalled.
+    absent: Option<Track>,
     /// Video frames since the first, that one included.
     frames: u64,
-    /// Media time of the last picture, how far apart pictures are, and how many of the source's are not booked yet.
-    picture: i64,
+    /// How far apart pictures are, and how many of the source's are not booked yet.
     interval: FrameInterval,
-    of_source: i64,
+    of_source: i32,
     /// Media time where the present group of pictures began.
     group: Option<i64>,
     /// Media time, bytes and frames that are in the source's rate, the first frame apart: it has no time before it.
@@ -148,10 +147,9 @@ impl PlaybackModel {
             first: 0,
             largest: 0,
             has_pictures: false,
-            tracks: Tracks::new(playout.buffer().as_micros() as i64),
+            tracks: Tracks::default(),
             absent: None,
             frames: 0,
-            picture: 0,
             interval: FrameInterval::default(),
             of_source: 0,
             group: None,
@@ -177,6 +175,7 @@ impl PlaybackModel {
     /// A frame came in the read of `now`.
     #[inline]
     pub fn frame(&mut self, now: Moment, frame: ReceivedFrame, recorder: &mut Recorder) {
+        let picture = self.timeline.last(Track::Video);
         // Within one read the arrival of each frame is not known: it came after the read before.
         let position = self.timeline.place(frame.track, frame.timestamp, now.since(self.last_read));
         let media = position.media - *self.origin.get_or_insert(position.media);
@@ -197,10 +196,10 @@ impl PlaybackModel {
         }
         self.read_brought_frames = true;
         if frame.track == Track::Video {
-            if self.has_pictures && position.jump.is_none() {
-                self.of_source += self.interval.picture(media - self.picture);
+            if let Some(picture) = picture.filter(|_| position.jump.is_none()) {
+                self.of_source += self.interval.picture(position.media - picture);
             }
-            (self.picture, self.has_pictures) = (media, true);
+            self.has_pictures = true;
         }
         if frame.keyframe && frame.track == Track::Video || !self.has_pictures {
             self.group_boundary(media);
@@ -208,7 +207,7 @@ impl PlaybackModel {
         self.bytes += u64::from(frame.bytes);
         self.frames += u64::from(frame.track == Track::Video);
         let (before, media_now) = (self.media, self.media.max(media));
-        if let Some(end) = self.tracks.take(frame.track, before, media_now) {
+        if let Some(end) = self.tracks.take(frame.track, (before, media_now), self.playout.buffer()) {
             self.track_returned(now, (end, before), recorder);
         }
         self.media = media_now;
@@ -289,7 +288,7 @@ impl PlaybackModel {
         for end in &mut ends {
             (end.at, end.longest_from) = (end.at - origin, end.longest_from - origin);
         }
-        if let Some(gap) = self.tracks.set(ends) {
+        if let Some(gap) = self.tracks.set(ends, self.playout.buffer()) {
             self.track_returned(now, gap, recorder);
         }
     }
@@ -308,48 +307,50 @@ impl PlaybackModel {
         }
     }
 
-    /// Judges the tracks when a read has ended: a player that has had both stalls when either runs out.
-    fn judge_tracks(&mut self, now: Moment, recorder: &mut Recorder) {
-        let absent = self.tracks.absent(self.media);
+    /// Judges the tracks when a read has ended: a player that has had both stalls when either runs out. The track for which it
+    /// stalls from now on, and when its last frame came.
+    fn judge_tracks(&mut self, now: Moment, recorder: &mut Recorder) -> Option<(Track, Moment)> {
+        let absent = self.tracks.absent(self.media, self.playout.buffer());
         if let Some((_, end)) = absent
             && let Some(change) = self.playout.end_track(now, micros(end))
         {
             self.book(change, now, recorder);
         }
         let absent = absent.filter(|_| self.playout.stalled_since().is_some());
-        if absent.map(|(track, _)| track) != self.absent.map(|(track, _)| track) {
-            // The other track has gone on at the pace of the clock since then.
-            let last = |end| now - micros(self.media - end);
-            self.set_absent(absent.map(|(track, end)| (track, last(end))), recorder);
+        let before = self.set_absent(absent.map(|(track, _)| track), recorder);
+        // The other track has gone on at the pace of the clock since then.
+        let ended = absent.filter(|(track, _)| before != Some(*track));
+        ended.map(|(track, end)| (track, now - micros(self.media - end)))
+    }
+
+    /// Changes the track for which it is stalled; the one before.
+    fn set_absent(&mut self, absent: Option<Track>, recorder: &mut Recorder) -> Option<Track> {
+        let before = std::mem::replace(&mut self.absent, absent);
+        if absent != before {
+            let gauge = |track| if track == Track::Video { WITHOUT_PICTURES } else { WITHOUT_SOUND };
+            before.into_iter().for_each(|track| recorder.shift(gauge(track), -1));
+            absent.into_iter().for_each(|track| recorder.shift(gauge(track), 1));
         }
+        before
     }
 
-    fn set_absent(&mut self, absent: Option<(Track, Moment)>, recorder: &mut Recorder) {
-        let gauge = |track| if track == Track::Video { WITHOUT_PICTURES } else { WITHOUT_SOUND };
-        let mut shift = |of: Option<(Track, Moment)>, by| {
-            of.into_iter().for_each(|(track, _)| recorder.shift(gauge(track), by));
-        };
-        shift(self.absent, -1);
-        shift(absent, 1);
-        self.absent = absent;
-    }
-
-    /// The track for which the viewer is stalled, although the other goes on, and when its last frame came.
-    pub fn absent_track(&self) -> Option<(Track, Moment)> {
-        self.absent
-    }
-
-    /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing.
-    pub fn end_of_read(&mut self, now: Moment, empty: bool, recorder: &mut Recorder) {
+    /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing. Says which track the
+    /// viewer stalls for from now on although the other goes on, and when its last frame came.
+    pub fn end_of_read(
+        &mut self,
+        now: Moment,
+        empty: bool,
+        recorder: &mut Recorder,
+    ) -> Option<(Track, Moment)> {
         // What came in this read was here before the model ran dry, unless a pull found nothing then.
         let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
         // While a track is absent, what the other brings makes nothing whole; to begin, it is enough.
-        let end = self.tracks.absent(self.media).filter(|_| self.playout.has_begun());
+        let end = self.tracks.absent(self.media, self.playout.buffer()).filter(|_| self.playout.has_begun());
         let media = end.map_or(self.media, |(_, end)| end);
         if let Some(change) = self.playout.receive(arrival, micros(media)) {
             self.book(change, now, recorder);
         }
-        self.judge_tracks(now, recorder);
+        let ended = self.judge_tracks(now, recorder);
         if std::mem::take(&mut self.pulling)
             && empty
             && let Some(change) = self.playout.handle_timeout(now)
@@ -369,6 +370,7 @@ impl PlaybackModel {
             }
             self.last_read = now;
         }
+        ended
     }
 
     /// The moment of [`Self::poll_timeout`] passed. `unread` is how many bytes wait in the kernel, if the model
@@ -454,14 +456,16 @@ impl PlaybackModel {
             recorder.count(SOURCE_FRAME_TIME, if self.frames > 0 { step as u64 } else { 0 });
             return;
         }
-        if let Some((Track::Video, _)) = self.tracks.absent(self.media) {
-            self.of_source += self.interval.passed(self.media - self.picture);
+        if let Some((Track::Video, _)) = self.tracks.absent(self.media, self.playout.buffer())
+            && let (Some(picture), Some(origin)) = (self.timeline.last(Track::Video), self.origin)
+        {
+            self.of_source += self.interval.passed(self.media + origin - picture);
         }
         // Of pictures that come late it may be less than none: they were counted when their time had passed.
         let frames = self.of_source.max(0);
         self.of_source -= frames;
         recorder.count(SOURCE_FRAMES, frames as u64);
-        recorder.count(SOURCE_FRAME_TIME, (frames * self.interval.usual()) as u64);
+        recorder.count(SOURCE_FRAME_TIME, frames as u64 * u64::from(self.interval.usual()));
     }
 
     /// Of media that moved media time on by `step`, how much came faster than the clock: what a server keeps and sends

@@ -181,10 +181,10 @@ impl ShardRecorder {
         &self.last_returns
     }
 
-    /// Notes the track that a viewer is without, and when its last frame came.
+    /// Notes the track that a viewer is without from now on, and when its last frame came.
     #[inline]
-    pub fn track_absent(&mut self, planned: PlannedStart, absent: Option<(Track, Moment)>) {
-        if let Some((track, at)) = absent {
+    pub fn track_ended(&mut self, planned: PlannedStart, ended: Option<(Track, Moment)>) {
+        if let Some((track, at)) = ended {
             let last = &mut self.last_frames[usize::from(planned.cell)][track as usize];
             *last = (*last).max(Some(at));
         }

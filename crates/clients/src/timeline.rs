@@ -30,7 +30,7 @@ struct Mark {
     /// The same in ticks of media time.
     media: i64,
     /// The last step, in ticks: the usual one.
-    step: i64,
+    step: i32,
 }
 
 /// Where a timestamp lies.
@@ -57,7 +57,11 @@ impl Timeline {
             (Some(last), other) => {
                 let step = self.difference(timestamp, last.timestamp);
                 if self.is_step(step, passed) {
-                    Mark { timestamp, media: last.media + step, step }
+                    Mark {
+                        timestamp,
+                        media: last.media + step,
+                        step: i32::try_from(step).unwrap_or(last.step),
+                    }
                 } else {
                     // The other track may have jumped the same way already, or gone on while this one paused: go where it went.
                     let apart = other.map(|other| (other.media, self.difference(timestamp, other.timestamp)));
@@ -67,8 +71,9 @@ impl Timeline {
                     let media = match apart.filter(|(media, apart)| is_along(*media, *apart)) {
                         Some((media, apart)) => media + apart,
                         None => {
-                            jump = Some(self.micros(step - last.step));
-                            last.media + last.step
+                            let usual = i64::from(last.step);
+                            jump = Some(self.micros(step - usual));
+                            last.media + usual
                         }
                     };
                     Mark { timestamp, media, step: last.step }
@@ -84,6 +89,12 @@ impl Timeline {
         };
         self.tracks[track as usize] = Some(mark);
         Position { media: self.micros(mark.media), jump }
+    }
+
+    /// Media time of the last timestamp of a track, in microseconds; none before the first.
+    #[inline]
+    pub fn last(&self, track: Track) -> Option<i64> {
+        self.tracks[track as usize].map(|mark| self.micros(mark.media))
     }
 
     /// `later − earlier` on a counter that wraps.

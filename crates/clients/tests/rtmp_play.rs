@@ -280,18 +280,22 @@ fn a_jump_of_timestamps_is_told_in_size_and_is_no_drift() {
 
 /// Plays twelve seconds of a stream of which the server leaves out, or sends late, what a decoder needs: how the viewer ended, and its startup in
 /// tenths of a second.
-fn undecodable(before: impl FnOnce(&mut Dialogue), late: impl Fn(&mut Dialogue), sound: bool) -> (Option<Ending>, String, u64) {
+fn undecodable(
+    before: impl FnOnce(&mut Dialogue),
+    late: impl Fn(&mut Dialogue),
+    sound: bool,
+) -> (Option<Ending>, String, u64) {
     let mut dialogue = connected(WITNESS);
     before(&mut dialogue);
     for frame in 0..300u32 {
-        let mut body = Vec::new();
-        flv::avc_frame(frame % 50 == 0, 0, &[0, 0, 0, 3, 0x65, 0x88, 0x80], &mut body);
-        dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
         if sound {
             let mut body = Vec::new();
             flv::aac_frame(&[0x21; 20], &mut body);
             dialogue.server.send(STREAM, MediaKind::Audio, frame * 40, &body);
         }
+        let mut body = Vec::new();
+        flv::avc_frame(frame % 50 == 0, 0, &[0, 0, 0, 3, 0x65, 0x88, 0x80], &mut body);
+        dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
         dialogue.talk();
         dialogue.advance(ms(40));
         if frame == 151 {

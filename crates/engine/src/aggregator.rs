@@ -36,7 +36,9 @@ use restarts::Restarts;
 use stage::StageAggregator;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use weir_metrics::common::{ARRIVAL_GAP, BLACKOUTS, FIGURES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS};
+use weir_metrics::common::{
+    ARRIVAL_GAP, BLACKOUTS, FIGURES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
+};
 use weir_metrics::{Failure, Interval, Schema, Unit};
 use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::WorkloadAggregator;
@@ -433,7 +435,8 @@ impl Aggregator {
                 || publisher.is_some_and(|publisher| publisher.is_away_in(seconds));
         }
         let count = blackouts.iter().filter(|it| !it.made_by_run).count() as f64;
-        let value = Value::Counter { total: count, per_second: count / f64::from(workload.total.seconds.max(1)) };
+        let value =
+            Value::Counter { total: count, per_second: count / f64::from(workload.total.seconds.max(1)) };
         let name = FIGURES[usize::from(BLACKOUTS.0)].name;
         summary.total.0.insert(name.to_owned(), FigureValue { unit: BaseUnit::Count, value });
         summary.outages.extend(blackouts);

@@ -11,7 +11,8 @@ const LIKE: f64 = 0.3;
 /// The time between two bursts, in seconds; none where the gaps are not alike. It is the mean over time, so that the many reads of one
 /// burst count for the little time that they take.
 pub(crate) fn period(gaps: &Histogram<u64>) -> Option<f64> {
-    let values = || gaps.iter_recorded().map(|it| (it.value_iterated_to() as f64, it.count_at_value() as f64));
+    let values =
+        || gaps.iter_recorded().map(|it| (it.value_iterated_to() as f64, it.count_at_value() as f64));
     let time: f64 = values().map(|(gap, count)| gap * count).sum();
     let squares: f64 = values().map(|(gap, count)| gap * gap * count).sum();
     let period = squares / time;

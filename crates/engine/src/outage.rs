@@ -68,7 +68,8 @@ impl Outage {
             None => format!("since {}", clock(self.from_seconds)),
             Some(until) => format!("from {} to {}", clock(self.from_seconds), clock(until)),
         };
-        let why = if self.made_by_run { ": the run itself had stopped the server or the publisher" } else { "" };
+        let why =
+            if self.made_by_run { ": the run itself had stopped the server or the publisher" } else { "" };
         format!("no viewer received media {span}{why}")
     }
 }
@@ -143,7 +144,8 @@ impl Blackouts {
     /// Adds a second of the plan, or several that are one interval.
     pub(crate) fn add(&mut self, interval: &Interval) {
         let count = |counter| interval.figures.counter(counter);
-        let (begin, end, seconds) = (f64::from(interval.key.second), f64::from(interval.end()), interval.seconds());
+        let (begin, end, seconds) =
+            (f64::from(interval.key.second), f64::from(interval.end()), interval.seconds());
         let media = count(MEDIA) as f64 / f64::from(seconds.max(1));
         let viewers = interval.figures.gauge(PLAYING) + interval.figures.gauge(STARVING);
         let stalled = count(STALLED) > 0;
@@ -178,7 +180,8 @@ impl Blackouts {
 
     /// Those so far, in the order of time.
     pub(crate) fn found(&self) -> Vec<Outage> {
-        let open = self.open.filter(|(_, silent, stood)| *silent >= SHORTEST && *stood).map(|(outage, ..)| outage);
+        let open =
+            self.open.filter(|(_, silent, stood)| *silent >= SHORTEST && *stood).map(|(outage, ..)| outage);
         let found: Vec<Outage> = self.found.iter().copied().chain(open).collect();
         if is_rhythm(&found) { Vec::new() } else { found }
     }
@@ -229,7 +232,9 @@ mod tests {
 
     #[test]
     fn the_rhythm_of_a_server_is_no_blackout() {
-        let bursts = |period: u64| -> Vec<u64> { (0..60).map(|at| if at % period == 0 { 100 * period } else { 0 }).collect() };
+        let bursts = |period: u64| -> Vec<u64> {
+            (0..60).map(|at| if at % period == 0 { 100 * period } else { 0 }).collect()
+        };
         for period in 1..=6 {
             assert_eq!(said(&bursts(period)), [""; 0], "{period}");
         }

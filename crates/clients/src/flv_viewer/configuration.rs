@@ -30,7 +30,10 @@ enum Need {
 impl Configuration {
     /// A decoder's configuration of the pictures came, in a body that begins so.
     pub(super) fn video_header(&mut self, tag: &VideoTag, head: &[u8]) {
-        if tag.multitrack.is_some() || !is_checked(tag.codec) || has_parameter_sets(tag.codec, payload(head, tag.payload_offset)) {
+        if tag.multitrack.is_some()
+            || !is_checked(tag.codec)
+            || has_parameter_sets(tag.codec, payload(head, tag.payload_offset))
+        {
             self.video = Need::Met;
         }
     }
@@ -47,7 +50,10 @@ impl Configuration {
                 recovers |= is_recovery_point(codec, unit);
             }
         }
-        let is_met = self.video == Need::Met || !is_checked(tag.codec) || tag.multitrack.is_some() || sets.are_whole(tag.codec);
+        let is_met = self.video == Need::Met
+            || !is_checked(tag.codec)
+            || tag.multitrack.is_some()
+            || sets.are_whole(tag.codec);
         self.video = if is_met { Need::Met } else { Need::Missing };
         is_met && (tag.is_keyframe() || recovers)
     }
@@ -76,9 +82,15 @@ impl Configuration {
     /// What is missing, if anything is known to be.
     pub(super) fn missing(&self) -> Option<&'static str> {
         match (self.video, self.audio) {
-            (Need::Missing, Need::Missing) => Some("the decoders' configurations (sequence headers) of pictures and sound"),
-            (Need::Missing, _) => Some("the decoder's configuration (sequence header with SPS and PPS) of the pictures"),
-            (_, Need::Missing) => Some("the decoder's configuration (sequence header with the AudioSpecificConfig) of the sound"),
+            (Need::Missing, Need::Missing) => {
+                Some("the decoders' configurations (sequence headers) of pictures and sound")
+            }
+            (Need::Missing, _) => {
+                Some("the decoder's configuration (sequence header with SPS and PPS) of the pictures")
+            }
+            (_, Need::Missing) => Some(
+                "the decoder's configuration (sequence header with the AudioSpecificConfig) of the sound",
+            ),
             _ => None,
         }
     }
@@ -141,7 +153,7 @@ fn unit_type(codec: FourCc, first: u8) -> u8 {
 /// Whether it is a supplemental message that begins with a recovery point, payload type 6 (ITU-T H.264 section D.2.8): decoding can begin there
 /// although no picture is an IDR, as with intra refresh.
 fn is_recovery_point(codec: FourCc, unit: &[u8]) -> bool {
-    let [message, header] = if codec == FourCc::AVC { [6, 1] } else { [39, 2] };
+    let (message, header) = if codec == FourCc::AVC { (6, 1) } else { (39, 2) };
     unit_type(codec, unit[0]) == message && unit.get(header) == Some(&6)
 }
 
@@ -179,7 +191,11 @@ mod tests {
         assert_eq!(begins(&mut none, true, &[IDR]), (false, true));
         header(&mut none, &[]);
         header(&mut none, &[1, 66, 0, 30, 0xFF, 0xE0, 0]);
-        assert_eq!(begins(&mut none, true, &[SPS, IDR]), (false, true), "an empty configuration, and one without a PPS");
+        assert_eq!(
+            begins(&mut none, true, &[SPS, IDR]),
+            (false, true),
+            "an empty configuration, and one without a PPS"
+        );
         header(&mut none, &[1, 66, 0, 30, 0xFF, 0xE1, 0, 4, 0x67, 66, 0, 30, 1, 0, 2, 0x68, 0xCE]);
         assert_eq!(begins(&mut none, false, &[SLICE]), (false, false), "it is within a group of pictures");
         assert_eq!(begins(&mut none, true, &[IDR]), (true, false));
@@ -196,7 +212,11 @@ mod tests {
 
     #[test]
     fn hostile_lengths_end_the_search() {
-        for body in [&[0x17, 1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF][..], &[0x17, 1, 0, 0, 0, 0, 0, 0, 0, 1], &[0x17, 1, 0, 0, 0, 0]] {
+        for body in [
+            &[0x17, 1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF][..],
+            &[0x17, 1, 0, 0, 0, 0, 0, 0, 0, 1],
+            &[0x17, 1, 0, 0, 0, 0],
+        ] {
             let tag = VideoTag::parse(body).unwrap();
             assert!(!Configuration::default().picture(&tag, body));
         }
@@ -214,7 +234,11 @@ mod tests {
             let mut configuration = Configuration::default();
             for body in bodies {
                 let tag = AudioTag::parse(body).unwrap();
-                if tag.is_frame() { configuration.sound(&tag) } else { configuration.audio_header(&tag, body.len() as u32) }
+                if tag.is_frame() {
+                    configuration.sound(&tag)
+                } else {
+                    configuration.audio_header(&tag, body.len() as u32)
+                }
             }
             configuration.lacks_sound()
         };

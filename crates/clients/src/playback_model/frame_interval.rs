@@ -1,18 +1,18 @@
 //! How far apart the pictures of a source are, by their timestamps, as long as that is nearly always the same.
 
 /// With fewer intervals it is not known.
-const FEWEST: u32 = 8;
+const FEWEST: u16 = 8;
 
 /// One interval in so many may be another than usual: pictures that were left out on the way. Where more are, the source's own
 /// rate varies, or nobody can say that it does not.
-const SHARE_OF_OTHERS: u32 = 10;
+const SHARE_OF_OTHERS: u16 = 10;
 
 /// The mean of the usual intervals is of about this many: timestamps in milliseconds alternate between two of them.
-const SMOOTHED: u32 = 64;
+const SMOOTHED: u16 = 64;
 
 /// Counts are halved when they come to this many, about ten seconds: a source that changes its rate for good is one of another
 /// rate, and its pictures were not left out.
-const REMEMBERED: u32 = 256;
+const REMEMBERED: u16 = 256;
 
 /// The usual time between two pictures.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,8 +20,8 @@ pub(super) struct FrameInterval {
     /// In microseconds.
     usual: u32,
     /// Intervals that were within a half of the usual one, and others.
-    usual_count: u32,
-    other_count: u32,
+    usual_count: u16,
+    other_count: u16,
     /// Pictures that have not come although their time has passed, and are counted as the source's.
     counted: u32,
 }
@@ -30,7 +30,7 @@ impl FrameInterval {
     /// A picture came this many microseconds behind the one before it. How many of the source's it stands for: itself and those
     /// that were left out before it, less those that [`Self::passed`] has counted; none as long as the interval is not known.
     #[inline]
-    pub(super) fn picture(&mut self, step: i64) -> i64 {
+    pub(super) fn picture(&mut self, step: i64) -> i32 {
         let Ok(step) = u32::try_from(step) else { return 0 };
         if self.usual_count + self.other_count >= REMEMBERED {
             (self.usual_count, self.other_count) = (self.usual_count / 2, self.other_count / 2);
@@ -38,7 +38,7 @@ impl FrameInterval {
         let (twice, usual) = (u64::from(step) * 2, u64::from(self.usual));
         let of_source = if twice > usual && twice < 3 * usual {
             self.usual_count += 1;
-            let weight = self.usual_count.min(SMOOTHED).cast_signed();
+            let weight = i32::from(self.usual_count.min(SMOOTHED));
             let more = (step.cast_signed() - self.usual.cast_signed()) / weight;
             self.usual = self.usual.saturating_add_signed(more);
             1
@@ -52,21 +52,21 @@ impl FrameInterval {
         };
         let counted = self.counted.min(of_source);
         self.counted -= counted;
-        if self.is_known() { i64::from(of_source) - i64::from(counted) } else { 0 }
+        if self.is_known() { (of_source - counted).min(1 << 20).cast_signed() } else { 0 }
     }
 
     /// No picture has come for this long by the media time of the stream, and none is on its way with the other track. How many of
     /// the source's lie in that, beside those that were counted before.
-    pub(super) fn passed(&mut self, span: i64) -> i64 {
+    pub(super) fn passed(&mut self, span: i64) -> i32 {
         let in_span = self.in_span(span.max(0) as u64);
         let more = in_span.saturating_sub(self.counted);
         self.counted += more;
-        more.into()
+        more.min(1 << 20).cast_signed()
     }
 
     /// The usual time between two pictures, in microseconds.
-    pub(super) fn usual(&self) -> i64 {
-        self.usual.into()
+    pub(super) fn usual(&self) -> u32 {
+        self.usual
     }
 
     fn is_known(&self) -> bool {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     /// Pictures at these times, in milliseconds: how many of the source's they stand for, and whether its rate is known.
-    fn of_source(times: impl IntoIterator<Item = i64>) -> (i64, bool) {
+    fn of_source(times: impl IntoIterator<Item = i64>) -> (i32, bool) {
         let (mut interval, mut frames, mut before) = (FrameInterval::default(), 0, None);
         for at in times {
             if let Some(before) = before.replace(at) {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     /// Those before the interval is known: the first, and seven intervals.
-    const UNKNOWN: i64 = 8;
+    const UNKNOWN: i32 = 8;
 
     #[test]
     fn pictures_that_were_left_out_are_counted_where_the_rate_is_constant() {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(interval.picture(4_000_000), 50);
         // They were held back, and come after all.
         assert_eq!(interval.passed(400_000), 10);
-        let late: i64 = (0..20).map(|_| interval.picture(40_000)).sum();
+        let late: i32 = (0..20).map(|_| interval.picture(40_000)).sum();
         assert_eq!(late, 10);
     }
 }

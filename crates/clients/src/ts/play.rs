@@ -235,8 +235,7 @@ fn track_end(units: UnitTimes) -> TrackEnd {
         at: (units.last.0 / 27) as i64,
         longest: (units.longest / 27) as i64,
         longest_from: (units.longest_from.0 / 27) as i64,
-        intervals: units.units.saturating_sub(1).min(u32::MAX.into()) as u32,
-        has_come: units.units > 0,
+        frames: units.units,
     }
 }
 
@@ -264,8 +263,8 @@ impl ClientSession for Player {
             outcome = self.take(bytes, now, shard);
         }
         if self.state.phase() == ClientPhase::Playing {
-            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
-            shard.track_absent(self.state.planned(), self.playback.absent_track());
+            let ended = self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
+            shard.track_ended(self.state.planned(), ended);
             self.state.end_of_read(bytes.is_empty(), now, shard);
         }
         outcome
