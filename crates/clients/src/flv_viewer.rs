@@ -1,5 +1,9 @@
 //! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
 
+mod configuration;
+
+use self::configuration::Configuration;
+use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading, ReceivedFrame};
@@ -75,6 +79,8 @@ pub struct FlvViewer {
     sequence: Sequence,
     /// When the first sound came.
     first_sound: Option<Moment>,
+    /// What of the decoders' configurations has come.
+    configuration: Configuration,
     /// Pictures have come, or metadata says that they will.
     has_pictures: bool,
     /// Media and frames of the reads before it played.
@@ -87,10 +93,10 @@ pub struct FlvViewer {
 #[derive(Clone, Copy, Default)]
 struct ReadTotals {
     media: u64,
-    units: u64,
-    frames: u64,
-    keyframes: u64,
-    sounds: u64,
+    units: u32,
+    frames: u32,
+    keyframes: u32,
+    sounds: u32,
 }
 
 impl FlvViewer {
@@ -114,6 +120,7 @@ impl FlvViewer {
             figures,
             sequence: Sequence::default(),
             first_sound: None,
+            configuration: Configuration::default(),
             has_pictures: false,
             waited: 0,
             waited_frames: 0,
@@ -124,7 +131,7 @@ impl FlvViewer {
     /// Frames and sounds that came since the last [`Self::end_of_read`].
     #[inline]
     pub fn came(&self) -> u64 {
-        self.totals.frames + self.totals.sounds
+        u64::from(self.totals.frames) + u64::from(self.totals.sounds)
     }
 
     /// A body came.
@@ -148,18 +155,23 @@ impl FlvViewer {
             shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
-            let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
+            if tag.is_sequence_header() {
+                self.configuration.video_header(&tag, body.head);
+                shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
+            }
             return;
         }
         let keyframe = tag.is_keyframe();
         self.totals.frames += 1;
-        self.totals.keyframes += u64::from(keyframe);
-        if self.state.phase() == ClientPhase::Opening && keyframe {
+        self.totals.keyframes += u32::from(keyframe);
+        if self.state.phase() == ClientPhase::Opening
+            && self.configuration.picture(&tag, body.head)
+            && !self.configuration.lacks_sound()
+        {
             self.state.reach(ClientPhase::Playing, now, shard);
             let recorder = shard.of(self.state.planned());
             recorder.count(AHEAD, self.waited + self.totals.media);
-            recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + self.totals.frames);
+            recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + u64::from(self.totals.frames));
         }
         if self.state.phase() != ClientPhase::Playing {
             return;
@@ -180,12 +192,15 @@ impl FlvViewer {
             shard.of(self.state.planned()).count(self.figures.enhanced, 1);
         }
         if !tag.is_frame() {
-            let headers = u64::from(tag.is_sequence_header());
-            shard.of(self.state.planned()).count(self.figures.sequence_headers, headers);
+            if tag.is_sequence_header() {
+                self.configuration.audio_header(&tag, body.length);
+                shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
+            }
             return;
         }
         self.totals.sounds += 1;
         self.first_sound.get_or_insert(now);
+        self.configuration.sound(&tag);
         if self.state.phase() == ClientPhase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
@@ -234,20 +249,21 @@ impl FlvViewer {
         let totals = std::mem::take(&mut self.totals);
         if self.state.phase() < ClientPhase::Playing {
             self.waited += totals.media;
-            self.waited_frames = self.waited_frames.saturating_add(totals.frames as u32);
+            self.waited_frames = self.waited_frames.saturating_add(totals.frames);
         }
         let recorder = shard.of(self.state.planned());
         recorder.count(MEDIA, totals.media);
-        recorder.count(UNITS, totals.units);
-        recorder.count(FRAMES, totals.frames);
-        recorder.count(KEYFRAMES, totals.keyframes);
-        recorder.count(self.figures.audio_frames, totals.sounds);
+        recorder.count(UNITS, totals.units.into());
+        recorder.count(FRAMES, totals.frames.into());
+        recorder.count(KEYFRAMES, totals.keyframes.into());
+        recorder.count(self.figures.audio_frames, totals.sounds.into());
     }
 
     /// A read is over; whether nothing had waited.
     pub fn end_of_read(&mut self, was_empty: bool, now: Moment, shard: &mut ShardRecorder) {
         if self.state.phase() == ClientPhase::Playing {
-            self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
+            let ended = self.playback.end_of_read(now, was_empty, shard.of(self.state.planned()));
+            shard.track_ended(self.state.planned(), ended);
             self.state.end_of_read(was_empty, now, shard);
         }
     }
@@ -280,8 +296,8 @@ impl FlvViewer {
 
     /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
-        let first =
-            self.first_sound.filter(|_| self.state.phase() == ClientPhase::Opening && !self.has_pictures)?;
+        let is_sound = self.state.phase() == ClientPhase::Opening && !self.has_pictures;
+        let first = self.first_sound.filter(|_| is_sound && !self.configuration.lacks_sound())?;
         Some(self.state.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 
@@ -290,6 +306,17 @@ impl FlvViewer {
         let playback =
             if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
+    }
+
+    /// How a viewer fails that has waited too long: what was missing of a stream that came.
+    pub fn overdue(&self) -> End {
+        let (failure, words) = self.state.overdue();
+        match self.configuration.missing().filter(|_| self.state.phase() == ClientPhase::Opening) {
+            Some(missing) => {
+                (failure, format!("media came, and no decoder can begin with it: without {missing}"))
+            }
+            None => (failure, words.to_owned()),
+        }
     }
 
     /// Bytes to wait for before reading.

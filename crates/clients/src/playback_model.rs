@@ -1,17 +1,23 @@
 //! What every viewer measures on the frames that it receives, whatever the protocol: playout, drift, the source's rate.
 
 mod crowd;
+mod frame_interval;
+mod tracks;
 
+use self::frame_interval::FrameInterval;
+use self::tracks::Tracks;
 use crate::drift::Drift;
 use crate::playout::{Change, Playout};
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_metrics::common::{
     AHEAD, ARRIVAL_GAP, BURST, DRIFT, EDGE_AGE, EDGE_PICTURE_AGE, FRAMES_AHEAD, RECOVERY, SOURCE,
-    SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS, TIMESTAMP_JUMP,
-    TIMESTAMP_JUMPS,
+    SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS,
+    TIMESTAMP_JUMP, TIMESTAMP_JUMPS, WITHOUT_PICTURES, WITHOUT_SOUND,
 };
 use weir_metrics::{Moment, Recorder};
+
+pub(crate) use self::tracks::TrackEnd;
 
 /// This many clients with consecutive numbers read at the same moment if they share a thread. The server has just
 /// written the same pages for each of them, so only the first read pays for the cache misses.
@@ -69,8 +75,14 @@ pub struct PlaybackModel {
     /// Bytes of the largest frame.
     largest: u32,
     has_pictures: bool,
+    tracks: Tracks,
+    /// The track for which it is stalled.
+    absent: Option<Track>,
     /// Video frames since the first, that one included.
     frames: u64,
+    /// How far apart pictures are, and how many of the source's are not booked yet.
+    interval: FrameInterval,
+    of_source: i32,
     /// Media time where the present group of pictures began.
     group: Option<i64>,
     /// Media time, bytes and frames that are in the source's rate, the first frame apart: it has no time before it.
@@ -138,7 +150,11 @@ impl PlaybackModel {
             first: 0,
             largest: 0,
             has_pictures: false,
+            tracks: Tracks::default(),
+            absent: None,
             frames: 0,
+            interval: FrameInterval::default(),
+            of_source: 0,
             group: None,
             measured: (0, 0, 0),
             batch: 1,
@@ -162,6 +178,7 @@ impl PlaybackModel {
     /// A frame came in the read of `now`.
     #[inline]
     pub fn frame(&mut self, now: Moment, frame: ReceivedFrame, recorder: &mut Recorder) {
+        let picture = self.timeline.last(Track::Video);
         // Within one read the arrival of each frame is not known: it came after the read before.
         let position = self.timeline.place(frame.track, frame.timestamp, now.since(self.last_read));
         let media = position.media - *self.origin.get_or_insert(position.media);
@@ -181,16 +198,25 @@ impl PlaybackModel {
             self.came(now, || Continuation { jumps: position.jump.is_some(), begins }, recorder);
         }
         self.read_brought_frames = true;
-        self.has_pictures |= frame.track == Track::Video;
+        if frame.track == Track::Video {
+            if let Some(picture) = picture.filter(|_| position.jump.is_none()) {
+                self.of_source += self.interval.picture(position.media - picture);
+            }
+            self.has_pictures = true;
+        }
         if frame.keyframe && frame.track == Track::Video || !self.has_pictures {
             self.group_boundary(media);
         }
         self.bytes += u64::from(frame.bytes);
         self.frames += u64::from(frame.track == Track::Video);
-        self.media = self.media.max(media);
         if frame.track == Track::Video {
             self.picture = self.picture.max(media);
         }
+        let (before, media_now) = (self.media, self.media.max(media));
+        if let Some(end) = self.tracks.take(frame.track, (before, media_now), self.playout.buffer()) {
+            self.track_returned(now, (end, before), recorder);
+        }
+        self.media = media_now;
         if self.reading == Reading::Witness && (frame.track == Track::Video || !self.has_pictures) {
             self.record_drift(now, media, recorder);
         }
@@ -218,7 +244,7 @@ impl PlaybackModel {
         self.group_boundary(media);
         self.media = self.media.max(media);
         if frames > 0 {
-            (self.picture, self.has_pictures) = (self.media, true);
+            self.picture = self.media;
         }
         if self.reading == Reading::Witness {
             self.record_drift(now, media, recorder);
@@ -265,19 +291,83 @@ impl PlaybackModel {
         }
     }
 
-    /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing.
-    pub fn end_of_read(&mut self, now: Moment, empty: bool, recorder: &mut Recorder) {
-        // What came in this read was here before the model ran dry, unless a pull found nothing then.
-        let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
-        let media = Duration::from_micros(self.media.max(0) as u64);
-        if let Some(change) = self.playout.receive(arrival, media) {
+    /// Both tracks of a stream that keeps its own clock, behind [`Self::progress`]; their times are on that clock.
+    pub(crate) fn set_tracks(&mut self, now: Moment, mut ends: [TrackEnd; 2], recorder: &mut Recorder) {
+        let Some(origin) = self.origin else { return };
+        for end in &mut ends {
+            (end.at, end.longest_from) = (end.at - origin, end.longest_from - origin);
+        }
+        if let Some(gap) = self.tracks.set(ends, self.playout.buffer()) {
+            self.track_returned(now, gap, recorder);
+        }
+    }
+
+    /// In the read of `now` a track has gone on that had run out, `from` and `to` these media times.
+    #[cold]
+    fn track_returned(&mut self, now: Moment, (from, to): (i64, i64), recorder: &mut Recorder) {
+        // Before it came what the other track has brought. Within the batch of a crowd client that was when as much time as media
+        // had passed since the read before.
+        let passed = micros(to - self.measured.0);
+        let came = if self.reading == Reading::Witness { now } else { now.min(self.last_read + passed) };
+        for change in [self.playout.end_track(came, micros(from)), self.playout.receive(came, micros(to))] {
+            if let Some(change) = change {
+                self.book(change, came, recorder);
+            }
+        }
+    }
+
+    /// Judges the tracks when a read has ended: a player that has had both stalls when either runs out. The track for which it
+    /// stalls from now on, and when its last frame came.
+    fn judge_tracks(&mut self, now: Moment, recorder: &mut Recorder) -> Option<(Track, Moment)> {
+        let absent = self.tracks.absent(self.media, self.playout.buffer());
+        if let Some((_, end)) = absent
+            && let Some(change) = self.playout.end_track(now, micros(end))
+        {
             self.book(change, now, recorder);
         }
+        let absent = absent.filter(|_| self.playout.stalled_since().is_some());
+        let before = self.set_absent(absent.map(|(track, _)| track), recorder);
+        // The other track has gone on at the pace of the clock since then.
+        let ended = absent.filter(|(track, _)| before != Some(*track));
+        ended.map(|(track, end)| (track, now - micros(self.media - end)))
+    }
+
+    /// Changes the track for which it is stalled; the one before.
+    fn set_absent(&mut self, absent: Option<Track>, recorder: &mut Recorder) -> Option<Track> {
+        let before = std::mem::replace(&mut self.absent, absent);
+        if absent != before {
+            let gauge = |track| if track == Track::Video { WITHOUT_PICTURES } else { WITHOUT_SOUND };
+            before.into_iter().for_each(|track| recorder.shift(gauge(track), -1));
+            absent.into_iter().for_each(|track| recorder.shift(gauge(track), 1));
+        }
+        before
+    }
+
+    /// The read of `now` has ended; `empty` if it was a [pull](weir_shard::Context::pull) that found nothing. Says which track the
+    /// viewer stalls for from now on although the other goes on, and when its last frame came.
+    pub fn end_of_read(
+        &mut self,
+        now: Moment,
+        empty: bool,
+        recorder: &mut Recorder,
+    ) -> Option<(Track, Moment)> {
+        // What came in this read was here before the model ran dry, unless a pull found nothing then.
+        let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
+        // While a track is absent, what the other brings makes nothing whole; to begin, it is enough.
+        let end = self.tracks.absent(self.media, self.playout.buffer()).filter(|_| self.playout.has_begun());
+        let media = end.map_or(self.media, |(_, end)| end);
+        if let Some(change) = self.playout.receive(arrival, micros(media)) {
+            self.book(change, now, recorder);
+        }
+        let ended = self.judge_tracks(now, recorder);
         if std::mem::take(&mut self.pulling)
             && empty
             && let Some(change) = self.playout.handle_timeout(now)
         {
             self.book(change, now, recorder);
+        }
+        if self.is_stalled_unbooked(now) {
+            self.book_stalled(now, recorder);
         }
         self.measure_source(now, recorder);
         self.looked = now;
@@ -289,6 +379,7 @@ impl PlaybackModel {
             }
             self.last_read = now;
         }
+        ended
     }
 
     /// A stretch that is judged begins or ends `at` this moment, and all that had come was read. Records how long ago the newest media
@@ -300,7 +391,7 @@ impl PlaybackModel {
         }
         let age = at.micros_since(arrived.unwrap_or(self.last_read));
         recorder.record_signed(EDGE_AGE, age);
-        if self.has_pictures {
+        if self.frames > 0 {
             // Sound and pictures take turns: what came last may be a sound, some time behind the last picture.
             recorder.record_signed(EDGE_PICTURE_AGE, age + self.media - self.picture);
         }
@@ -314,8 +405,9 @@ impl PlaybackModel {
         {
             recorder.record_signed(DRIFT, drift);
         }
-        if self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now {
-            self.book_stalled(now, recorder);
+        if self.is_stalled_unbooked(now) {
+            // The track that a client of the crowd waits for may have come and not been read.
+            if self.absent.is_some() { self.pulling = true } else { self.book_stalled(now, recorder) }
         }
         self.pulling |= self.own.take_if(|at| *at <= now).is_some();
         self.pulling = self.pulling || self.looks(now) && !self.is_covered(now, unread);
@@ -334,6 +426,7 @@ impl PlaybackModel {
         if let Some(since) = self.playout.stalled_since() {
             self.book(Change::Resumed(since), now, recorder);
         }
+        self.set_absent(None, recorder);
     }
 
     fn book(&mut self, change: Change, now: Moment, recorder: &mut Recorder) {
@@ -350,6 +443,11 @@ impl PlaybackModel {
                 recorder.record(STALL_LENGTH, now.since(since).as_micros() as u64);
             }
         }
+    }
+
+    /// Whether a second of a stall is to be booked.
+    fn is_stalled_unbooked(&self, now: Moment) -> bool {
+        self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now
     }
 
     fn book_stalled(&mut self, now: Moment, recorder: &mut Recorder) {
@@ -373,8 +471,29 @@ impl PlaybackModel {
             recorder.count(SOURCE_TIME, step as u64);
         }
         recorder.count(SOURCE, came);
-        recorder.count(SOURCE_FRAMES, shown);
+        self.measure_frames(shown, step, recorder);
         self.measured = (self.media, self.bytes, self.frames);
+    }
+
+    /// Books the frames that the source has in `step` of media time, of which this many came: where its rate is constant, also
+    /// those that did not.
+    fn measure_frames(&mut self, came: u64, step: i64, recorder: &mut Recorder) {
+        // Of a stream that keeps its own clock they were the source's frames already.
+        if !self.has_pictures {
+            recorder.count(SOURCE_FRAMES, came);
+            recorder.count(SOURCE_FRAME_TIME, if self.frames > 0 { step as u64 } else { 0 });
+            return;
+        }
+        if let Some((Track::Video, _)) = self.tracks.absent(self.media, self.playout.buffer())
+            && let (Some(picture), Some(origin)) = (self.timeline.last(Track::Video), self.origin)
+        {
+            self.of_source += self.interval.passed(self.media + origin - picture);
+        }
+        // Of pictures that come late it may be less than none: they were counted when their time had passed.
+        let frames = self.of_source.max(0);
+        self.of_source -= frames;
+        recorder.count(SOURCE_FRAMES, frames as u64);
+        recorder.count(SOURCE_FRAME_TIME, frames as u64 * u64::from(self.interval.usual()));
     }
 
     /// Of media that moved media time on by `step`, how much came faster than the clock: what a server keeps and sends
@@ -399,6 +518,11 @@ impl PlaybackModel {
         }
         self.group = Some(media);
     }
+}
+
+/// Media time as a span; what lies before the first frame is none.
+fn micros(media: i64) -> Duration {
+    Duration::from_micros(media.max(0) as u64)
 }
 
 /// Of so much in `step` of media time, what is in `part` of it, to the nearest.

@@ -10,10 +10,11 @@ use weir_metrics::Moment;
 /// no difference, as long as the client reads whatever waits before it lets time pass [`Self::runs_dry`].
 #[derive(Clone, Copy, Debug)]
 pub struct Playout {
-    start: Duration,
-    resume: Duration,
+    /// All in microseconds.
+    start: u64,
+    resume: u64,
     /// Media received since the first frame.
-    received: Duration,
+    received: u64,
     state: State,
 }
 
@@ -21,10 +22,10 @@ pub struct Playout {
 enum State {
     /// Has not begun to play.
     Filling,
-    /// Plays: what has been shown is the time since this moment.
-    Playing { epoch: Moment },
+    /// Plays, from `from` on: what has been shown is the time since `epoch`.
+    Playing { epoch: Moment, from: u64 },
     /// Ran dry when this much had been shown, which was all that had come.
-    Stalled { since: Moment, shown: Duration },
+    Stalled { since: Moment, shown: u64 },
 }
 
 /// What became of the player.
@@ -41,22 +42,22 @@ pub enum Change {
 impl Playout {
     /// A player with an empty buffer.
     pub fn new(start: Duration, resume: Duration) -> Self {
-        Self { start, resume, received: Duration::ZERO, state: State::Filling }
+        Self { start: micros(start), resume: micros(resume), received: 0, state: State::Filling }
     }
 
     /// Notes that media up to `media` (since the first frame) had come by `now`. If the player ran
     /// dry before, [`Self::handle_timeout`] must have been called first.
     pub fn receive(&mut self, now: Moment, media: Duration) -> Option<Change> {
-        self.received = self.received.max(media);
+        self.received = self.received.max(micros(media));
         match self.state {
             State::Filling if self.received >= self.start => {
-                self.state = State::Playing { epoch: now };
+                self.state = State::Playing { epoch: now, from: 0 };
                 Some(Change::Started)
             }
             State::Stalled { since, shown }
                 if self.received >= shown + self.resume && self.received > shown =>
             {
-                self.state = State::Playing { epoch: now - shown };
+                self.state = State::Playing { epoch: now - Duration::from_micros(shown), from: shown };
                 Some(Change::Resumed(since))
             }
             _ => None,
@@ -70,21 +71,43 @@ impl Playout {
         Some(Change::Stalled(dry))
     }
 
+    /// One track of the media has ended at `media`, whatever the other has brought beyond it: the player runs dry there, or has
+    /// before `now`. What comes of that track makes it whole again, by [`Self::receive`].
+    pub fn end_track(&mut self, now: Moment, media: Duration) -> Option<Change> {
+        let State::Playing { from, .. } = self.state else { return None };
+        self.received = micros(media).clamp(from.min(self.received), self.received);
+        // What comes at the very moment is in time.
+        let dry = self.runs_dry().filter(|dry| *dry < now)?;
+        self.state = State::Stalled { since: dry, shown: self.received };
+        Some(Change::Stalled(dry))
+    }
+
+    /// Whether it has begun to play, at some time.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.state, State::Filling)
+    }
+
+    /// The media that it buffers before it begins.
+    pub fn buffer(&self) -> Duration {
+        Duration::from_micros(self.start)
+    }
+
     /// When the player runs dry if nothing comes; `None` while it does not play.
     pub fn runs_dry(&self) -> Option<Moment> {
         match self.state {
-            State::Playing { epoch } => Some(epoch + self.received),
+            State::Playing { epoch, .. } => Some(epoch + Duration::from_micros(self.received)),
             State::Filling | State::Stalled { .. } => None,
         }
     }
 
     /// How much media it lacks before it plays, or plays on; `None` while it plays.
     pub fn lacks(&self) -> Option<Duration> {
-        match self.state {
-            State::Filling => Some(self.start.saturating_sub(self.received)),
-            State::Stalled { shown, .. } => Some((shown + self.resume).saturating_sub(self.received)),
-            State::Playing { .. } => None,
-        }
+        let lacks = match self.state {
+            State::Filling => self.start.saturating_sub(self.received),
+            State::Stalled { shown, .. } => (shown + self.resume).saturating_sub(self.received),
+            State::Playing { .. } => return None,
+        };
+        Some(Duration::from_micros(lacks))
     }
 
     /// Since when it has waited for media, if it does.
@@ -94,6 +117,10 @@ impl Playout {
             State::Filling | State::Playing { .. } => None,
         }
     }
+}
+
+fn micros(span: Duration) -> u64 {
+    span.as_micros() as u64
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the clients of one shard write in: figures, failures, and how each planned start ended.
 
+use crate::timeline::Track;
 use std::convert::Infallible;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment, Recorder, Schema, common};
@@ -147,6 +148,8 @@ pub struct ShardRecorder {
     played: Vec<PlayedTime>,
     /// Of each recorder: when a client that had lost its link last came back.
     last_returns: Vec<Option<Moment>>,
+    /// Of each recorder: when the last frame came of pictures, and of sound, that a viewer is without.
+    last_frames: Vec<[Option<Moment>; 2]>,
     told: Vec<[u32; Failure::ALL.len()]>,
     failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
@@ -165,6 +168,7 @@ impl ShardRecorder {
         Self {
             played: vec![PlayedTime::default(); recorders.len()],
             last_returns: vec![None; recorders.len()],
+            last_frames: vec![[None; 2]; recorders.len()],
             recorders,
             told,
             failures: Vec::new(),
@@ -221,6 +225,20 @@ impl ShardRecorder {
     /// When a client of each cell last came back that had lost its link.
     pub fn last_returns(&self) -> &[Option<Moment>] {
         &self.last_returns
+    }
+
+    /// Notes the track that a viewer is without from now on, and when its last frame came.
+    #[inline]
+    pub fn track_ended(&mut self, planned: PlannedStart, ended: Option<(Track, Moment)>) {
+        if let Some((track, at)) = ended {
+            let last = &mut self.last_frames[usize::from(planned.cell)][track as usize];
+            *last = (*last).max(Some(at));
+        }
+    }
+
+    /// When the last frame of pictures, and of sound, came to viewers of each cell that are without them, or were.
+    pub fn last_frames(&self) -> &[[Option<Moment>; 2]] {
+        &self.last_frames
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.

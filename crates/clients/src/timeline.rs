@@ -30,7 +30,7 @@ struct Mark {
     /// The same in ticks of media time.
     media: i64,
     /// The last step, in ticks: the usual one.
-    step: i64,
+    step: i32,
 }
 
 /// Where a timestamp lies.
@@ -57,15 +57,23 @@ impl Timeline {
             (Some(last), other) => {
                 let step = self.difference(timestamp, last.timestamp);
                 if self.is_step(step, passed) {
-                    Mark { timestamp, media: last.media + step, step }
+                    Mark {
+                        timestamp,
+                        media: last.media + step,
+                        step: i32::try_from(step).unwrap_or(last.step),
+                    }
                 } else {
-                    // The other track may have jumped the same way already: go where it went.
-                    let along = other.map(|other| other.media + self.difference(timestamp, other.timestamp));
-                    let media = match along.filter(|along| self.is_near(along - last.media)) {
-                        Some(along) => along,
+                    // The other track may have jumped the same way already, or gone on while this one paused: go where it went.
+                    let apart = other.map(|other| (other.media, self.difference(timestamp, other.timestamp)));
+                    let is_along = |media: i64, apart: i64| {
+                        self.is_near(apart) || self.is_near(media + apart - last.media)
+                    };
+                    let media = match apart.filter(|(media, apart)| is_along(*media, *apart)) {
+                        Some((media, apart)) => media + apart,
                         None => {
-                            jump = Some(self.micros(step - last.step));
-                            last.media + last.step
+                            let usual = i64::from(last.step);
+                            jump = Some(self.micros(step - usual));
+                            last.media + usual
                         }
                     };
                     Mark { timestamp, media, step: last.step }
@@ -81,6 +89,12 @@ impl Timeline {
         };
         self.tracks[track as usize] = Some(mark);
         Position { media: self.micros(mark.media), jump }
+    }
+
+    /// Media time of the last timestamp of a track, in microseconds; none before the first.
+    #[inline]
+    pub fn last(&self, track: Track) -> Option<i64> {
+        self.tracks[track as usize].map(|mark| self.micros(mark.media))
     }
 
     /// `later − earlier` on a counter that wraps.
@@ -151,6 +165,15 @@ mod tests {
         timeline.place(Video, 0, SHORT);
         let position = timeline.place(Video, 5_040, Duration::from_secs(5));
         assert_eq!(position, Position { media: 5_040_000, jump: None });
+    }
+
+    #[test]
+    fn a_track_that_comes_back_is_where_the_other_has_gone() {
+        let mut timeline = rtmp();
+        timeline.place(Video, 0, SHORT);
+        (0..300).for_each(|frame| assert_eq!(timeline.place(Audio, frame * 20, SHORT).jump, None));
+        assert_eq!(timeline.place(Video, 6_000, SHORT), Position { media: 6_000_000, jump: None });
+        assert_eq!(timeline.place(Audio, 6_000, SHORT), Position { media: 6_000_000, jump: None });
     }
 
     #[test]

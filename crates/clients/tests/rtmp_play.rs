@@ -4,14 +4,14 @@ mod bench;
 
 use bench::dialogue::{Dialogue, POLITE, STREAM};
 use std::time::Duration;
-use weir_clients::{HostClock, PlayOptions, RtmpOptions, Timeouts, Workload, rtmp};
+use weir_clients::{Ending, HostClock, PlayOptions, RtmpOptions, Timeouts, Workload, rtmp};
 use weir_media::{Framing, Stamp};
 use weir_metrics::common::{
     CONNECT, DRIFT, DUPLICATE, FIRST_BYTE, FIRST_FRAME, FRAMES, HANDSHAKE, KEYFRAMES, LATENCY, LOST, MEDIA,
     PLAYED, PLAYING, READS, RECEIVED, REORDERED, REQUEST, SOURCE, SOURCE_TIME, STALL_LENGTH, STALLED, STALLS,
     STAMPED, STARTUP, STARVED, STARVING, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS,
 };
-use weir_metrics::{Recorder, Spread};
+use weir_metrics::{Failure, Recorder, Spread};
 use weir_rtmp::amf0::Object;
 use weir_rtmp::flv;
 use weir_rtmp::message::{MediaKind, data};
@@ -67,6 +67,7 @@ fn each_startup_phase_is_as_long_as_the_clock_says() {
 #[test]
 fn every_byte_message_and_frame_is_counted_once() {
     let mut dialogue = connected(WITNESS);
+    dialogue.configure_video();
     let before = dialogue.outcome().2;
     let mut wire = 0;
     for frame in 0..250u32 {
@@ -91,6 +92,7 @@ fn every_byte_message_and_frame_is_counted_once() {
 /// Plays 25 frames a second for 60 s; from 20 s on the network holds them for 1.5 s in every 5.
 fn held(client: u32) -> Recorder {
     let mut dialogue = connected(client);
+    dialogue.configure_video();
     for tick in 0..1_500u64 {
         let due = tick * 40;
         let hold = due >= 20_000 && due % 5_000 >= 3_500;
@@ -115,6 +117,7 @@ fn held(client: u32) -> Recorder {
 fn a_viewer_whose_source_stops_plays_no_more_after_its_timeout_and_again_with_the_next_frame() {
     for client in [WITNESS, CROWD] {
         let mut dialogue = connected(client);
+        dialogue.configure_video();
         let send = |dialogue: &mut Dialogue, frame: u32| {
             let mut body = Vec::new();
             flv::avc_frame(frame.is_multiple_of(50), 0, &[1; 1_000], &mut body);
@@ -157,6 +160,7 @@ fn a_viewer_whose_source_stops_plays_no_more_after_its_timeout_and_again_with_th
 fn a_pause_of_weir_itself_starves_nobody() {
     for client in [WITNESS, CROWD] {
         let mut dialogue = connected(client);
+        dialogue.configure_video();
         let frame = |dialogue: &mut Dialogue, number: u32, length: usize| {
             let mut body = Vec::new();
             flv::avc_frame(number.is_multiple_of(50), 0, &vec![1; length], &mut body);
@@ -274,6 +278,55 @@ fn a_jump_of_timestamps_is_told_in_size_and_is_no_drift() {
     assert!(figures.signed(DRIFT).value_at_quantile(1.0).abs() < 1_000);
 }
 
+/// Plays twelve seconds of a stream of which the server leaves out, or sends late, what a decoder needs: how the viewer ended, and its startup in
+/// tenths of a second.
+fn undecodable(
+    before: impl FnOnce(&mut Dialogue),
+    late: impl Fn(&mut Dialogue),
+    sound: bool,
+) -> (Option<Ending>, String, u64) {
+    let mut dialogue = connected(WITNESS);
+    before(&mut dialogue);
+    for frame in 0..300u32 {
+        if sound {
+            let mut body = Vec::new();
+            flv::aac_frame(&[0x21; 20], &mut body);
+            dialogue.server.send(STREAM, MediaKind::Audio, frame * 40, &body);
+        }
+        let mut body = Vec::new();
+        flv::avc_frame(frame % 50 == 0, 0, &[0, 0, 0, 3, 0x65, 0x88, 0x80], &mut body);
+        dialogue.server.send(STREAM, MediaKind::Video, frame * 40, &body);
+        dialogue.talk();
+        dialogue.advance(ms(40));
+        if frame == 151 {
+            late(&mut dialogue);
+        }
+    }
+    let (ending, failures, figures) = dialogue.outcome();
+    let words = failures.first().map(|it| it.words.clone()).unwrap_or_default();
+    let startup = if figures.counter(PLAYED) > 0 { value(&figures, STARTUP) / 100 } else { 0 };
+    (ending, words, startup)
+}
+
+#[test]
+fn a_stream_that_no_decoder_can_begin_with_does_not_play() {
+    let no_media = Some(Ending::Failed(Failure::NoMedia));
+    let (ending, words, _) = undecodable(|_| {}, |_| {}, false);
+    assert_eq!(ending, no_media);
+    assert!(words.contains("sequence header with SPS and PPS"), "{words}");
+    let (ending, words, _) = undecodable(Dialogue::configure_video, |_| {}, true);
+    assert_eq!(ending, no_media);
+    assert!(words.contains("AudioSpecificConfig"), "{words}");
+    // With the keyframe behind the configuration that was late.
+    assert_eq!(undecodable(|_| {}, Dialogue::configure_video, false), (None, String::new(), 80));
+    assert_eq!(undecodable(Dialogue::configure_video, Dialogue::configure_audio, true).2, 80);
+    let both = |dialogue: &mut Dialogue| {
+        dialogue.configure_video();
+        dialogue.configure_audio();
+    };
+    assert_eq!(undecodable(both, |_| {}, true), (None, String::new(), 0));
+}
+
 #[test]
 fn sound_alone_plays_from_its_first_frame() {
     let mut dialogue = connected(WITNESS);
@@ -308,6 +361,7 @@ fn a_stamp_tells_latency_and_which_frames_are_missing() {
     const LATENCY_MS: u64 = 35;
     let clock = HostClock::read();
     let mut dialogue = connected(WITNESS);
+    dialogue.configure_video();
     let mut dropped = 0;
     for frame in 0..500u32 {
         if frame % 10 == 7 {

@@ -377,6 +377,75 @@ fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {
     }
 }
 
+/// Thirty seconds of pictures and sound at this rate, null packets included, of which the elementary streams are left out
+/// where `is_sent` says so; the clock goes on.
+fn programme(bit_rate: u64, fps: u64, is_sent: impl Fn(bool, u64) -> bool) -> Vec<u8> {
+    let mut muxer = Muxer::new(MuxSettings { bit_rate: Some(bit_rate), ..MuxSettings::default() });
+    let content: Vec<u8> = (0..bit_rate / 24 / fps).map(|at| (at / 16) as u8 | 0x40).collect();
+    let mut bytes = Vec::new();
+    let (mut picture, mut sound) = (0u64, 0u64);
+    loop {
+        let (of_picture, of_sound) = (picture * 90_000 / fps, sound * 1_920);
+        let is_picture = of_picture <= of_sound;
+        let time = of_picture.min(of_sound);
+        let at = time / 90;
+        if at > 30_000 {
+            bytes.truncate(bit_rate as usize / 8 * 30 / 188 * 188);
+            return bytes;
+        }
+        let key = is_picture && picture % (2 * fps) == 0;
+        let bytes_of = if is_picture { &content[..] } else { &content[..content.len().min(60)] };
+        let unit = AccessUnit { pts: 90_000 + time, dts: 90_000 + time, random_access: key, bytes: bytes_of };
+        match (is_sent(is_picture, at), is_picture) {
+            (true, true) => muxer.video(&unit, &mut bytes),
+            (true, false) => muxer.audio(&unit, &mut bytes),
+            (false, _) => {}
+        }
+        if is_picture { picture += 1 } else { sound += 1 }
+    }
+}
+
+/// Stalls, stalled seconds, and how many are without pictures and without sound before the end, of a server that writes once in
+/// `burst` milliseconds.
+fn watched(client: u32, stream: &[u8], bit_rate: u64, burst: u64) -> (u64, f64, [u64; 2]) {
+    let mut viewer = Viewer::connected(client);
+    viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+    for piece in stream.chunks((bit_rate / 8 * burst / 1_000) as usize) {
+        viewer.deliver(piece);
+        viewer.advance(ms(burst));
+    }
+    let levels = |figures: &Recorder| ["without_pictures", "without_sound"].map(|name| number(figures, name));
+    let figures = viewer.outcome().2;
+    let (stalls, stalled, without) = (figures.counter(STALLS), figures.counter(STALLED), levels(&figures));
+    viewer.dispatch(Event::Stop);
+    let figures = viewer.outcome().2;
+    assert_eq!(levels(&figures), [0, 0]);
+    (stalls, stalled as f64 / 1e6, without)
+}
+
+#[test]
+fn a_viewer_whose_pictures_or_sound_stop_stalls_although_the_clock_goes_on() {
+    for (bit_rate, fps) in [(300_000, 5), (500_000, 25), (2_000_000, 50)] {
+        let both = programme(bit_rate, fps, |_, _| true);
+        let of_pictures = programme(bit_rate, fps, |is_picture, at| !is_picture || at < 10_000);
+        let of_sound = programme(bit_rate, fps, |is_picture, at| is_picture || at < 10_000);
+        let screen = programme(bit_rate, fps, |is_picture, at| !is_picture || at % 5_000 < 1_000 / fps);
+        for client in [WITNESS, CROWD] {
+            for burst in [40, 100, 350] {
+                let seen = |stream: &[u8]| watched(client, stream, bit_rate, burst);
+                let of = format!("{bit_rate} {fps} {client} {burst}");
+                assert_eq!(seen(&both), (0, 0.0, [0, 0]), "{of}");
+                assert_eq!(seen(&screen), (0, 0.0, [0, 0]), "{of}: a picture in 5 s");
+                for (stream, without) in [(&of_pictures, [1, 0]), (&of_sound, [0, 1])] {
+                    let (stalls, stalled, are_without) = seen(stream);
+                    assert_eq!((stalls, are_without), (1, without), "{of}");
+                    assert!((15.0..=20.5).contains(&stalled), "{of}: {stalled}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn every_answer_has_its_failure_and_the_servers_words() {
     for (status, failure) in [

@@ -22,12 +22,13 @@ use crate::facts::WorkloadFacts;
 use crate::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, WorkloadSpec};
 use crate::summary::{
-    Outcome, Point, Reason, RunFacts, Summary, ThresholdResult, WorkloadPoint, WorkloadSummary,
+    BaseUnit, FigureValue, Outcome, Point, Reason, RunFacts, Summary, ThresholdResult, Value, WorkloadPoint,
+    WorkloadSummary,
 };
 use crate::threshold::Threshold;
-use crate::{machine, summary, verdict};
+use crate::{bursts, machine, summary, verdict};
 use agents::AgentsAggregator;
 use blocks::{Blocks, Firsts, Successor};
 use points::{busiest_names, by_name, workload_point};
@@ -35,7 +36,9 @@ use restarts::Restarts;
 use stage::StageAggregator;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use weir_metrics::common::{LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS};
+use weir_metrics::common::{
+    ARRIVAL_GAP, BLACKOUTS, FIGURES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
+};
 use weir_metrics::{Failure, Interval, Schema, Unit};
 use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::WorkloadAggregator;
@@ -133,6 +136,8 @@ impl Aggregator {
             let count = |counter| interval.figures.counter(counter);
             let level = |gauge| interval.figures.gauge(gauge);
             workload.starvation.add(second, count(STARVED), level(STARVING), level(PLAYING));
+            workload.outages.iter_mut().for_each(|it| it.add(interval));
+            workload.blackouts.add(interval);
         }
         if !workload.facts.background {
             self.begun.add(second..interval.end(), interval.figures.counter(STARTED));
@@ -319,6 +324,8 @@ impl Aggregator {
                 stage.generator = self.agents.load(run.agents.len(), number as u16, stage.stage);
                 stage.host = None;
             }
+            self.add_blackouts(workload, &mut summary);
+            warnings.extend(summary.outages.iter().map(|it| format!("{}: {}", summary.name, it.line())));
             warnings.extend(workload.warnings(by_count));
             workloads.push(summary);
         }
@@ -351,7 +358,20 @@ impl Aggregator {
             series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
-        let asked = scenario.asked();
+        let bursts = self.bursts_beyond_buffers(scenario);
+        summary.warnings.extend(bursts.iter().map(|(number, [period, buffer])| {
+            format!(
+                "{}: the server sends in bursts of {period:.1} s, longer than the {buffer} s that players buffer: that they stand still between bursts is not judged; --buffer {:.0}s outlasts them",
+                self.workloads[usize::from(*number)].facts.name,
+                (2.0 * period).ceil(),
+            )
+        }));
+        let in_bursts: Vec<u16> = bursts.keys().copied().collect();
+        let asked: Vec<Threshold> = scenario
+            .asked()
+            .into_iter()
+            .filter_map(|it| if it.is_about_stalls() { it.without(&in_bursts) } else { Some(it) })
+            .collect();
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
         let judged = asked.iter().map(|threshold| match threshold.server_figure() {
             Some(_) => threshold.judge_growth(&summary),
@@ -388,6 +408,39 @@ impl Aggregator {
             .map(|pair| (second(pair[0].at_ns), second(pair[1].at_ns)))
             .chain(self.pauses.iter().copied())
             .collect()
+    }
+
+    /// The workloads whose server sends in bursts that are longer than what their players buffer, both in seconds.
+    fn bursts_beyond_buffers(&self, scenario: &Scenario) -> BTreeMap<u16, [f64; 2]> {
+        let of = |(number, workload, spec): (u16, &WorkloadAggregator, &WorkloadSpec)| {
+            let buffer = weir_protocols::buffer(&spec.options)?.as_secs_f64();
+            let period = bursts::period(workload.total.figures.spread(ARRIVAL_GAP))?;
+            (workload.views_streams() && period > buffer).then_some((number, [period, buffer]))
+        };
+        let workloads = self.workloads.iter().zip(&scenario.workloads);
+        (0..).zip(workloads).filter_map(|(number, (workload, spec))| of((number, workload, spec))).collect()
+    }
+
+    /// Adds the spans in which no viewer received media, and counts those that the run did not make itself.
+    fn add_blackouts(&self, workload: &WorkloadAggregator, summary: &mut WorkloadSummary) {
+        if !workload.views_streams() {
+            return;
+        }
+        let mut blackouts = workload.blackouts.found();
+        for blackout in &mut blackouts {
+            let until = blackout.until_seconds.unwrap_or(f64::MAX);
+            let seconds = blackout.from_seconds as u32..until as u32;
+            let publisher = self.publisher_of(workload);
+            blackout.made_by_run = self.restarts.overlap(blackout.from_seconds, until)
+                || publisher.is_some_and(|publisher| publisher.is_away_in(seconds));
+        }
+        let count = blackouts.iter().filter(|it| !it.made_by_run).count() as f64;
+        let value =
+            Value::Counter { total: count, per_second: count / f64::from(workload.total.seconds.max(1)) };
+        let name = FIGURES[usize::from(BLACKOUTS.0)].name;
+        summary.total.0.insert(name.to_owned(), FigureValue { unit: BaseUnit::Count, value });
+        summary.outages.extend(blackouts);
+        summary.outages.sort_by(|a, b| a.from_seconds.total_cmp(&b.from_seconds));
     }
 
     /// When the load was: up to the plan's end, or to where the run was stopped.

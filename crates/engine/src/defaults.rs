@@ -4,13 +4,8 @@
 use crate::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
-use weir_protocols::of_url;
+use weir_protocols::{asked, of_url};
 
-/// What every client is asked: it does what the plan wants. One in a hundred may fail: most published
-/// limits for servers under load allow that.
-const OF_ALL: [&str; 2] = ["failed.ratio <= 1%", "played.ratio >= 99%"];
-/// What viewers are asked whose source's rate the scenario says, whatever their protocol.
-const OF_EXPECTING: &str = "bitrate.ratio >= 90%";
 /// What publishers with a count are asked.
 const OF_COUNTING: &str = "units_short == 0";
 /// What is asked of those that save messages: each record arrives, and is one.
@@ -63,10 +58,15 @@ fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
     }
     let play = urls.first().and_then(|url| of_url(url)?.play.as_ref()).filter(|_| role == Role::Play);
     let promised = play.map(|play| (play.asked)(&workload.options));
-    let expecting = (role == Role::Play && workload.expect.is_some()).then_some(OF_EXPECTING);
+    let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);
     let counts = workload.output().is_some_and(|output| output.count.is_some());
     let counting = counts.then_some(OF_COUNTING);
-    let asked = promised.into_iter().flatten().chain(OF_ALL).chain(expecting).chain(counting);
+    let asked = promised
+        .into_iter()
+        .flatten()
+        .chain(asked::OF_ALL.map(|it| it.of_run))
+        .chain(expecting)
+        .chain(counting);
     let mut thresholds: Vec<Threshold> = Vec::new();
     for threshold in asked.flat_map(str::parse::<Threshold>) {
         if !thresholds.iter().any(|it| it.is_about_the_same_as(&threshold)) {
@@ -94,14 +94,14 @@ mod tests {
     #[test]
     fn every_load_is_asked_to_play_and_viewers_what_their_protocol_promises() {
         let all = "failed.ratio <= 1%, played.ratio >= 99%";
-        let viewers = format!("bitrate.ratio >= 90%, starved.ratio <= 1%, {all}");
+        let viewers = format!(
+            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, {all}"
+        );
+        let packets = "bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0";
         assert_eq!(defaults("{publish: rtmp://h/a/b}"), all);
         assert_eq!(defaults("{play: rtmps://h/a/b}"), viewers);
-        assert_eq!(
-            defaults("{play: HTTP://h/a}"),
-            format!("bitrate.ratio >= 90%, starved.ratio <= 1%, ts.lost_packets == 0, {all}")
-        );
-        let services = "failed.ratio == 0, bitrate.ratio >= 90%, starved.ratio <= 1%, ts.lost_packets == 0, played.ratio >= 99%";
+        assert_eq!(defaults("{play: HTTP://h/a}"), format!("{packets}, ts.lost_packets == 0, {all}"));
+        let services = format!("{packets}, failed.ratio == 0, ts.lost_packets == 0, played.ratio >= 99%");
         assert_eq!(defaults("{play: mirakurun+http://h}"), services);
         assert_eq!(defaults("{play: mqtt://h/a}"), all);
         assert_eq!(defaults("{play: mqtt://h/a, qos: 1}"), format!("lost == 0, {all}"));
@@ -133,7 +133,10 @@ mod tests {
             said("played > 3"),
             said("startup.p99 < 1s"),
             ("bitrate.ratio >= 90%".to_owned(), true),
+            ("frames.ratio >= 90%".to_owned(), true),
+            ("stalled.ratio <= 1%".to_owned(), true),
             ("starved.ratio <= 1%".to_owned(), true),
+            ("blackouts == 0".to_owned(), true),
         ];
         assert_eq!(asked(text), expected);
     }

@@ -13,7 +13,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    EDGE_AGE, LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    EDGE_AGE, LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED,
+    SHARD_BUSY, SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};
@@ -201,6 +202,12 @@ impl Generator {
         for (recorder, at) in figures.iter_mut().zip(self.shard.recorder().last_returns()) {
             let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
             recorder.set(LAST_RETURN, since.as_micros() as u64);
+        }
+        for (recorder, last) in figures.iter_mut().zip(self.shard.recorder().last_frames()) {
+            for (gauge, at) in [LAST_PICTURE, LAST_SOUND].into_iter().zip(last) {
+                let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
+                recorder.set(gauge, since.as_micros() as u64);
+            }
         }
         if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.

@@ -24,6 +24,7 @@ use weir_metrics::{Failure, Side};
 use weir_observe::{Environment, MachineFacts, TargetEnvironment};
 
 pub use crate::machine::{MachineFigure, MachineSummary};
+pub use crate::outage::{Outage, OutageKind};
 pub use crate::role::Role;
 pub use crate::units::BaseUnit;
 pub use clients::{
@@ -155,6 +156,9 @@ pub struct WorkloadSummary {
     /// One entry a server, if its clients went to several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerSummary>,
+    /// Spans in which viewers were without pictures or without sound although the stream went on, the first hundred of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// One entry a channel that was read, of protocols that have channels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSummary>,

@@ -141,6 +141,19 @@ impl Threshold {
         Self { default_of: Some(workloads), ..self }
     }
 
+    /// The same, if it is a default, for those of its workloads alone that are none of these; none if there are no others.
+    pub(crate) fn without(mut self, workloads: &[u16]) -> Option<Self> {
+        if let Some(of) = &mut self.default_of {
+            of.retain(|workload| !workloads.contains(workload));
+        }
+        self.default_of.as_ref().is_none_or(|of| !of.is_empty()).then_some(self)
+    }
+
+    /// Whether it is about the time that viewers stand still, or how often.
+    pub(crate) fn is_about_stalls(&self) -> bool {
+        self.figure.starts_with("stall")
+    }
+
     /// Whether it is a default, used because no threshold on its figure was given.
     pub fn is_default(&self) -> bool {
         self.default_of.is_some()

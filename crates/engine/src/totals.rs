@@ -3,8 +3,13 @@
 use crate::edges::{Edge, Patience, outstanding};
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
-use weir_metrics::common::{AHEAD, MEDIA, PLAYED_TIME, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STARTUP};
+use weir_metrics::common::{
+    AHEAD, MEDIA, PLAYED_TIME, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STARTUP,
+};
 use weir_metrics::{Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
+
+/// Share of the media time of viewers for which the frame rate of their source must be known.
+const KNOWN_SHARE: f64 = 0.9;
 
 /// Figures added up over seconds.
 #[derive(Clone, Debug)]
@@ -109,10 +114,17 @@ impl Totals {
         (micros > 0).then(|| self.figures.counter(SOURCE) as f64 * 8e6 / micros as f64)
     }
 
-    /// Video frames a second by the same clock.
+    /// Video frames a second by the same clock, where nearly all viewers have known it for nearly all of the time: what holds of
+    /// less is not held against the rest.
     pub(crate) fn source_fps(&self) -> Option<f64> {
-        let (frames, micros) = (self.figures.counter(SOURCE_FRAMES), self.figures.counter(SOURCE_TIME));
-        (frames > 0 && micros > 0).then(|| frames as f64 * 1e6 / micros as f64)
+        let (frames, micros) = (self.figures.counter(SOURCE_FRAMES), self.figures.counter(SOURCE_FRAME_TIME));
+        let is_known = micros as f64 >= KNOWN_SHARE * self.figures.counter(SOURCE_TIME) as f64;
+        (frames > 0 && micros > 0 && is_known).then(|| frames as f64 * 1e6 / micros as f64)
+    }
+
+    /// Whether viewers have read media time off the stream.
+    pub(crate) fn has_media_time(&self) -> bool {
+        self.figures.counter(SOURCE_TIME) > 0
     }
 
     pub(crate) fn actual_bps(&self) -> f64 {

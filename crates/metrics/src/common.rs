@@ -22,12 +22,14 @@ crate::figures! {
     KEYFRAMES: Counter = "keyframes", Count, "video keyframes received or sent";
     SOURCE: Counter = "source", Bytes, "media bytes behind each viewer's first frame, for the source's rate";
     SOURCE_TIME: Counter = "source_time", Micros, "media time that the bytes of `source` make";
-    SOURCE_FRAMES: Counter = "source_frames", Count, "video frames that the source has in the time behind `source`";
+    SOURCE_FRAMES: Counter = "source_frames", Count, "video frames that the source has in `source_frame_time`";
+    SOURCE_FRAME_TIME: Counter = "source_frame_time", Micros, "media time that the frames of `source_frames` make, as far as the source's frame rate is known";
     AHEAD: Counter = "ahead", Bytes, "media bytes that came to viewers up to their first decodable frame, and faster than the clock after it";
     FRAMES_AHEAD: Counter = "frames_ahead", Count, "video frames that came to viewers up to their first decodable one, that one included, and faster than the clock after it";
     STALLS: Counter = "stalls", Count, "times that a modelled player ran out of media";
     STALLED: Counter = "stalled", Micros, "time that modelled players waited for media";
     STALLED_VIEWERS: Counter = "stalled_viewers", Count, "viewers whose modelled player ran out of media, each once";
+    BLACKOUTS: Counter = "blackouts", Count, "spans of two seconds and more in which no viewer received media and some stood still for it, those apart that the run made itself";
     STARVED: Counter = "starved", Count, "viewers that played and then got no media for their timeout, each once";
     LOST: Counter = "lost", Count, "media units known to be missing";
     OPEN_ENDS: Counter = "open_ends", Count, "publishers whose end a viewer did not know: `lost` goes up to the last unit received";
@@ -46,6 +48,10 @@ crate::figures! {
     ACTIVE: Gauge(Sum) = "active", Count, "clients that are connecting or connected at the interval's end";
     PLAYING: Gauge(Sum) = "playing", Count, "clients that receive or publish at the interval's end";
     STARVING: Gauge(Sum) = "starving", Count, "viewers that played and get no media any more, at the interval's end";
+    WITHOUT_PICTURES: Gauge(Sum) = "without_pictures", Count, "viewers whose pictures have run out although the stream goes on, at the interval's end";
+    WITHOUT_SOUND: Gauge(Sum) = "without_sound", Count, "viewers whose sound has run out although the stream goes on, at the interval's end";
+    LAST_PICTURE: Gauge(Max) = "last_picture", Micros, "from the run's beginning to the latest picture of viewers that were without any more of them; 0 before the first such viewer";
+    LAST_SOUND: Gauge(Max) = "last_sound", Micros, "the same of sound";
     SHARD_BUSY: Gauge(Max) = "shard_busy", Micros, "of the interval's second, time that the busiest shard's thread ran or waited for a CPU";
     SHARD_WAIT: Gauge(Max) = "shard_wait", Micros, "of the interval's second, time that the shard's thread which waited longest waited for a CPU";
     TURN_LAG: Gauge(Max) = "turn_lag", Micros, "of the interval's second, the longest that a shard's thread overslept, or took for one turn";

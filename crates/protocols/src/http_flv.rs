@@ -5,11 +5,12 @@ mod client;
 mod figures;
 mod origin;
 
+use crate::asked;
 use crate::group::Group;
 use crate::http;
 use crate::lack::VIEWER;
 use crate::protocol::{Play, Protocol, Serve};
-use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use crate::viewer::{self, Viewer};
 use weir_clients::{Scheme, ts};
 use weir_metrics::Schema;
 
@@ -22,7 +23,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
-        asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
+        asked: |_| asked::of_run(&asked::OF_VIEWERS, &[]),
         lacks: |_| VIEWER,
         shown: None,
         discovers: false,

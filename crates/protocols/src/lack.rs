@@ -26,13 +26,19 @@ const PLAYBACK: &[&str] = &[
     "source",
     "source_time",
     "source_frames",
+    "source_frame_time",
     "ahead",
     "frames_ahead",
     "timestamp_jumps",
     "timestamp_jump",
+    "blackouts",
     "starved",
     "starving",
     "starved.ratio",
+    "without_pictures",
+    "without_sound",
+    "last_picture",
+    "last_sound",
 ];
 
 /// How a publisher keeps its schedule and its count.

@@ -5,6 +5,7 @@
 //! struct in the module of its protocol, and is both a flag of the command line and a key of a workload: `--keep-alive`
 //! and `keep_alive`. A protocol is added by a folder here and a row of the table.
 
+pub mod asked;
 mod bulk;
 mod content;
 mod given;
@@ -32,3 +33,4 @@ pub use secret::first_line;
 pub use table::{
     PROTOCOLS, columns_of, groups_of, has_messages, of_scheme, of_url, play, publish, schema_of, schemes,
 };
+pub use viewer::buffer;

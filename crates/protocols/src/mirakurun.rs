@@ -3,8 +3,8 @@
 use crate::group::Group;
 use crate::lack::TS_VIEWER;
 use crate::protocol::{Play, Protocol};
-use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
-use crate::{http, mpegts};
+use crate::viewer::{self, Viewer};
+use crate::{asked, http, mpegts};
 use clap::Args;
 use weir_clients::{MirakurunOptions, ts};
 
@@ -18,7 +18,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Services>(), Group::of::<http::Fields>()],
         // Of a server that was asked for all that it has each service counts.
-        asked: |_| vec!["failed.ratio == 0", WHOLE_RATE, NOBODY_STARVES, mpegts::WHOLE],
+        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_PACKETS, &["failed.ratio == 0", mpegts::WHOLE]),
         lacks: |_| TS_VIEWER,
         shown: None,
         discovers: true,

@@ -1,10 +1,11 @@
 //! MPEG-TS over HTTP.
 
+use crate::asked;
 use crate::group::Group;
 use crate::http;
 use crate::lack::TS_VIEWER;
 use crate::protocol::{Play, Protocol, Serve};
-use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use crate::viewer::{self, Viewer};
 use weir_clients::ts;
 
 /// A packet that is missing shows.
@@ -19,7 +20,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: ts::COLUMNS,
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
-        asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE],
+        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
         lacks: |_| TS_VIEWER,
         shown: None,
         discovers: false,

@@ -1,10 +1,11 @@
 //! RTMP.
 
+use crate::asked;
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Making, Play, Protocol, Publish, Serve};
-use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use crate::viewer::{self, Viewer};
 use clap::Args;
 use std::time::Duration;
 use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
@@ -19,7 +20,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Rtmp>(), Group::of::<RtmpViewer>()],
-        asked: |_| vec![WHOLE_RATE, NOBODY_STARVES],
+        asked: |_| asked::of_run(&asked::OF_VIEWERS, &[]),
         lacks: |_| VIEWER,
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
         discovers: false,

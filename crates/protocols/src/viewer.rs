@@ -6,13 +6,6 @@ use std::time::Duration;
 use weir_clients::{PlayOptions, WorkloadError};
 use weir_metrics::parse_duration;
 
-/// What is asked of viewers that read the rate of their source off its stream. A tenth below it is more than the scatter
-/// of a window of ten seconds (a keyframe more or less at its edges), and less than a viewer in seven that gets nothing.
-pub(crate) const WHOLE_RATE: &str = "bitrate.ratio >= 90%";
-
-/// What is asked of viewers that need media all the time: one in a hundred may get none for its timeout.
-pub(crate) const NOBODY_STARVES: &str = "starved.ratio <= 1%";
-
 /// Options of viewers.
 #[derive(Args)]
 #[command(next_help_heading = "Viewers")]
@@ -30,6 +23,11 @@ pub(crate) struct Viewer {
 pub(crate) fn options(shared: PlayOptions, given: &Given) -> Result<PlayOptions, WorkloadError> {
     let Viewer { witness_every, buffer } = given.read()?;
     Ok(PlayOptions { witness_every, playout_buffer: buffer, ..shared })
+}
+
+/// The media that a modelled player buffers before it starts, of a workload with these options.
+pub fn buffer(given: &Given) -> Option<Duration> {
+    given.read::<Viewer>().ok().map(|viewer| viewer.buffer)
 }
 
 /// One viewer for each URL.

@@ -1,5 +1,6 @@
 //! WebRTC: WHEP, WHIP and OvenMediaEngine's signalling.
 
+use crate::asked;
 use crate::content::{self, Content, Stamp};
 use crate::given::Given;
 use crate::group::Group;
@@ -7,13 +8,11 @@ use crate::http;
 use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
-use crate::viewer::{self, NOBODY_STARVES, Viewer, WHOLE_RATE};
+use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use weir_clients::{RtcOptions, WorkloadError, rtc};
 
-/// A server that cannot keep up may queue, and loses nothing then.
-const WHOLE_FRAME_RATE: &str = "frames.ratio >= 90%";
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
 const FEW_LOST: &str = "lost.ratio <= 1%";
 
@@ -84,7 +83,7 @@ const SIGNALLED: Protocol = Protocol {
 /// Viewers of OvenMediaEngine.
 const PLAY: Play = Play {
     options: &[Group::of::<Viewer>(), Group::of::<Feedback>(), Group::of::<http::Fields>()],
-    asked: |_| vec![WHOLE_RATE, NOBODY_STARVES, WHOLE_FRAME_RATE, FEW_LOST],
+    asked: |_| asked::of_run(&asked::OF_VIEWERS, &[FEW_LOST]),
     lacks: |_| VIEWER,
     shown: None,
     discovers: false,

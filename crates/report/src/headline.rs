@@ -119,7 +119,20 @@ fn why(summary: &Summary) -> Option<String> {
     let others = if failed.len() > 1 { ", and others" } else { "" };
     let all = several(summary.thresholds.len() as u64, "threshold");
     let expression = quote(&first.expression, LINE);
-    Some(format!("{} of {all} failed: {expression} ({}){others}", failed.len(), measured(summary, first)))
+    let outage = outage(summary).map_or_else(String::new, |line| format!("{line}; "));
+    Some(format!(
+        "{outage}{} of {all} failed: {expression} ({}){others}",
+        failed.len(),
+        measured(summary, first)
+    ))
+}
+
+/// What most viewers were without, of all that viewers were without.
+fn outage(summary: &Summary) -> Option<String> {
+    let outages = summary.workloads.iter().filter(|it| !it.background).flat_map(|it| &it.outages);
+    // Of several alike, the first.
+    let most = outages.rev().max_by_key(|it| it.viewers)?;
+    Some(most.line())
 }
 
 /// What ended a run before its time.

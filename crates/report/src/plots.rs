@@ -202,14 +202,22 @@ fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
 }
 
 /// The mean of each value, counted twice, and its neighbours in which as many clients are planned: a keyframe every other
-/// second is no wave then. A neighbour that is not there is taken to be like the other one.
+/// second is no wave then. A neighbour that is not there is taken to be like the other one. Two seconds or more of nothing stay
+/// what they are, and are no neighbours of what is beside them: a blackout is no dip.
 pub(crate) fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T]) -> Vec<(f64, Option<f64>)> {
+    let is_nothing = |at: Option<usize>| at.and_then(|at| points.get(at)).is_some_and(|it| it.1 == Some(0.0));
+    let is_out =
+        |at: usize| is_nothing(Some(at)) && (is_nothing(at.checked_sub(1)) || is_nothing(Some(at + 1)));
     let at = |position: usize, other: Option<usize>| {
-        let other = other.filter(|other| planned.get(*other) == Some(&planned[position]))?;
+        let other =
+            other.filter(|other| planned.get(*other) == Some(&planned[position]) && !is_out(*other))?;
         points.get(other)?.1
     };
     let mean = |position: usize| {
         let value = points[position].1?;
+        if is_out(position) {
+            return Some(value);
+        }
         let (before, after) = (at(position, position.checked_sub(1)), at(position, Some(position + 1)));
         let (before, after) = (before.or(after).unwrap_or(value), after.or(before).unwrap_or(value));
         Some((before + 2.0 * value + after) / 4.0)
@@ -335,6 +343,13 @@ mod tests {
         let read = of(&[Some(3.0), Some(0.0), Some(3.0), Some(0.0), Some(3.0), None, Some(4.0), Some(8.0)]);
         let drawn = [Some(1.5), Some(1.5), Some(1.5), Some(1.5), Some(1.5), None, Some(4.0), Some(8.0)];
         assert_eq!(calmed(&read, &[9, 9, 9, 9, 9, 9, 9, 0]), of(&drawn), "another stage is left alone");
+    }
+
+    #[test]
+    fn a_blackout_is_no_dip() {
+        let of = |values: [f64; 8]| values.map(|value| (0.0, Some(value)));
+        let read = of([4.0, 8.0, 4.0, 0.0, 0.0, 0.0, 6.0, 6.0]);
+        assert_eq!(calmed(&read, &[9; 8]), of([6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 6.0, 6.0]));
     }
 
     #[test]

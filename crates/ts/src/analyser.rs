@@ -8,6 +8,7 @@ use crate::options::Options;
 use crate::record::Mark;
 use crate::report::Report;
 use crate::scan::Scan;
+use crate::units::UnitTimes;
 
 /// Takes a transport stream in pieces of any size, and keeps account of it.
 ///
@@ -86,6 +87,11 @@ impl Analyser {
     /// Whether that time goes on between two clock references: not before the second of them.
     pub fn keeps_time(&self) -> bool {
         self.scan.has_rate()
+    }
+
+    /// When units of pictures and of sound began, in this order.
+    pub fn units(&self) -> [UnitTimes; 2] {
+        self.scan.units()
     }
 
     /// The size of its packets; `None` until some were found.

@@ -34,6 +34,7 @@ mod section;
 mod stream_type;
 mod tables;
 mod text;
+mod units;
 
 pub use alignment::PacketSize;
 pub use analyser::Analyser;
@@ -47,3 +48,4 @@ pub use section::crc;
 pub use stream_type::Codec;
 pub use tables::{Component, Program, Service};
 pub use text::TextCoding;
+pub use units::UnitTimes;

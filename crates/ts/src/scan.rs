@@ -15,6 +15,7 @@ use crate::record::{Mark, Record};
 use crate::section;
 use crate::tables::{Tables, Watch};
 use crate::text::TextCoding;
+use crate::units::UnitTimes;
 
 mod sections;
 mod times;
@@ -46,6 +47,8 @@ pub(crate) struct Scan {
     tables: Tables,
     findings: Findings,
     decodable: Option<Mark>,
+    /// Pictures and sound.
+    units: [UnitTimes; 2],
     pat_packets: Watch,
     pat_sections: Watch,
     scrambled_since: Option<Watch>,
@@ -156,6 +159,7 @@ impl Scan {
             tables: Tables::default(),
             findings: Findings::new(options.findings_per_kind),
             decodable: None,
+            units: [UnitTimes::default(); 2],
             pat_packets: Watch::default(),
             pat_sections: Watch::default(),
             scrambled_since: None,
@@ -201,6 +205,10 @@ impl Scan {
 
     pub(crate) fn decodable(&self) -> Option<Mark> {
         self.decodable
+    }
+
+    pub(crate) fn units(&self) -> [UnitTimes; 2] {
+        self.units
     }
 
     pub(crate) fn tables(&self) -> &Tables {
@@ -325,8 +333,11 @@ impl Scan {
             let late = self.pat_packets.seen(self.clock.at(self.place), self.half_second());
             self.counts.pat_error += u64::from(late);
         }
+        let start = header.payload_unit_start();
+        if header.has_payload() && is_new && start {
+            self.begin_unit(index);
+        }
         if header.has_payload() && is_new && !scrambled {
-            let start = header.payload_unit_start();
             if self.records[index].sections.is_some() {
                 self.records[index].losses = self.counts.lost_packets + self.counts.ts_sync_loss;
                 self.sections(index, packet.payload(), start);

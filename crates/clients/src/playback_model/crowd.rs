@@ -103,7 +103,9 @@ impl PlaybackModel {
         if self.reading == Reading::Witness {
             return 1;
         }
-        let Some(lacks) = self.playout.lacks() else {
+        // What the other track brings ends no stall: it is read as while the client plays.
+        let lacks = self.playout.lacks().filter(|_| self.absent.is_none());
+        let Some(lacks) = lacks else {
             // Its own moments and looks come first, unless the stream has become faster.
             return self.batch + self.batch / 4;
         };

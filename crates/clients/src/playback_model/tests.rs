@@ -1,3 +1,5 @@
+mod tracks;
+
 use super::*;
 use proptest::prelude::*;
 use weir_metrics::Schema;

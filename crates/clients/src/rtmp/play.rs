@@ -142,6 +142,10 @@ impl ClientSession for Player {
         self.viewer.flv.edge(edge, context.world);
     }
 
+    fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
+        self.viewer.flv.overdue()
+    }
+
     fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::WhenRead)
     }

@@ -6,7 +6,7 @@ use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
-use crate::playback_model::{Continuation, PlaybackModel, Reading};
+use crate::playback_model::{Continuation, PlaybackModel, Reading, TrackEnd};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
 use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
@@ -17,7 +17,7 @@ use weir_metrics::common::{
 };
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Edge};
-use weir_ts::{Analyser, Counts, FindingKind, Options};
+use weir_ts::{Analyser, Counts, FindingKind, Options, UnitTimes};
 
 /// A body in which this many bytes have no packet is not a transport stream: over 5,000 packets might be in them.
 const LONGEST_SEARCH: u64 = 1 << 20;
@@ -162,6 +162,7 @@ impl Player {
                     self.playback.came(now, continuation, recorder);
                 }
                 self.playback.progress(now, media, stride.len() as u32, 0, recorder);
+                self.playback.set_tracks(now, self.analyser.units().map(track_end), recorder);
             } else if let Some(before) = &mut self.before {
                 *before += stride.len() as u64;
             }
@@ -228,6 +229,16 @@ impl Player {
     }
 }
 
+/// Where a kind of elementary stream stands on the stream's clock, in microseconds.
+fn track_end(units: UnitTimes) -> TrackEnd {
+    TrackEnd {
+        at: (units.last.0 / 27) as i64,
+        longest: (units.longest / 27) as i64,
+        longest_from: (units.longest_from.0 / 27) as i64,
+        frames: units.units,
+    }
+}
+
 impl ClientSession for Player {
     fn state(&self) -> &ClientState {
         &self.state
@@ -252,7 +263,8 @@ impl ClientSession for Player {
             outcome = self.take(bytes, now, shard);
         }
         if self.state.phase() == ClientPhase::Playing {
-            self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
+            let ended = self.playback.end_of_read(now, bytes.is_empty(), shard.of(self.state.planned()));
+            shard.track_ended(self.state.planned(), ended);
             self.state.end_of_read(bytes.is_empty(), now, shard);
         }
         outcome

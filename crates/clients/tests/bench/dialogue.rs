@@ -46,7 +46,13 @@ pub struct Dialogue {
     pub closed: bool,
     /// Bytes of the server that its client's kernel holds, below the low-water mark.
     pub waiting: Vec<u8>,
+    /// Whether the decoders' configurations of pictures and sound were sent.
+    configured: [bool; 2],
 }
+
+/// An AVCDecoderConfigurationRecord with an SPS and a PPS, and an AudioSpecificConfig.
+pub const AVC_CONFIGURATION: &[u8] = &[1, 66, 0, 30, 0xFF, 0xE1, 0, 4, 0x67, 66, 0, 30, 1, 0, 2, 0x68, 0xCE];
+pub const AAC_CONFIGURATION: &[u8] = &[0x11, 0x90];
 
 pub const STREAM: u32 = 1;
 
@@ -65,6 +71,7 @@ impl Dialogue {
             asked: Vec::new(),
             closed: false,
             waiting: Vec::new(),
+            configured: [false; 2],
         };
         dialogue.dispatch(Event::Opening);
         dialogue
@@ -172,8 +179,29 @@ impl Dialogue {
         }
     }
 
+    /// The server sends the decoder's configuration of pictures, once.
+    pub fn configure_video(&mut self) {
+        if !std::mem::replace(&mut self.configured[0], true) {
+            let mut body = Vec::new();
+            flv::avc_sequence_header(AVC_CONFIGURATION, &mut body);
+            self.server.send(STREAM, MediaKind::Video, 0, &body);
+            self.talk();
+        }
+    }
+
+    /// The server sends the decoder's configuration of sound, once.
+    pub fn configure_audio(&mut self) {
+        if !std::mem::replace(&mut self.configured[1], true) {
+            let mut body = Vec::new();
+            flv::aac_sequence_header(AAC_CONFIGURATION, &mut body);
+            self.server.send(STREAM, MediaKind::Audio, 0, &body);
+            self.talk();
+        }
+    }
+
     /// The server sends a frame of video of `length` bytes.
     pub fn video(&mut self, timestamp: u32, keyframe: bool, length: usize) {
+        self.configure_video();
         let mut body = Vec::new();
         flv::avc_frame(keyframe, 0, &vec![0x55; length], &mut body);
         self.server.send(STREAM, MediaKind::Video, timestamp, &body);
@@ -182,6 +210,7 @@ impl Dialogue {
 
     /// The server sends a frame of audio.
     pub fn audio(&mut self, timestamp: u32) {
+        self.configure_audio();
         let mut body = Vec::new();
         flv::aac_frame(&[0x21; 100], &mut body);
         self.server.send(STREAM, MediaKind::Audio, timestamp, &body);

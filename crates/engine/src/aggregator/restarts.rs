@@ -68,6 +68,16 @@ impl Restarts {
         known.restarts.into_values().map(|it| it.summary).collect()
     }
 
+    /// Whether a server was down, or just started again, in this span of the run, in seconds.
+    pub(super) fn overlap(&self, from: f64, until: f64) -> bool {
+        self.restarts.values().any(|restart| {
+            let begin = restart.summary.at_seconds;
+            let end = restart.summary.down_seconds.map_or(f64::MAX, |down| begin + down);
+            // Viewers notice a server that ends within a second of it.
+            begin <= from + 1.0 && from <= end + 1.0 || begin <= until && until <= end
+        })
+    }
+
     /// A second is complete: it is of the latest restart that began before its end.
     fn settle(&mut self) {
         let second = std::mem::take(&mut self.second);

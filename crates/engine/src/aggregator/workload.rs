@@ -9,6 +9,7 @@ use crate::edges::{Edge, Patience};
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
 use crate::loads::cores;
+use crate::outage::{Blackouts, Outage, TrackOutages};
 use crate::plan::{StageSpan, Turnover};
 use crate::role::Role;
 use crate::servers::ServerTotals;
@@ -39,6 +40,9 @@ pub(super) struct WorkloadAggregator {
     pub(super) stages: Vec<StageAggregator>,
     pub(super) readers: Readers,
     pub(super) starvation: Starvation,
+    /// Of pictures, and of sound.
+    pub(super) outages: [TrackOutages; 2],
+    pub(super) blackouts: Blackouts,
     /// What became of the messages that it saved.
     pub(super) ingested: Option<Ingested>,
     /// Of each of its servers, if it has several, over the whole run.
@@ -90,6 +94,8 @@ impl WorkloadAggregator {
             stages: spans.map(|span| StageAggregator::new(span, schema, turnover.is_some())).collect(),
             readers: Readers::default(),
             starvation: Starvation::default(),
+            outages: TrackOutages::of_both(),
+            blackouts: Blackouts::default(),
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: Blocks::new(edges),
@@ -172,7 +178,8 @@ impl WorkloadAggregator {
             return None;
         }
         let published = published.and_then(|source| source.fps);
-        published.or_else(|| stretch.source_fps()).or_else(|| self.total.source_fps())
+        // What was known at other times is not held against a stretch in which it was not.
+        published.or_else(|| if stretch.has_media_time() { stretch } else { &self.total }.source_fps())
     }
 
     /// Sets what there is to say of the frames of a stretch, by whole bursts: frames that were due at its end and came behind it are none
@@ -196,6 +203,16 @@ impl WorkloadAggregator {
     pub(super) fn let_go(&mut self, open: OpenClients) {
         self.let_go.begun += open.begun;
         self.let_go.played += open.played;
+    }
+
+    /// Whether its clients are viewers of streams, which have a media time: messages come when they come.
+    pub(super) fn views_streams(&self) -> bool {
+        self.facts.role == Role::Play && !self.facts.background && self.total.has_media_time()
+    }
+
+    /// Whether a second in these, or beside them, has no client that plays or publishes.
+    pub(super) fn is_away_in(&self, seconds: Range<u32>) -> bool {
+        self.seconds.of(seconds.start.saturating_sub(1)..seconds.end + 1).any(|block| block.playing == 0)
     }
 
     /// All that was counted, without the clients that were let go.
@@ -249,6 +266,7 @@ impl WorkloadAggregator {
         let summary = WorkloadSummary {
             failures,
             servers: servers.map(|(name, it)| it.summary(name)).collect(),
+            outages: self.outages().copied().collect(),
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
@@ -318,6 +336,7 @@ impl WorkloadAggregator {
             slots: self.slots(),
             failures: Vec::new(),
             servers: Vec::new(),
+            outages: Vec::new(),
             channels: Vec::new(),
             clients: None,
             ingested: None,
@@ -340,6 +359,10 @@ impl WorkloadAggregator {
             starts_per_second: (seconds > 0).then(|| begun as f64 / f64::from(seconds)),
             exits_before_start: self.total.figures.counter(EXITS_BEFORE_START),
         })
+    }
+
+    fn outages(&self) -> impl Iterator<Item = &Outage> {
+        self.outages.iter().flat_map(TrackOutages::found)
     }
 
     /// Zero if every latency was measured by the monotonic clock that both ends share. The offset of wall clocks is not measured

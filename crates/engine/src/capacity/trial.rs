@@ -11,26 +11,16 @@ use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_metrics::Estimate;
+use weir_protocols::asked::{self, Asked};
 
 /// A delay that grows by more than this over a trial belongs to a target that falls behind: at 15 s it is less than 1 % of
 /// the media.
 const RISE_SECONDS: f64 = 0.1;
 
-/// The criteria of each slice if none are given: what viewers would notice.
-const OF_VIEWERS: [&str; 6] = [
-    "failed.ratio <= 0.1%",
-    ALWAYS,
-    "bitrate.ratio >= 98%",
-    "frames.ratio >= 98%",
-    "stalled.ratio <= 0.1%",
-    "starved.ratio <= 0.1%",
-];
-/// The same of publishers, whose media goes the other way.
-const OF_PUBLISHERS: [&str; 2] = ["failed.ratio <= 0.1%", ALWAYS];
 /// What is asked besides if arrivals are counted: a server that they are too many for lets them wait.
 const OF_ARRIVALS: [&str; 1] = ["startup.p99 < 1s"];
 /// The same if messages are: a broker that they are too many for holds their publishers up, or drops some.
-const OF_MESSAGES: [&str; 2] = ["bitrate.ratio >= 98%", "lost == 0"];
+const OF_MESSAGES: [&str; 2] = [asked::BIT_RATE.of_slice, "lost == 0"];
 
 /// A condition that every slice of a trial is judged by.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,18 +33,20 @@ pub struct Criterion {
 
 /// What is asked beside a person's own thresholds, unless one of them is about the same: clients that still wait for an answer
 /// have no startup time and no bit rate, and would count as carried.
-const ALWAYS: &str = "played.ratio >= 99.9%";
+const ALWAYS: &str = asked::PLAYED.of_slice;
 
 /// What a person asks for, and that the clients play; or the usual if that is nothing.
 pub fn criteria(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<Criterion> {
-    let of_clients: &[&str] = if publishes { &OF_PUBLISHERS } else { &OF_VIEWERS };
+    // What viewers would notice; the media of publishers goes the other way.
+    let of_clients: &[Asked] = if publishes { &[] } else { &asked::OF_VIEWERS };
+    let of_clients = asked::OF_ALL.iter().chain(of_clients).map(|it| it.of_slice);
     let of_kind: &[&str] = match kind {
         LoadKind::Arrivals => &OF_ARRIVALS,
         LoadKind::Messages => &OF_MESSAGES,
         LoadKind::Clients | LoadKind::Publishers | LoadKind::Streams => &[],
     };
     let defaults: Vec<&str> = if thresholds.is_empty() {
-        of_clients.iter().chain(of_kind).copied().collect()
+        of_clients.chain(of_kind.iter().copied()).collect()
     } else {
         vec![ALWAYS]
     };

@@ -14,7 +14,8 @@ use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, Verdict
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
     AHEAD, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED,
-    PLAYING, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS,
+    PLAYING, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING,
+    TURN_LAG, UNITS,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{
@@ -295,6 +296,7 @@ fn viewers(frames: u64, numbered: u64, lost: u64) -> Summary {
         // A queue: what comes is of less media time than has passed.
         figures.count(SOURCE_FRAMES, frames);
         figures.count(SOURCE_TIME, frames * 1_000_000 / 30);
+        figures.count(SOURCE_FRAME_TIME, frames * 1_000_000 / 30);
         aggregator.interval(&Interval::new(IntervalKey { second, workload: 0, server: None }, figures));
     }
     finish(&aggregator)
@@ -376,6 +378,7 @@ fn what_a_server_sends_at_once_to_each_new_viewer_is_expected_of_viewers_that_fo
             figures.count(FRAMES, 250 + 5 * 50);
             figures.count(FRAMES_AHEAD, 5 * 50);
             figures.count(SOURCE_FRAMES, 500);
+            figures.count(SOURCE_FRAME_TIME, 20_000_000);
             aggregator.interval(&Interval::new(IntervalKey { second, workload: 0, server: None }, figures));
         }
         let workloads = finish(&aggregator).workloads;

@@ -134,6 +134,10 @@ impl ClientSession for Player {
         self.flv.edge(edge, context.world);
     }
 
+    fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
+        self.flv.overdue()
+    }
+
     fn handle_stop(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         Ok(Stop::WhenRead)
     }

@@ -5,7 +5,9 @@ use crate::finding::FindingKind;
 use crate::packet::pid;
 use crate::psi::table;
 use crate::section::Section;
+use crate::stream_type::Codec;
 use crate::tables::{Program, Watch};
+use crate::units::UnitTimes;
 
 impl Scan {
     pub(super) fn sections(&mut self, index: usize, payload: &[u8], start: bool) {
@@ -91,6 +93,13 @@ impl Scan {
                 record.needed |= needed;
                 record.presence = Watch::from(now);
                 self.roles_are_known = true;
+            }
+        }
+        // Pictures or sound that no map names any more have not run out.
+        let kinds: [fn(Codec) -> bool; 2] = [Codec::is_video, Codec::is_audio];
+        for (units, is_of) in self.units.iter_mut().zip(kinds) {
+            if !self.records.iter().filter_map(|record| record.codec).any(is_of) {
+                *units = UnitTimes::default();
             }
         }
         // What a new map no longer names may end without being late.

@@ -65,6 +65,7 @@ impl Scan {
         (self.pat_packets, self.pat_sections) = (watch, watch);
         self.scrambled_since = self.scrambled_since.map(|_| watch);
         self.tables.programs.iter_mut().for_each(|program| program.watch = watch);
+        self.units.iter_mut().for_each(|units| units.begin_watching(now));
         for record in &mut self.records {
             record.stamp = None;
             record.stamps = record.stamps.map(|_| watch);
@@ -119,6 +120,18 @@ impl Scan {
                 self.counts.pid_error += 1;
                 self.find(Some(pid), FindingKind::PidMissing);
             }
+        }
+    }
+
+    /// A PES packet begins; also where it is scrambled, since its first packet says so in clear.
+    pub(super) fn begin_unit(&mut self, index: usize) {
+        let kind = match self.records[index].codec {
+            Some(codec) if codec.is_video() => 0,
+            Some(codec) if codec.is_audio() => 1,
+            _ => return,
+        };
+        if let Some(now) = self.clock.at(self.place) {
+            self.units[kind].begin(now);
         }
     }
 
