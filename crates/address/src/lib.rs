@@ -2,8 +2,9 @@
 //!
 //! [`SecretUrl`] is the only place that knows which parts of a URL are secret: user and password, a query, and
 //! behind the application of an RTMP URL the key of the stream. Its `Display` and `Debug` leave them out. It knows no
-//! protocol's dialogue, resolves no name, and has no I/O.
+//! protocol's dialogue, resolves no name, and has no I/O. [`networks`] says where this process may connect to.
 
+pub mod networks;
 mod numbers;
 
 pub use numbers::KeyNumbers;
@@ -261,7 +262,7 @@ mod tests {
         for (said, shows) in [
             ("Stream s3cret already publishing", "Stream … already publishing"),
             ("live/s3cret?token=t0ps&x=1: denied", "live/…?…: denied"),
-            ("t0ps is no token; s3cretly", "… is no token; s3cretly"),
+            ("t0ps is not a token; s3cretly", "… is not a token; s3cretly"),
         ] {
             assert_eq!(url.hide_in(said), shows);
         }

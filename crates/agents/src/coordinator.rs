@@ -3,14 +3,14 @@
 
 use crate::frame::{
     ALL_UP, AgentMessage, AgentName, CALL, CommonClock, CoordinatorMessage, FromAgent, FromCoordinator,
-    Hello, Instance, Item, Offer, Watched,
+    Hello, Instance, Item, LARGEST_HELLO, Offer, Watched,
 };
 use crate::inbox::Inbox;
 use crate::outbox::KEPT_FOR;
 use crate::state_machine::{Outgoing, StateMachine};
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_engine::agents::AgentReport;
+use weir_engine::agents::{AgentReport, briefly};
 use weir_metrics::Moment;
 
 /// Time between two heartbeats, and between two calls.
@@ -135,7 +135,7 @@ impl Coordinator {
         }
     }
 
-    fn receive(&mut self, number: usize, message: AgentMessage, now: Moment) {
+    fn receive(&mut self, number: usize, message: AgentMessage, bytes: usize, now: Moment) {
         let member = &mut self.members[number];
         member.heard = now;
         member.offer = None;
@@ -155,13 +155,13 @@ impl Coordinator {
                     self.send_to(number, CoordinatorMessage::Begin(begin));
                 }
             }
-            AgentMessage::Refused(words) => self.lose(number, words),
+            AgentMessage::Refused(words) => self.lose(number, briefly(&words)),
             AgentMessage::Watched(watched) if member.watches => {
                 self.events.push_back(CoordinatorEvent::Watched(number as u16, watched));
             }
             AgentMessage::Item { number: item_number, oldest, item } if !member.watches => {
                 let missing = member.inbox.missing;
-                for item in member.inbox.take(item_number, oldest, *item) {
+                for item in member.inbox.take(item_number, oldest, *item, bytes) {
                     // Items after the end are malformed: they are ignored.
                     if self.members[number].state != MemberState::Gone {
                         self.receive_item(number, item);
@@ -253,19 +253,19 @@ impl StateMachine for Coordinator {
             let member = self.members.iter().position(|it| it.name == name && !it.sent_garbage);
             if let Some(number) = member.filter(|_| self.begin.is_some()) {
                 self.members[number].sent_garbage = true;
-                let words =
-                    format!("somebody sent as agent {name} what is no message of agents; it was left out");
+                let words = format!("a malformed message was sent as agent {name}; it was ignored");
                 self.report(number, AgentReport::Trouble(words));
             }
             return;
         };
         let member = self.members.iter().position(|it| it.instance == from && it.name == name);
         match (member, message) {
-            (_, AgentMessage::Hello(hello)) => {
+            (_, AgentMessage::Hello(hello)) if bytes.len() <= LARGEST_HELLO => {
+                let hello = Box::new(hello.in_one_line());
                 self.events.push_back(CoordinatorEvent::Hello(name, from, hello));
             }
             (Some(number), message) if run == self.run && self.members[number].state != MemberState::Gone => {
-                self.receive(number, message, now);
+                self.receive(number, message, bytes.len(), now);
             }
             // From another run, or from an agent that was given up.
             _ => {}

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use weir_engine::agents::{AgentEnd, SecondLines};
+use weir_engine::agents::{AgentEnd, SecondLines, briefly};
 use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_observe::{TargetEnvironment, TargetSample};
@@ -21,6 +21,8 @@ use weir_observe::{TargetEnvironment, TargetSample};
 pub const CALL: &str = "weir.call";
 /// The subjects on which all agents publish.
 pub const ALL_UP: &str = "weir.up.*";
+/// Bytes of an agent's answer to a call, at the most: what is more, a coordinator leaves out. Ten labels are 500.
+pub const LARGEST_HELLO: usize = 4 << 10;
 /// Longest name of an agent: as long as a host name may be on Linux (`HOST_NAME_MAX`).
 const LONGEST_NAME: usize = 64;
 
@@ -140,6 +142,40 @@ pub struct Watched {
     /// Descriptions of the processes; sent before the run begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub described: Vec<TargetEnvironment>,
+}
+
+impl Hello {
+    /// Refuses what is longer than a coordinator takes.
+    ///
+    /// # Errors
+    /// What to shorten.
+    pub fn check(&self, name: &AgentName) -> Result<(), String> {
+        let message = AgentMessage::Hello(Box::new(self.clone()));
+        let frame = FromAgent { from: Instance::MAX, run: String::new(), message };
+        let bytes = serde_json::to_vec(&frame).map_or(0, |bytes| bytes.len());
+        // Its clock's figures change.
+        if bytes + 256 <= LARGEST_HELLO {
+            return Ok(());
+        }
+        Err(format!(
+            "what agent {name} says of itself has {bytes} bytes, and a coordinator takes {LARGEST_HELLO}; give fewer or shorter --label, --only and --watch"
+        ))
+    }
+
+    /// The same with every text in one line: it comes from another machine, and is shown on this one's terminal.
+    #[must_use]
+    pub fn in_one_line(self) -> Self {
+        let all = |texts: Vec<String>| texts.iter().map(|it| briefly(it)).collect();
+        Self {
+            version: briefly(&self.version),
+            figures: briefly(&self.figures),
+            hostname: briefly(&self.hostname),
+            labels: self.labels.iter().map(|(key, value)| (briefly(key), briefly(value))).collect(),
+            only: all(self.only),
+            watches: all(self.watches),
+            ..self
+        }
+    }
 }
 
 /// What an agent is and what it can do.

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 
 /// How many items are kept while an earlier one is missing: an agent makes fewer than 1,000 in the 30 s for which it keeps them.
 const MOST_AHEAD: usize = 1_000;
+/// Bytes of these items: as many seconds of a run of ten workloads, of 20 kB each, are less.
+const MOST_AHEAD_BYTES: usize = 8 << 20;
 
 /// The items of one agent's run that have arrived.
 #[derive(Debug)]
 pub struct Inbox<Item> {
     /// The number of the next item in order.
     next: u64,
-    /// Items that arrived before an earlier one, by number.
-    ahead: BTreeMap<u64, Item>,
+    /// Items that arrived before an earlier one, by number, with their bytes.
+    ahead: BTreeMap<u64, (Item, usize)>,
+    /// Bytes of all of them.
+    ahead_bytes: usize,
     /// Number of items that arrived more than once.
     pub repeated: u64,
     /// Number of items that never arrived.
@@ -20,7 +24,7 @@ pub struct Inbox<Item> {
 
 impl<Item> Default for Inbox<Item> {
     fn default() -> Self {
-        Self { next: 1, ahead: BTreeMap::new(), repeated: 0, missing: 0 }
+        Self { next: 1, ahead: BTreeMap::new(), ahead_bytes: 0, repeated: 0, missing: 0 }
     }
 }
 
@@ -31,18 +35,21 @@ impl<Item> Inbox<Item> {
     }
 
     /// Takes an item, and returns those that are complete with it, in order. Its sender still keeps items from `oldest` on; earlier ones
-    /// will not be sent again.
-    pub fn take(&mut self, number: u64, oldest: u64, item: Item) -> Vec<Item> {
+    /// will not be sent again. One for which there is no room behind a gap is not kept; its sender sends it again.
+    pub fn take(&mut self, number: u64, oldest: u64, item: Item, bytes: usize) -> Vec<Item> {
         if number < self.next || self.ahead.contains_key(&number) {
             self.repeated += 1;
             return Vec::new();
         }
-        if oldest <= number && self.ahead.len() < MOST_AHEAD {
-            self.ahead.insert(number, item);
+        let has_room = self.ahead.len() < MOST_AHEAD && self.ahead_bytes + bytes <= MOST_AHEAD_BYTES;
+        if oldest <= number && (number == self.next || has_room) {
+            self.ahead.insert(number, (item, bytes));
+            self.ahead_bytes += bytes;
         }
         let mut whole = Vec::new();
         loop {
-            if let Some(item) = self.ahead.remove(&self.next) {
+            if let Some((item, bytes)) = self.ahead.remove(&self.next) {
+                self.ahead_bytes -= bytes;
                 whole.push(item);
             } else if self.next < oldest {
                 // The sender no longer keeps these.
@@ -69,16 +76,29 @@ mod tests {
     #[test]
     fn a_repeated_item_counts_once_and_a_gap_is_counted() {
         let mut inbox = Inbox::default();
-        assert_eq!(inbox.take(1, 1, 'a'), ['a']);
-        assert!(inbox.take(1, 1, 'a').is_empty());
-        assert!(inbox.take(3, 1, 'c').is_empty());
-        assert_eq!(inbox.take(2, 1, 'b'), ['b', 'c']);
+        assert_eq!(inbox.take(1, 1, 'a', 1), ['a']);
+        assert!(inbox.take(1, 1, 'a', 1).is_empty());
+        assert!(inbox.take(3, 1, 'c', 1).is_empty());
+        assert_eq!(inbox.take(2, 1, 'b', 1), ['b', 'c']);
         // The sender no longer keeps four and five.
-        assert_eq!(inbox.take(6, 6, 'f'), ['f']);
+        assert_eq!(inbox.take(6, 6, 'f', 1), ['f']);
         assert_eq!((inbox.repeated, inbox.missing, inbox.received()), (1, 2, 6));
         // A number that is far ahead changes nothing.
-        assert!(inbox.take(u64::MAX, 1, 'x').is_empty());
+        assert!(inbox.take(u64::MAX, 1, 'x', 1).is_empty());
         assert_eq!(inbox.received(), 6);
+    }
+
+    #[test]
+    fn what_waits_behind_a_gap_is_bounded_in_bytes_and_closes_it_all_the_same() {
+        let mut inbox = Inbox::default();
+        for number in 2..100 {
+            assert!(inbox.take(number, 1, number, 1 << 20).is_empty());
+        }
+        assert_eq!(inbox.ahead_bytes, MOST_AHEAD_BYTES);
+        assert_eq!(inbox.take(1, 1, 1, 64 << 20), (1..=9).collect::<Vec<u64>>());
+        assert_eq!((inbox.ahead_bytes, inbox.received()), (0, 9));
+        // The sender has not been told of the others, and sends them again.
+        assert_eq!(inbox.take(10, 10, 10, 1 << 20), [10]);
     }
 
     proptest! {
@@ -96,14 +116,14 @@ mod tests {
             for _ in 0..12 {
                 while let Some(frame) = outbox.poll(now) {
                     match fates.next().unwrap_or(0) {
-                        0 => out.extend(inbox.take(frame.0, frame.1, frame.2)),
+                        0 => out.extend(inbox.take(frame.0, frame.1, frame.2, 1)),
                         1 => {}
-                        2 => for _ in 0..2 { out.extend(inbox.take(frame.0, frame.1, frame.2)) },
+                        2 => for _ in 0..2 { out.extend(inbox.take(frame.0, frame.1, frame.2, 1)) },
                         _ => held.push(frame),
                     }
                 }
                 for frame in held.drain(..) {
-                    out.extend(inbox.take(frame.0, frame.1, frame.2));
+                    out.extend(inbox.take(frame.0, frame.1, frame.2, 1));
                 }
                 outbox.acknowledge(inbox.received());
                 now = now + Duration::from_secs(2);

@@ -19,6 +19,7 @@ pub mod nats;
 pub mod offset;
 pub mod outbox;
 pub mod parts;
+pub mod roster;
 #[cfg(feature = "nats")]
 pub mod spawn;
 pub mod state_machine;

@@ -8,12 +8,14 @@ use async_nats::client::PublishErrorKind;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use percent_encoding::percent_decode_str;
-use std::io;
-use std::net::IpAddr;
+use std::io::{self, Read as _};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use weir_shard::clock;
 
@@ -25,6 +27,12 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(250);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last messages may take to leave.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes that may come over the link without a message in them: the client library gathers a message whole, whatever length it
+/// announces, and a server sends less than this in pings, and in what it says of itself, over years. The largest `max_payload` of a
+/// NATS server is as much.
+const MOST_WITHOUT_MESSAGE: u64 = 64 << 20;
+/// Bytes of the line with which a server introduces itself: it has an address of each server of its cluster.
+const MOST_INTRODUCTION: usize = 1 << 20;
 /// Number of messages of a subscription that may wait for the state machine before the client library drops some: ten seconds of 1,000
 /// agents with four workloads are 40,000.
 const QUEUE_LIMIT: usize = 1 << 16;
@@ -75,6 +83,11 @@ pub enum NatsError {
     /// The server refuses these credentials.
     #[error("NATS at {0} refuses these credentials; give --nats-token-file or --creds")]
     Refused(String),
+    /// What is there does not speak as a NATS server does.
+    #[error(
+        "{0}: more than a NATS server says before it has introduced itself, or between two messages; is one there?"
+    )]
+    Flood(String),
     /// The file of credentials or of certificates cannot be used.
     #[error("{path}: {words}")]
     File {
@@ -94,9 +107,17 @@ pub struct Link<M: StateMachine> {
     commands: Option<UnboundedSender<M::Command>>,
     events: Receiver<M::Event>,
     thread: Option<JoinHandle<()>>,
+    /// Why the thread has ended, if it did by itself.
+    end: Arc<OnceLock<NatsError>>,
 }
 
 impl<M: StateMachine> Link<M> {
+    /// Why there are no more events.
+    pub fn end(&self) -> String {
+        let unknown = || "the thread for NATS has ended; please report this".to_owned();
+        self.end.get().map_or_else(unknown, ToString::to_string)
+    }
+
     /// Passes a command to the state machine.
     pub fn send(&self, command: M::Command) {
         if let Some(commands) = &self.commands {
@@ -124,6 +145,27 @@ impl<M: StateMachine> Drop for Link<M> {
     }
 }
 
+/// Whether what is there says more, before it ends its first line, than a NATS server has to say: the client library would gather it.
+/// What else is wrong there the library finds, and says.
+fn is_flood(address: &async_nats::ServerAddr) -> bool {
+    let began = Instant::now();
+    let addresses = (address.host(), address.port()).to_socket_addrs().into_iter().flatten();
+    let first = addresses.map(|it| TcpStream::connect_timeout(&it, CONNECT_TIMEOUT)).find_map(Result::ok);
+    let Some(mut stream) = first else { return false };
+    let (mut buffer, mut heard) = (vec![0; 16 << 10], 0);
+    while heard <= MOST_INTRODUCTION {
+        let left = CONNECT_TIMEOUT.saturating_sub(began.elapsed());
+        if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+            return false;
+        }
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 && !buffer[..count].contains(&b'\n') => heard += count,
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// The URL of a server without user and password.
 fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
@@ -148,13 +190,17 @@ fn connect_with_limit<M: StateMachine + 'static>(
     let (event, events) = channel();
     let (ready, is_ready) = channel();
     let server = server.clone();
+    let end = Arc::new(OnceLock::new());
+    let reason = end.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name("weir-nats".to_owned()).spawn(move || {
         runtime.block_on(async {
             match Carrier::connect(&server, machine, event, waiting).await {
                 Ok(carrier) => {
                     let _ = ready.send(Ok(()));
-                    carrier.carry(commands).await;
+                    if let Err(error) = carrier.carry(commands).await {
+                        let _ = reason.set(error);
+                    }
                 }
                 Err(error) => drop(ready.send(Err(error))),
             }
@@ -162,7 +208,7 @@ fn connect_with_limit<M: StateMachine + 'static>(
     })?;
     let gone = || NatsError::Thread(io::Error::other("it ended; please report this"));
     is_ready.recv().map_err(|_| gone())??;
-    Ok(Link { commands: Some(command), events, thread: Some(thread) })
+    Ok(Link { commands: Some(command), events, thread: Some(thread), end })
 }
 
 struct Carrier<M: StateMachine> {
@@ -173,6 +219,10 @@ struct Carrier<M: StateMachine> {
     events: Sender<M::Event>,
     reassembler: Reassembler,
     is_up: bool,
+    /// The server, as it is shown.
+    place: String,
+    /// Bytes that had come when the last message was taken.
+    at_message: u64,
 }
 
 /// What the client library reports of its connection.
@@ -240,6 +290,9 @@ impl<M: StateMachine> Carrier<M> {
             std::fs::File::open(path).map_err(|error| file(path, error))?;
             options = options.add_root_certificates(path.clone()).require_tls(true);
         }
+        if is_flood(&address) {
+            return Err(NatsError::Flood(place));
+        }
         let client = options.connect(address).await.map_err(|error| {
             use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};
             match error.kind() {
@@ -255,11 +308,22 @@ impl<M: StateMachine> Carrier<M> {
         client.flush().await.map_err(|error| unreachable(error.to_string()))?;
         machine.handle_connection(true, clock::now());
         let (messages, reassembler) = (select_all(subscriptions), Reassembler::default());
-        Ok(Self { machine, client, messages, changes, events, reassembler, is_up: true })
+        Ok(Self {
+            machine,
+            client,
+            messages,
+            changes,
+            events,
+            reassembler,
+            is_up: true,
+            place,
+            at_message: 0,
+        })
     }
 
     /// Carries messages until the sender of commands is dropped.
-    async fn carry(mut self, mut commands: UnboundedReceiver<M::Command>) {
+    async fn carry(mut self, mut commands: UnboundedReceiver<M::Command>) -> Result<(), NatsError> {
+        let statistics = self.client.statistics();
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
@@ -267,6 +331,7 @@ impl<M: StateMachine> Carrier<M> {
                 Some(change) = self.changes.recv() => self.handle_change(&change),
                 Some(message) = self.messages.next() => {
                     let now = clock::now();
+                    self.at_message = statistics.in_bytes.load(Relaxed);
                     if let Some(whole) = self.reassembler.take(&message.subject, &message.payload) {
                         self.machine.handle_message(&message.subject, &whole, now);
                     }
@@ -275,7 +340,12 @@ impl<M: StateMachine> Carrier<M> {
                     Some(command) => self.machine.handle_command(command, clock::now()),
                     None => break,
                 },
-                _ = tick.tick() => self.machine.handle_timeout(clock::now()),
+                _ = tick.tick() => {
+                    if statistics.in_bytes.load(Relaxed).saturating_sub(self.at_message) > MOST_WITHOUT_MESSAGE {
+                        return Err(NatsError::Flood(self.place));
+                    }
+                    self.machine.handle_timeout(clock::now());
+                }
             }
             self.send().await;
             while let Some(event) = self.machine.poll_event() {
@@ -284,6 +354,7 @@ impl<M: StateMachine> Carrier<M> {
             }
         }
         let _ = tokio::time::timeout(FLUSH_TIMEOUT, self.client.flush()).await;
+        Ok(())
     }
 
     fn handle_change(&mut self, change: &ConnectionChange) {
@@ -447,5 +518,52 @@ mod tests {
         let error = connect(&server, Echo::default()).err().unwrap().to_string();
         assert!(error.starts_with(&format!("NATS at nats://127.0.0.1:{port}: ")), "{error}");
         assert!(error.ends_with("is a nats-server there?"), "{error}");
+    }
+    /// A server that says this to whoever connects, and this again and again to who has asked for anything.
+    fn hostile(first: &'static [u8], flood: &'static [u8]) -> NatsServer {
+        use std::io::Write as _;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("nats://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            // One that looks, one that connects, and what the library tries again.
+            for stream in listener.incoming().take(4).flatten() {
+                std::thread::spawn(move || {
+                    let (mut stream, many) = (stream, flood.repeat((1 << 20) / flood.len()));
+                    stream.set_write_timeout(Some(SOON)).unwrap();
+                    stream.write_all(first)?;
+                    if first.ends_with(b"\n") {
+                        // CONNECT, PING, SUB and PING.
+                        let mut asked = [0; 4_096];
+                        while stream.read(&mut asked)? > 0 {
+                            stream.write_all(b"PONG\r\n")?;
+                            if asked.windows(3).any(|it| it == b"SUB") {
+                                break;
+                            }
+                        }
+                        stream.write_all(b"PONG\r\nMSG echo 1 2000000000\r\n")?;
+                    }
+                    loop {
+                        stream.write_all(&many)?;
+                    }
+                    #[allow(unreachable_code, reason = "it names the type of the errors above")]
+                    Ok::<_, io::Error>(())
+                });
+            }
+        });
+        NatsServer { url, ..NatsServer::default() }
+    }
+
+    #[test]
+    fn a_server_that_introduces_itself_without_an_end_is_none() {
+        let error = connect(&hostile(b"INFO {", b"\"a\": 1, "), Echo::default()).err().unwrap();
+        assert!(matches!(error, NatsError::Flood(_)), "{error}");
+    }
+
+    #[test]
+    fn a_message_that_is_longer_than_any_ends_the_link() {
+        let info = b"INFO {\"server_id\":\"x\",\"max_payload\":1048576}\r\n";
+        let link = connect(&hostile(info, b"x"), Echo::default()).unwrap();
+        assert_eq!(link.event(SOON), Err(RecvTimeoutError::Disconnected));
+        assert!(link.end().ends_with("between two messages; is one there?"), "{}", link.end());
     }
 }

@@ -41,7 +41,7 @@ pub enum Request {
 
 /// A peer that speaks another protocol; the start of what it sent, in printable characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no line of weir's bulk streams; the far end is `weir origin --bulk`")]
+#[error("'{0}' is not weir's bulk protocol; the peer must be `weir origin --bulk`")]
 pub struct Malformed(String);
 
 impl Request {
@@ -164,7 +164,7 @@ mod tests {
         let error = consent(b"220 ftp\r\n").unwrap_err().to_string();
         assert_eq!(
             error,
-            "'220 ftp\\r\\n' is no line of weir's bulk streams; the far end is `weir origin --bulk`"
+            "'220 ftp\\r\\n' is not weir's bulk protocol; the peer must be `weir origin --bulk`"
         );
     }
 

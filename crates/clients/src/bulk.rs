@@ -1,4 +1,4 @@
-//! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The far end is `weir origin --bulk`.
+//! Bulk TCP streams: what `iperf3 -P` does beside a load, or alone. The peer is `weir origin --bulk`.
 
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};

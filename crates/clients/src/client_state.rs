@@ -228,7 +228,7 @@ impl ClientState {
             }
             ClientPhase::Waiting => (
                 Failure::NoMedia,
-                "the server consented and sent no media in time: perhaps nobody publishes this stream",
+                "the server accepted, but sent no media within --timeout: perhaps this stream is not being published",
             ),
             ClientPhase::Opening | ClientPhase::Playing | ClientPhase::Over => {
                 (Failure::NoMedia, "media came, but no decodable frame in time")

@@ -5,6 +5,7 @@ use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use weir_address::networks;
 use weir_shard::tls::{self, ClientConfig, ClientTls};
 use weir_shard::{Endpoint, Transport};
 
@@ -45,12 +46,13 @@ impl EndpointFinder {
     /// The way to a target that has this address.
     ///
     /// # Errors
-    /// TLS settings that cannot be made.
+    /// TLS settings that cannot be made, or an address that this process may not connect to.
     pub(crate) fn find_at(
         &mut self,
         target: &Target,
         address: SocketAddr,
     ) -> Result<Endpoint, WorkloadError> {
+        networks::check(address.ip())?;
         self.addresses.insert((target.host.clone(), target.port), address);
         let transport = match self.link(target) {
             Link::Tls => {

@@ -4,6 +4,7 @@ use crate::suggest::meant;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+use weir_address::networks;
 use weir_address::{KeyNumbers, SecretUrl, has_unescaped_password, shown};
 use weir_shard::tls::ServerName;
 
@@ -106,7 +107,7 @@ pub enum TargetError {
         url: String,
     },
     /// The host has a sign in it that no name and no address has.
-    #[error("{url}: {host:?} is no host; give a name, an IPv4 address, or an IPv6 address in brackets")]
+    #[error("{url}: {host:?} is not a host; give a name, an IPv4 address, or an IPv6 address in brackets")]
     BadHost {
         /// The URL.
         url: String,
@@ -114,7 +115,7 @@ pub enum TargetError {
         host: String,
     },
     /// The port is no number from 1 to 65535.
-    #[error("{url}: '{port}' is no port; give a number from 1 to 65535")]
+    #[error("{url}: '{port}' is not a port; give a number from 1 to 65535")]
     BadPort {
         /// The URL.
         url: String,
@@ -362,6 +363,7 @@ impl Target {
             .to_socket_addrs()
             .map_err(|failure| error(failure.to_string()))?
             .collect();
+        let addresses = networks::permitted(addresses).map_err(|forbidden| error(forbidden.to_string()))?;
         let answers =
             |address: &&SocketAddr| TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok();
         let first = addresses.first().ok_or_else(|| error("the resolver gave none".to_owned()))?;
@@ -451,13 +453,13 @@ mod tests {
             ),
             ("rtmp:///live/a", "no host"),
             ("rtmp://[::1/live/a", "no host"),
-            ("rtmp://ho\u{17}st/a", "\"ho\\u{17}st\" is no host"),
-            ("rtmp://ho st/a", "is no host"),
-            ("rtmp://a:b::1]:8x]/a", "is no host"),
-            ("rtmp://[[a]/a", "is no host"),
-            ("rtmp://a:b:c/a", "is no host"),
-            ("rtmp://host:0/a", "'0' is no port"),
-            ("rtmp://host:99999/a", "'99999' is no port"),
+            ("rtmp://ho\u{17}st/a", "\"ho\\u{17}st\" is not a host"),
+            ("rtmp://ho st/a", "is not a host"),
+            ("rtmp://a:b::1]:8x]/a", "is not a host"),
+            ("rtmp://[[a]/a", "is not a host"),
+            ("rtmp://a:b:c/a", "is not a host"),
+            ("rtmp://host:0/a", "'0' is not a port"),
+            ("rtmp://host:99999/a", "'99999' is not a port"),
         ] {
             let said = parse(url).unwrap_err().to_string();
             assert!(said.contains(words), "{said}");

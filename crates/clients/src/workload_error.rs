@@ -2,6 +2,7 @@
 
 use crate::material::MaterialError;
 use crate::target::TargetError;
+use weir_address::networks::Forbidden;
 use weir_shard::tls::TlsError;
 
 /// A workload that cannot be had; says why and what to do.
@@ -10,6 +11,9 @@ pub enum WorkloadError {
     /// A URL leads nowhere.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// An address that the owner of this agent does not let it connect to.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// TLS settings could not be made.
     #[error(transparent)]
     Tls(#[from] TlsError),

@@ -97,7 +97,7 @@ impl Gateway {
         let failed = |words: String| format!("{self}: {path}: {words}");
         let body = http.post(&self.base.below(path), patience).map_err(|error| failed(error.to_string()))?;
         serde_json::from_slice(&body)
-            .map_err(|error| failed(format!("the answer is none of a gateway: {error}")))
+            .map_err(|error| failed(format!("the answer is not a gateway's: {error}")))
     }
 
     /// The same, and anything but a `ret` of 1 is an error with the gateway's own words.

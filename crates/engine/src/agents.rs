@@ -14,12 +14,12 @@ pub use self::clients::OpenClients;
 pub use self::end::AgentEnd;
 pub use self::facts::AgentFacts;
 pub use self::report::AgentReport;
-pub use self::second::SecondLines;
+pub use self::second::{SecondLines, briefly};
 pub use self::watched::WatchedElsewhere;
 pub use crate::coordinator_message::AgentReports;
 
 pub(crate) use self::clients::CountedClients;
-pub(crate) use self::second::{SecondCopier, briefly, check_events, read};
+pub(crate) use self::second::{EventRoom, SecondCopier, check_events, read};
 
 use crate::plan::Segment;
 use std::io;

@@ -105,7 +105,7 @@ pub fn agent_second(bytes: &[u8]) -> bool {
     let schedule = Scenario::parse("workloads: [{play: 'http://h/a', clients: 2, duration: 3s}]");
     let plan = schedule.ok().and_then(|scenario| scenario.plan().ok()).expect("a plan");
     let schemas: Vec<Schema> = schema_of("http").into_iter().collect();
-    match agents::read(&lines, &plan, &schemas) {
+    match agents::read(&lines, &plan, &schemas, &[0]) {
         Ok(intervals) => {
             assert!(intervals.iter().all(|it| it.key.second == lines.second && it.key.workload == 0));
             true

@@ -63,6 +63,7 @@ pub mod threshold;
 mod totals;
 mod units;
 mod verdict;
+mod yaml;
 
 pub use date::date;
 pub use event::EventLine;

@@ -25,7 +25,7 @@ pub enum Lifetime {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LifetimeError {
     /// It is no time.
-    #[error("'{0}' is no life of a client; write for example 30s, or exp:30s for lives with that mean")]
+    #[error("'{0}' is not a client lifetime; write for example 30s, or exp:30s for lives with that mean")]
     Malformed(String),
     /// No client can get an answer within it.
     #[error("'{0}' is too short a life; give 100ms at least")]

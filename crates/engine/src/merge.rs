@@ -13,8 +13,9 @@ use crate::scenario::Scenario;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use weir_files::MOST_LINE;
 use weir_metrics::Schema;
 
 /// Directories that are not parts of one run.
@@ -85,11 +86,11 @@ fn files(parts: &[(&PathBuf, RunHead)]) -> Result<BTreeMap<&'static str, String>
     let (mut lines, mut log, mut events, mut stopped) = (BTreeMap::new(), String::new(), String::new(), None);
     let mut left_out = LeftOut::new();
     for (agent, (directory, _)) in (0_u16..).zip(parts) {
-        let file = |path: &Path| fs::read(path);
+        let file = |path: &Path| weir_files::read_lines(path, MOST_LINE);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let [intervals, histograms] = record::intervals_of(directory, file)?.map(text);
         let path = directory.join(EVENTS);
-        let of_part = text(fs::read(&path).map_err(|source| RecordError::Io { path, source })?);
+        let of_part = text(file(&path).map_err(|source| RecordError::Io { path, source })?);
         // Each was read before, line by line, up to a last one that a crash has cut short.
         let whole = |text: &str| text.rfind('\n').map_or(String::new(), |end| text[..=end].to_owned());
         for line in whole(&intervals).lines() {

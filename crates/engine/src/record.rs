@@ -6,6 +6,7 @@
 
 mod client_lines;
 mod directory;
+mod distribution;
 mod latest;
 mod open_block;
 mod reader;
@@ -57,12 +58,12 @@ pub struct RunHead {
 pub enum RecordError {
     /// The directory is another's.
     #[error(
-        "{} is no run directory: there is no run.json in it; give one that a run has written, such as weir-runs/NAME-TIME",
+        "{} is not a run directory: there is no run.json in it; give one that a run has written, such as weir-runs/NAME-TIME",
         .0.display()
     )]
     NoRun(PathBuf),
     /// The directory holds runs and is none: give one of them.
-    #[error("{} holds runs and is none itself; the newest is {}: give that one", .directory.display(), .newest.display())]
+    #[error("{} holds several runs: name one; the newest is {}", .directory.display(), .newest.display())]
     HoldsRuns {
         /// The directory.
         directory: PathBuf,

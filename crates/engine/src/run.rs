@@ -2,7 +2,7 @@
 
 mod coordinator;
 
-use crate::agents::{AgentReports, CountedClients, Load, SecondCopier};
+use crate::agents::{AgentReports, CountedClients, EventRoom, Load, SecondCopier};
 use crate::aggregator::Aggregator;
 use crate::cells::Cells;
 use crate::coordinator_message::{CoordinatorMessage, LossReport};
@@ -235,6 +235,7 @@ pub fn run(
         agents: facts.agents.iter().map(|agent| agent.name.clone()).collect(),
         segments: parts,
         counted: vec![vec![CountedClients::default(); workloads.len()]; facts.agents.len()],
+        event_rooms: vec![EventRoom::default(); facts.agents.len()],
         lost: 0,
         lost_threads: Vec::new(),
         ended: vec![false; shards],

@@ -42,6 +42,9 @@ use weir_clients::{KeyNumbers, SecretUrl};
 use weir_observe::InterfaceName;
 use weir_protocols::{Given, Output, of_url};
 
+/// Workloads and stages of a run, both together. Each has figures of its own, a table or a row of one in the report, and in the plan of
+/// each agent; a scenario of a thousand is longer than anyone reads.
+pub(crate) const MOST_PARTS: usize = 1_000;
 /// Longest time that a ramp takes when no `arrival` is given.
 const DEFAULT_RAMP: f64 = 5.0;
 /// Clients a second that a ramp without `arrival` brings at least.
@@ -207,7 +210,7 @@ impl Scenario {
     /// # Errors
     /// The text is not strictly a scenario.
     pub fn parse(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str(text).map_err(|error| explanation::explain(&error))
+        crate::yaml::read(text).map_err(|error| explanation::explain(&error))
     }
 
     /// The schedules, one a workload, as the plan takes them.
@@ -217,6 +220,10 @@ impl Scenario {
     pub fn schedules(&self) -> Result<Vec<Schedule>, ScenarioError> {
         if self.workloads.is_empty() {
             return Err(ScenarioError::Empty);
+        }
+        let stages: usize = self.workloads.iter().map(|spec| spec.stages.len()).sum();
+        if self.workloads.len() + stages > MOST_PARTS {
+            return Err(ScenarioError::ManyParts { workloads: self.workloads.len(), stages });
         }
         let saving: Vec<_> = self.workloads.iter().filter(|spec| spec.saves()).collect();
         if let [_, second, ..] = saving[..] {
@@ -491,6 +498,20 @@ workloads:
 thresholds:
   - startup.p99 < 1s
 ";
+
+    #[test]
+    fn workloads_and_stages_of_a_run_are_counted() {
+        let schedules = |workloads: usize, stages: usize| {
+            let stages = vec!["{clients: 1, hold: 1s}"; stages].join(", ");
+            let workload = format!("{{play: 'rtmp://h/a/s', stages: [{stages}]}}");
+            let text = format!("workloads: [{}]", vec![workload; workloads].join(", "));
+            Scenario::parse(&text).unwrap().schedules().err().map(|error| error.to_string())
+        };
+        assert_eq!((schedules(1, 999), schedules(100, 9)), (None, None));
+        let said = "1 workload with 3,000 stages: a run has 1,000 of both together at the most; make several runs of it";
+        assert_eq!(schedules(1, 3_000).as_deref(), Some(said));
+        assert!(schedules(101, 9).is_some());
+    }
 
     #[test]
     fn a_table_of_stages_becomes_schedules() {

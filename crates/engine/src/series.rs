@@ -13,6 +13,7 @@ pub use summary::{
 
 use crate::scenario::{Order, Scenario, ScenarioError, Step, Variant, Variants};
 use std::path::Path;
+use weir_files::MOST_TEXT;
 
 /// One variant of a scenario file, ready to be run: the file as it reads with the variant's values in their places.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +66,7 @@ impl Variation {
     /// same.
     pub fn read(path: &Path) -> Result<Vec<Self>, ScenarioError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = weir_files::read_text(path, MOST_TEXT)
             .map_err(|source| ScenarioError::Read { path: name.clone(), source })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut variations =
@@ -101,7 +102,7 @@ impl Variation {
         for step in steps {
             if let Step::Fill(fill) = step {
                 let path = folder.join(&fill.from);
-                let read = std::fs::read_to_string(&path);
+                let read = weir_files::read_text(&path, MOST_TEXT);
                 places.push(read.map_err(|error| format!("fill: {}: {error}", path.display()))?);
             }
         }

@@ -1,4 +1,4 @@
-//! Whether the run may be believed: limits of the instrument against what it did.
+//! Whether the run may be believed: limits of the load generator against what it did.
 //!
 //! A run is invalid when weir was at fault, degraded when half of a limit was reached; the target's
 //! own trouble never counts here.
@@ -121,7 +121,7 @@ pub(crate) fn of_account(ingested: &Ingested) -> Option<Reason> {
     let own = |it: &&Imbalance| matches!(it.stage, IngestStage::Ingest | IngestStage::Table);
     let first = ingested.imbalances.iter().find(own)?;
     let text = format!("weir lost count: {}", first.text);
-    let remedy = "look whether somebody else writes to the table; if nobody does, please report it";
+    let remedy = "check whether another program writes to the table; if none does, please report it";
     let reason = certain("lost_count", VerdictState::Invalid, text, remedy);
     Some(Reason { measured: ingested.imbalances.iter().filter(own).count() as f64, ..reason })
 }

@@ -243,7 +243,7 @@ fn a_load_that_nobody_was_left_of_is_not_carried() {
     trial.second(Second { failed: 1, ..good(0) });
     let outcomes = trial.outcomes(Outcome::NobodyLeft);
     assert_eq!((outcomes.len(), seconds_of(&outcomes[0])), (1, (Verdict::Fail, 0, 1)));
-    assert_eq!(expression(&outcomes[0]), "no client was left");
+    assert_eq!(expression(&outcomes[0]), "every client had failed");
     assert_eq!(outcomes[0].failure.as_ref().unwrap().kind, Failure::Rejected);
     // In the middle of the second load.
     let mut trial = Trial::of(&[10, 20, 40], &["failed.ratio <= 0.1%"]);

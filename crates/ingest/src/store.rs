@@ -179,7 +179,7 @@ pub enum Durability {
 
 /// A text that is no durability.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no durability; write full, normal or off")]
+#[error("'{0}' is not a durability level; write full, normal or off")]
 pub struct UnknownDurability(String);
 
 impl FromStr for Durability {

@@ -37,7 +37,7 @@ impl Outcome {
             t.save.as_secs_f64(),
             t.commits
         );
-        out += &format!("[code (0: well), rows, ms from first to last commit]: {}\n", self.classic());
+        out += &format!("[status (0 = ok), rows, ms from first to last commit]: {}\n", self.classic());
         out
     }
 

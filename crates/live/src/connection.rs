@@ -36,7 +36,10 @@ impl Connection {
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Site>) {
         let host = request.fields.get("host");
-        let answer = if host.is_some_and(|host| !context.world.is_host(host)) {
+        let answer = if host.is_none() && request.modern {
+            // RFC 9112, section 3.2.
+            plain(context.world.guarded(400), "HTTP/1.1 has a Host field.\n".to_owned())
+        } else if host.is_some_and(|host| !context.world.is_host(host)) {
             let here = context.world.address();
             let words = format!("This is {here}: ask for it by that address.\n");
             plain(context.world.guarded(421), words)

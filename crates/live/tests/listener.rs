@@ -26,8 +26,14 @@ fn connect(address: SocketAddr) -> TcpStream {
 
 /// A whole answer.
 fn ask(address: SocketAddr, path: &str, fields: &str) -> String {
+    let host = if fields.contains("Host:") { String::new() } else { format!("Host: {address}\r\n") };
+    say(address, &format!("GET {path} HTTP/1.1\r\nConnection: close\r\n{host}{fields}\r\n"))
+}
+
+/// A whole answer to this request.
+fn say(address: SocketAddr, request: &str) -> String {
     let mut stream = connect(address);
-    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{fields}\r\n").unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     String::from_utf8_lossy(&answer).into_owned()
@@ -92,11 +98,21 @@ fn a_page_of_somebody_elses_that_was_led_here_is_refused() {
         assert!(answer.starts_with("HTTP/1.1 421 "), "{path}: {answer}");
         assert!(ask(address, path, &format!("Host: localhost:{port}\r\n")).starts_with("HTTP/1.1 200 "));
     }
-    let mut stream = connect(address);
-    write!(stream, "POST /metrics HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let post = format!(
+        "POST /metrics HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    let answer = say(address, &post);
     assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
+}
+
+#[test]
+fn a_request_of_http_1_1_names_its_host_and_one_of_1_0_need_not() {
+    let (_listener, address, path) = start();
+    for path in [path.as_str(), "/metrics", "/nothing"] {
+        let answer = say(address, &format!("GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{path}: {answer}");
+    }
+    assert!(say(address, "GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200 "));
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl fmt::Display for AudioCodec {
 
 /// A text that names no codec of sound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no codec of sound; write aac or opus")]
+#[error("'{0}' is not an audio codec; write aac or opus")]
 pub struct UnknownAudioCodec(pub String);
 
 impl FromStr for AudioCodec {

@@ -3,15 +3,15 @@
 crate::figures! {
     base = 0;
     pub FIGURES;
-    PLANNED: Counter = "slots_planned", Count, "slots whose time came";
+    PLANNED: Counter = "slots_planned", Count, "planned starts whose time came";
     STARTED: Counter = "started", Count, "clients whose connection was begun";
     CONNECTED: Counter = "connected", Count, "clients whose link was established";
     PLAYED: Counter = "played", Count, "clients that received a decodable frame, or were accepted as publishers";
     PLAYED_TIME: Counter = "played_time", Micros, "time in which clients played or published, added up over them";
-    ON_TIME: Counter = "slots_on_time", Count, "slots that began on time and did not fail";
-    LATE: Counter = "slots_late", Count, "slots that began more than 100 ms after their time and did not fail";
-    MISSED: Counter = "slots_missed", Count, "slots that never began";
-    FAILED: Counter = "slots_failed", Count, "slots that failed";
+    ON_TIME: Counter = "slots_on_time", Count, "starts that were on time and did not fail";
+    LATE: Counter = "slots_late", Count, "starts that were more than 100 ms late and did not fail";
+    MISSED: Counter = "slots_missed", Count, "planned starts that never began";
+    FAILED: Counter = "slots_failed", Count, "starts that failed";
     EXITS_BEFORE_START: Counter = "exits_before_start", Count, "clients that were replaced before they played, and before anybody could be blamed for that";
     RECEIVED: Counter = "received", Bytes, "bytes read from links, protocol overhead included";
     SENT: Counter = "sent", Bytes, "bytes written to links, protocol overhead included";

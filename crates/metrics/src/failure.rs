@@ -74,7 +74,7 @@ failures! {
     HandshakeTimeout = "handshake_timeout", Remote;
     /// The server did not consent in time.
     RequestTimeout = "request_timeout", Remote;
-    /// The server consented and sent no decodable frame in time.
+    /// The server accepted, but sent no decodable frame in time.
     NoMedia = "no_media", Remote;
     /// ICE found no path to the server: none of its candidates answered in time.
     IceTimeout = "ice_timeout", Remote;

@@ -1,13 +1,13 @@
 //! Where a shard's clients write their figures during one interval.
 
-use crate::histogram::empty_histogram;
+use crate::histogram::FilledHistogram;
 use crate::{Counter, Failure, Gauge, Kind, Schema, Signed, SignedHistogram, Spread};
 use hdrhistogram::Histogram;
 
 /// The figures of one workload on one shard (or, merged, on many) in one interval.
 ///
 /// Recording is an addition or a histogram increment: no lock, and no allocation once the
-/// histograms have grown to their range. Three significant digits.
+/// histograms have grown to their range. Three significant digits. What is not recorded takes no room.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     schema: Schema,
@@ -18,8 +18,8 @@ pub struct Recorder {
 #[derive(Clone, Debug)]
 enum Cell {
     Number(u64),
-    Spread(Box<Histogram<u64>>),
-    Signed(Box<SignedHistogram>),
+    Spread(FilledHistogram),
+    Signed(SignedHistogram),
 }
 
 /// One figure's value, to be read.
@@ -37,8 +37,8 @@ impl Recorder {
             .figures()
             .map(|figure| match figure.kind {
                 Kind::Counter | Kind::Gauge(_) => Cell::Number(0),
-                Kind::Spread => Cell::Spread(Box::new(empty_histogram())),
-                Kind::Signed => Cell::Signed(Box::default()),
+                Kind::Spread => Cell::Spread(FilledHistogram::default()),
+                Kind::Signed => Cell::Signed(SignedHistogram::default()),
             })
             .collect();
         Self { schema, cells, failures: [0; Failure::ALL.len()] }
@@ -80,10 +80,7 @@ impl Recorder {
     #[inline]
     pub fn record(&mut self, spread: Spread, value: u64) {
         if let Cell::Spread(histogram) = &mut self.cells[spread.0 as usize] {
-            // Grows to any u64; the fallback is for a value that the crate cannot place.
-            if histogram.record(value).is_err() {
-                histogram.saturating_record(value);
-            }
+            histogram.record(value);
         }
     }
 
@@ -127,7 +124,7 @@ impl Recorder {
     /// The distribution of a figure of kind [`Kind::Spread`].
     pub fn spread(&self, spread: Spread) -> &Histogram<u64> {
         match &self.cells[spread.0 as usize] {
-            Cell::Spread(histogram) => histogram,
+            Cell::Spread(histogram) => histogram.get(),
             Cell::Number(_) | Cell::Signed(_) => unreachable!("a Spread handle points at a histogram"),
         }
     }
@@ -171,7 +168,7 @@ impl Recorder {
                         _ => mine.saturating_add(*theirs),
                     }
                 }
-                (Cell::Spread(mine), Cell::Spread(theirs)) => crate::signed::add_resizing(mine, theirs),
+                (Cell::Spread(mine), Cell::Spread(theirs)) => mine.add(theirs),
                 (Cell::Signed(mine), Cell::Signed(theirs)) => mine.add(theirs),
                 _ => unreachable!("recorders of one schema have cells of the same kinds"),
             }
@@ -184,7 +181,7 @@ impl Recorder {
     pub(crate) fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
         self.cells.iter().map(|cell| match cell {
             Cell::Number(value) => Reading::Number(*value),
-            Cell::Spread(histogram) => Reading::Spread(histogram),
+            Cell::Spread(histogram) => Reading::Spread(histogram.get()),
             Cell::Signed(histogram) => Reading::Signed(histogram),
         })
     }
@@ -201,13 +198,13 @@ impl Recorder {
 
     pub(crate) fn set_spread(&mut self, position: usize, histogram: Histogram<u64>) {
         if let Some(Cell::Spread(cell)) = self.cells.get_mut(position) {
-            **cell = histogram;
+            *cell = histogram.into();
         }
     }
 
     pub(crate) fn set_signed(&mut self, position: usize, histogram: SignedHistogram) {
         if let Some(Cell::Signed(cell)) = self.cells.get_mut(position) {
-            **cell = histogram;
+            *cell = histogram;
         }
     }
 }

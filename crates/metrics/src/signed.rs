@@ -1,55 +1,46 @@
 //! A histogram of signed values, out of two unsigned ones.
 
-use crate::histogram::empty_histogram;
+use crate::histogram::FilledHistogram;
 use hdrhistogram::Histogram;
 
 /// Counts of values on both sides of zero, three significant digits on each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SignedHistogram {
-    below: Histogram<u64>,
-    above: Histogram<u64>,
-}
-
-impl Default for SignedHistogram {
-    fn default() -> Self {
-        Self { below: empty_histogram(), above: empty_histogram() }
-    }
+    below: FilledHistogram,
+    above: FilledHistogram,
 }
 
 impl SignedHistogram {
     /// From the magnitudes of negative values and the values from zero up.
     pub fn from_halves(below: Histogram<u64>, above: Histogram<u64>) -> Self {
-        Self { below, above }
+        Self { below: below.into(), above: above.into() }
     }
 
     /// Magnitudes of the negative values.
     pub fn below(&self) -> &Histogram<u64> {
-        &self.below
+        self.below.get()
     }
 
     /// The values from zero up.
     pub fn above(&self) -> &Histogram<u64> {
-        &self.above
+        self.above.get()
     }
 
     /// Counts one value.
     pub fn record(&mut self, value: i64) {
         let half = if value < 0 { &mut self.below } else { &mut self.above };
-        // Grows to any u64; saturating alone would keep the first, tiny range.
-        if half.record(value.unsigned_abs()).is_err() {
-            half.saturating_record(value.unsigned_abs());
-        }
+        half.record(value.unsigned_abs());
     }
 
     /// Adds another's counts.
     pub fn add(&mut self, other: &Self) {
-        add_resizing(&mut self.below, &other.below);
-        add_resizing(&mut self.above, &other.above);
+        self.below.add(&other.below);
+        self.above.add(&other.above);
     }
 
     /// Number of values.
     pub fn len(&self) -> u64 {
-        self.below.len() + self.above.len()
+        self.below().len() + self.above().len()
     }
 
     /// Whether nothing was counted.
@@ -60,31 +51,31 @@ impl SignedHistogram {
     /// The value at quantile `q` of 0 to 1; 0 when empty.
     pub fn value_at_quantile(&self, q: f64) -> i64 {
         let rank = ((q.clamp(0.0, 1.0) * self.len() as f64).ceil() as u64).max(1);
-        let negative = self.below.len();
+        let negative = self.below().len();
         if rank <= negative {
             // The smallest value is the largest magnitude: count from the far end.
             // The half keeps the ceiling of the product with the length at the rank meant.
             let from_far = ((negative - rank + 1) as f64 - 0.5) / negative as f64;
-            return -(self.below.value_at_quantile(from_far) as i64);
+            return -(self.below().value_at_quantile(from_far) as i64);
         }
-        if self.above.is_empty() {
+        if self.above().is_empty() {
             return 0;
         }
-        let within = ((rank - negative) as f64 - 0.5) / self.above.len() as f64;
-        self.above.value_at_quantile(within) as i64
+        let within = ((rank - negative) as f64 - 0.5) / self.above().len() as f64;
+        self.above().value_at_quantile(within) as i64
     }
 
     /// The smallest value; 0 when empty.
     pub fn min(&self) -> i64 {
-        if self.below.is_empty() { self.above.min() as i64 } else { -(self.below.max() as i64) }
+        if self.below().is_empty() { self.above().min() as i64 } else { -(self.below().max() as i64) }
     }
 
     /// The largest value; 0 when empty.
     pub fn max(&self) -> i64 {
-        if self.above.is_empty() && !self.below.is_empty() {
-            -(self.below.min() as i64)
+        if self.above().is_empty() && !self.below().is_empty() {
+            -(self.below().min() as i64)
         } else {
-            self.above.max() as i64
+            self.above().max() as i64
         }
     }
 
@@ -93,15 +84,9 @@ impl SignedHistogram {
         if self.is_empty() {
             return 0.0;
         }
-        let sum = self.above.mean() * self.above.len() as f64 - self.below.mean() * self.below.len() as f64;
+        let sum =
+            self.above().mean() * self.above().len() as f64 - self.below().mean() * self.below().len() as f64;
         sum / self.len() as f64
-    }
-}
-
-/// Adds `other` to `sum`, which grows as needed (both are auto-resizing, so this cannot fail).
-pub(crate) fn add_resizing(sum: &mut Histogram<u64>, other: &Histogram<u64>) {
-    if !other.is_empty() {
-        sum.add(other).expect("auto-resizing histograms of the same precision always add");
     }
 }
 

@@ -9,8 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
+use ureq::config::Config;
+use ureq::http::Uri;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use url::Url;
+use weir_address::networks;
 use weir_web::credentials;
 
 /// Longest wait for a whole answer.
@@ -169,6 +174,27 @@ pub fn shown_text(text: &str) -> String {
     shown.chars().filter(|character| !character.is_control()).take(WORDS).collect()
 }
 
+/// Leaves out the addresses of a name that this process may not connect to: those that are connected to are those that were looked at.
+#[derive(Debug)]
+struct PermittedResolver(DefaultResolver);
+
+impl Resolver for PermittedResolver {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.0.resolve(uri, config, timeout)?;
+        let permitted = networks::permitted(found.iter().copied());
+        let mut addresses = self.empty();
+        for address in permitted.map_err(|forbidden| ureq::Error::Io(forbidden.into()))? {
+            addresses.push(address);
+        }
+        Ok(addresses)
+    }
+}
+
 impl Http {
     /// For this server, with these certificates.
     ///
@@ -195,7 +221,8 @@ impl Http {
             .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
             .max_idle_connections(1)
             .build();
-        Ok(Self { agent: config.new_agent() })
+        let resolver = PermittedResolver(DefaultResolver::default());
+        Ok(Self { agent: ureq::Agent::with_parts(config, DefaultConnector::new(), resolver) })
     }
 
     /// The answer's body, whatever its status below 300.

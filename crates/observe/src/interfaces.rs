@@ -26,7 +26,7 @@ pub struct InterfaceName(String);
 
 /// The text cannot be the name of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is no name of an interface; write for example eth0, or en* for all that begin so")]
+#[error("'{0}' is not an interface name; write for example eth0, or en* for all that begin so")]
 pub struct InterfaceNameError(String);
 
 impl Default for Interfaces {

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// The one kind of value behind which there is a number and no path, as in `size:955`.
+const SIZE: &str = "size";
+
 /// Every option of every protocol, by its name.
 pub fn declared() -> &'static BTreeMap<String, Arg> {
     static DECLARED: OnceLock<BTreeMap<String, Arg>> = OnceLock::new();
@@ -44,9 +47,8 @@ impl Given {
             for text in texts {
                 *text = match (hint, text.split_once(':')) {
                     (Some(ValueHint::FilePath), _) => changed(text),
-                    (Some(ValueHint::AnyPath), Some((kind, path)))
-                        if !path.is_empty() && path.parse::<u64>().is_err() =>
-                    {
+                    // A file may be called by a number as well: what is none has a kind that says so.
+                    (Some(ValueHint::AnyPath), Some((kind, path))) if !path.is_empty() && kind != SIZE => {
                         format!("{kind}:{}", changed(path))
                     }
                     _ => continue,
@@ -99,7 +101,7 @@ impl Protocol {
             [] => "no option".to_owned(),
             whose => format!("an option of {}", whose.join(", ")),
         };
-        let there = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };
+        let there = if known.is_empty() { "no options".to_owned() } else { known.join(", ") };
         let flag = name.replace('_', "-");
         Err(format!(
             "--{flag} (`{name}`) is {whose} and means nothing to {}; leave it out; `{}` has {there}",

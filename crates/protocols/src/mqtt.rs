@@ -229,7 +229,7 @@ impl FromStr for Payload {
             Some(("size", size)) => size
                 .parse()
                 .map(Self::Size)
-                .map_err(|_| format!("'{size}' is no number of bytes; write for example size:955")),
+                .map_err(|_| format!("'{size}' is not a number of bytes; write for example size:955")),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
             Some(("dir", path)) if !path.is_empty() => Ok(Self::Directory(path.into())),
             Some(("template", path)) if !path.is_empty() => Ok(Self::Template(path.into())),
@@ -316,8 +316,9 @@ impl Users {
     fn read(&self) -> Result<Vec<Credentials>, WorkloadError> {
         let Some(path) = &self.credentials else { return Ok(Vec::new()) };
         let wrong = |words: &dyn Display| WorkloadError::Options(format!("{}: {words}", path.display()));
-        let text = std::fs::read(path).map_err(|error| wrong(&error))?;
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&*text);
+        let text = weir_files::read_secret(path).map_err(|error| wrong(&error))?;
+        let mut reader =
+            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
         let mut credentials = Vec::new();
         for record in reader.records() {
             // Its words would have what is in the file.
@@ -478,7 +479,7 @@ pub fn version(text: &str) -> Result<MqttVersion, String> {
     match text {
         "5" | "5.0" => Ok(MqttVersion::V5),
         "3.1.1" | "4" => Ok(MqttVersion::V311),
-        other => Err(format!("'{other}' is no version; write 5 or 3.1.1")),
+        other => Err(format!("'{other}' is not a version; write 5 or 3.1.1")),
     }
 }
 

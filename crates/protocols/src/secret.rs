@@ -8,7 +8,7 @@ use weir_clients::WorkloadError;
 /// # Errors
 /// The file, and why it cannot be read.
 pub fn first_line(path: &Path) -> Result<String, WorkloadError> {
-    let text = std::fs::read_to_string(path)
+    let text = weir_files::read_secret(path)
         .map_err(|error| WorkloadError::Options(format!("{}: {error}", path.display())))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }

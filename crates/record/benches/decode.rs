@@ -59,7 +59,7 @@ fn main() {
             Box::new(move || {
                 let mut sum = 0;
                 for number in 0..(passes * RECORDS / 8) as u64 {
-                    encoder.push(generator.record(number)).expect("of this schema");
+                    encoder.push(generator.record(number).expect("a small record")).expect("of this schema");
                     out.clear();
                     encoder.finish(&mut out);
                     sum += black_box(&out).len() as u64;
@@ -188,7 +188,7 @@ fn payloads(schema: &Schema, format: Format) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(schema, format);
     let payload = |number| {
         let mut out = Vec::new();
-        encoder.push(generator.record(number)).expect("of this schema");
+        encoder.push(generator.record(number).expect("a small record")).expect("of this schema");
         encoder.finish(&mut out);
         out
     };

@@ -8,9 +8,6 @@ use serde_json::Value;
 /// Values that are tried for one default: records whose fields have defaults themselves multiply, and so do unions.
 const TRIED: usize = 1 << 16;
 
-/// Bytes of default values that a record may get: an item of an array that takes no byte may have a default of many.
-pub(crate) const MOST_BYTES: usize = 16 << 20;
-
 /// The value of a type that a JSON text stands for; `None` if it is none.
 pub(crate) fn make(plan: &Plan, id: TypeId, json: &Value) -> Option<Tape> {
     let mut maker = Maker { plan, tape: Tape::default(), left: TRIED };

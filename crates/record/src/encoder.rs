@@ -30,7 +30,7 @@ pub enum EncodeError {
 /// let mut generator = Generator::new(&schema, 7);
 /// let mut encoder = Encoder::new(&schema, Format::Avro(Framing::SingleObject));
 /// let mut payload = Vec::new();
-/// encoder.push(generator.record(0))?;
+/// encoder.push(generator.record(0)?)?;
 /// encoder.finish(&mut payload);
 /// assert_eq!(payload.len(), 2 + 8 + 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,6 +112,16 @@ impl Encoder {
         }
         self.count += 1;
         Ok(())
+    }
+
+    /// Bytes of the records so far, before they are compressed.
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
     }
 
     /// Appends the payload, and begins the next one.

@@ -40,7 +40,7 @@ pub enum Problem {
     #[error("a variable-length integer has more than 64 bits")]
     IntegerTooLong,
     /// An `int` that has more than 32 bits.
-    #[error("{0} is no int of 32 bits")]
+    #[error("{0} is not an int of 32 bits")]
     IntOutOfRange(i64),
     /// A length that is negative, or longer than what is left.
     #[error("{what} has {length} bytes by its length, and {left} are left")]
@@ -64,7 +64,7 @@ pub enum Problem {
     #[error("a block has {0} bytes by its length, and its items do not")]
     BlockLength(i64),
     /// A boolean that is neither 0 nor 1.
-    #[error("{0} is no boolean; it is 0 or 1")]
+    #[error("{0} is not a boolean; it is 0 or 1")]
     Boolean(u8),
     /// An index beyond the branches of a union or the symbols of an enum.
     #[error("{what} {index} does not exist; there are {count}")]
@@ -161,7 +161,7 @@ pub enum Problem {
     #[error("the string is no base64")]
     Base64,
     /// A string that stands for bytes has a character that stands for none.
-    #[error("the string has a character beyond U+00FF, which is no byte")]
+    #[error("the string has a character beyond U+00FF, which is not a byte")]
     Latin,
     /// A `fixed` has another size.
     #[error("a fixed of {expected} bytes expected, found {found}")]
@@ -172,7 +172,7 @@ pub enum Problem {
         found: usize,
     },
     /// A symbol that the enum does not have.
-    #[error("the string is no symbol of the enum")]
+    #[error("the string is not a symbol of the enum")]
     Symbol,
     /// A member is missing that can be neither its default nor null.
     #[error("the field '{0}' is missing")]

@@ -50,7 +50,7 @@ pub enum Framing {
 
 /// A name that no framing has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no encoding of Avro; write schemaless, single-object, confluent, apicurio or container")]
+#[error("'{0}' is not an Avro encoding; write schemaless, single-object, confluent, apicurio or container")]
 pub struct UnknownFraming(pub String);
 
 impl Framing {

@@ -9,6 +9,7 @@ use crate::rows;
 use crate::schema::Schema;
 use crate::tape::{Cell, Tape};
 use crate::value::{Record, View};
+use crate::{MAX_MADE_BYTES, MAX_VALUES};
 use fastrand::Rng;
 
 /// Lengths where the schema says none.
@@ -38,6 +39,14 @@ pub enum Spread {
     Extreme,
 }
 
+/// A record of the schema has more than one that is read may have: lengths that the schema gives, and records in records, multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a record of this schema has more than {MAX_VALUES} values or {} MiB; give shorter lengths (weir.length), or fewer records in records",
+    MAX_MADE_BYTES >> 20
+)]
+pub struct RecordTooLarge;
+
 /// Makes records.
 pub struct Generator {
     schema: Schema,
@@ -51,6 +60,10 @@ struct Maker<'m> {
     tape: &'m mut Tape,
     rng: Rng,
     spread: Spread,
+    /// Bytes that the record may still get.
+    bytes_left: usize,
+    /// The same of the names of its fields, which JSON repeats for each value.
+    names_left: usize,
 }
 
 impl Generator {
@@ -66,26 +79,34 @@ impl Generator {
     }
 
     /// Record `number` of the seed.
-    pub fn record(&mut self, number: u64) -> Record<'_> {
+    ///
+    /// # Errors
+    /// It would be larger than one that is read may be.
+    pub fn record(&mut self, number: u64) -> Result<Record<'_>, RecordTooLarge> {
         let plan = &*self.schema.plan;
         self.tape.clear();
         let seed = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number;
         let rng = Rng::with_seed(seed);
-        let mut maker = Maker { plan, tape: &mut self.tape, rng, spread: self.spread };
-        maker.value(plan.item, 0);
+        let (bytes_left, names_left) = (MAX_MADE_BYTES, MAX_MADE_BYTES);
+        let tape = &mut self.tape;
+        Maker { plan, tape, rng, spread: self.spread, bytes_left, names_left }.value(plan.item, 0)?;
         let at = rows::begin(plan, &mut self.tape, 0);
-        Record { view: View { plan, tape: &self.tape, input: &[] }, id: plan.row, at }
+        Ok(Record { view: View { plan, tape: &self.tape, input: &[] }, id: plan.row, at })
     }
 }
 
 impl Maker<'_> {
-    fn value(&mut self, id: TypeId, depth: usize) {
+    fn value(&mut self, id: TypeId, depth: usize) -> Result<(), RecordTooLarge> {
+        if self.tape.cells.len() >= MAX_VALUES {
+            return Err(RecordTooLarge);
+        }
         let plan = self.plan;
         let of = plan.of(id);
         let extreme = self.spread == Spread::Extreme;
         if let Some(logical) = of.logical.filter(|_| !extreme) {
-            let cell = self.meaningful(of, logical);
-            return self.tape.cells.push(cell);
+            let cell = self.meaningful(of, logical)?;
+            self.tape.cells.push(cell);
+            return Ok(());
         }
         let cell = match &of.shape {
             Shape::Null => Cell::Null,
@@ -96,18 +117,19 @@ impl Maker<'_> {
             Shape::Double => Cell::Double(self.double()),
             Shape::Bytes => {
                 let length = self.length(of.length.unwrap_or(BYTES));
-                self.bytes(length)
+                self.bytes(length)?
             }
-            Shape::Fixed(size) => self.bytes(*size as usize),
+            Shape::Fixed(size) => self.bytes(*size as usize)?,
             Shape::String => {
                 let length = self.length(of.length.unwrap_or(LETTERS));
-                self.text(length)
+                self.text(length)?
             }
             Shape::Enum(symbols) => Cell::Symbol(self.rng.u32(..symbols.len() as u32)),
             Shape::Array(item) => {
                 let length = self.items(of.length, depth);
                 match plan.shape(*item) {
                     Shape::Double => {
+                        self.take(length.saturating_mul(size_of::<f64>()))?;
                         let start = self.tape.doubles.len() as u32;
                         for _ in 0..length {
                             let number = self.double();
@@ -116,6 +138,7 @@ impl Maker<'_> {
                         Cell::Doubles { start, len: length as u32 }
                     }
                     Shape::Float => {
+                        self.take(length.saturating_mul(size_of::<f32>()))?;
                         let start = self.tape.floats.len() as u32;
                         for _ in 0..length {
                             let number = self.float();
@@ -128,11 +151,11 @@ impl Maker<'_> {
                         self.tape.cells.push(Cell::Array { items: 0, end: 0 });
                         let mut made = 0;
                         while made < length && self.tape.cells.len() < VALUES {
-                            self.value(*item, depth + 1);
+                            self.value(*item, depth + 1)?;
                             made += 1;
                         }
                         self.tape.end(at, made as u32);
-                        return;
+                        return Ok(());
                     }
                 }
             }
@@ -142,13 +165,13 @@ impl Maker<'_> {
                 self.tape.cells.push(Cell::Map { items: 0, end: 0 });
                 let mut made = 0;
                 while made < length && self.tape.cells.len() < VALUES {
-                    let key = self.key(made);
+                    let key = self.key(made)?;
                     self.tape.cells.push(key);
-                    self.value(*value, depth + 1);
+                    self.value(*value, depth + 1)?;
                     made += 1;
                 }
                 self.tape.end(at, made as u32);
-                return;
+                return Ok(());
             }
             Shape::Union(branches) => {
                 let small = depth >= DEEP || self.tape.cells.len() >= VALUES;
@@ -165,18 +188,26 @@ impl Maker<'_> {
                 let (at, field_starts) = self.tape.begin_record(record.fields.len());
                 for (number, field) in record.fields.iter().enumerate() {
                     self.tape.field_starts[field_starts + number] = self.tape.here();
-                    self.value(field.id, depth + 1);
+                    self.names_left = self.names_left.checked_sub(field.name.len()).ok_or(RecordTooLarge)?;
+                    self.value(field.id, depth + 1)?;
                 }
                 self.tape.end(at, 0);
-                return;
+                return Ok(());
             }
         };
         debug_assert!(extreme || !matches!(cell, Cell::Double(number) if !number.is_finite()));
         self.tape.cells.push(cell);
+        Ok(())
+    }
+
+    /// Counts bytes of the record before they are made.
+    fn take(&mut self, bytes: usize) -> Result<(), RecordTooLarge> {
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(RecordTooLarge)?;
+        Ok(())
     }
 
     /// A value that means something.
-    fn meaningful(&mut self, of: &Type, logical: Logical) -> Cell {
+    fn meaningful(&mut self, of: &Type, logical: Logical) -> Result<Cell, RecordTooLarge> {
         let second = |unit| match unit {
             TimeUnit::Millis => 1_000,
             TimeUnit::Micros => 1_000_000,
@@ -199,22 +230,24 @@ impl Maker<'_> {
                 let value = self.rng.i64(1 - limit..limit);
                 let bytes = value.to_be_bytes();
                 let size = if let Shape::Fixed(size) = of.shape { size as usize } else { bytes.len() };
+                self.take(size.max(bytes.len()))?;
                 let start = self.tape.made.len();
                 let sign = if value < 0 { 0xFF } else { 0 };
                 self.tape.made.extend(std::iter::repeat_n(sign, size.saturating_sub(bytes.len())));
                 self.tape.made.extend_from_slice(&bytes[bytes.len().saturating_sub(size)..]);
-                return self.made(start);
+                return Ok(self.made(start));
             }
             Logical::Uuid if matches!(of.shape, Shape::Fixed(_)) => return self.bytes(16),
             Logical::Uuid => {
+                self.take(36)?;
                 let start = self.tape.made.len();
                 let digits = format!("{:032x}", self.rng.u128(..));
                 let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
                 self.tape.made.extend_from_slice(parts.join("-").as_bytes());
-                return self.made(start);
+                return Ok(self.made(start));
             }
         };
-        if matches!(of.shape, Shape::Int) { Cell::Int(value as i32) } else { Cell::Long(value) }
+        Ok(if matches!(of.shape, Shape::Int) { Cell::Int(value as i32) } else { Cell::Long(value) })
     }
 
     /// Any number; in a test often a short one, and often one at the edge.
@@ -257,14 +290,16 @@ impl Maker<'_> {
         Cell::Made { start: start as u32, len: (self.tape.made.len() - start) as u32 }
     }
 
-    fn bytes(&mut self, length: usize) -> Cell {
+    fn bytes(&mut self, length: usize) -> Result<Cell, RecordTooLarge> {
+        self.take(length)?;
         let start = self.tape.made.len();
         self.tape.made.resize(start + length, 0);
         self.rng.fill(&mut self.tape.made[start..]);
-        self.made(start)
+        Ok(self.made(start))
     }
 
-    fn text(&mut self, length: usize) -> Cell {
+    fn text(&mut self, length: usize) -> Result<Cell, RecordTooLarge> {
+        self.take(length)?;
         let start = self.tape.made.len();
         for _ in 0..length {
             let letter = match self.spread {
@@ -274,15 +309,15 @@ impl Maker<'_> {
             };
             self.tape.made.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
         }
-        self.made(start)
+        Ok(self.made(start))
     }
 
     /// A key that no other entry of the map has: most programs keep one value a key.
-    fn key(&mut self, number: usize) -> Cell {
+    fn key(&mut self, number: usize) -> Result<Cell, RecordTooLarge> {
         let start = self.tape.made.len();
-        self.text(4);
+        self.text(4)?;
         self.tape.made.extend_from_slice(format!("-{number}").as_bytes());
-        self.made(start)
+        Ok(self.made(start))
     }
 }
 
@@ -304,7 +339,7 @@ mod tests {
         let schema = Schema::parse(schema).unwrap();
         let mut generator = Generator::new(&schema, 5);
         for number in 0..500 {
-            let record = generator.record(number);
+            let record = generator.record(number).unwrap();
             let number = |column| match record.column(column) {
                 Value::Int(value) => i128::from(value),
                 Value::Long(value) => value.into(),
@@ -323,5 +358,44 @@ mod tests {
             let places: Vec<_> = uuid.match_indices('-').map(|(at, _)| at).collect();
             assert_eq!((uuid.len(), &places[..]), (36, &[8, 13, 18, 23][..]));
         }
+    }
+    #[test]
+    fn a_record_has_no_more_values_and_bytes_than_one_that_is_read() {
+        let refused = |schema: &str| {
+            let schema = Schema::parse(schema).unwrap();
+            Generator::new(&schema, 1).record(0).err()
+        };
+        // Twelve records in records, with ten fields each: four kilobytes of schema.
+        let mut nested = "\"int\"".to_owned();
+        for level in 0..12 {
+            let again = |number: usize| {
+                let inner = if level == 0 { "int".to_owned() } else { format!("R{}", level - 1) };
+                format!(r#", {{"name": "f{number}", "type": "{inner}"}}"#)
+            };
+            let more: String = (0..9).map(again).collect();
+            nested = format!(
+                r#"{{"type": "record", "name": "R{level}", "fields": [{{"name": "a", "type": {nested}}}{more}]}}"#
+            );
+        }
+        assert_eq!(refused(&nested), Some(RecordTooLarge));
+        let field = |name: &str, kind: &str| {
+            format!(r#"{{"type": "record", "name": "R", "fields": [{{"name": "{name}", "type": {kind}}}]}}"#)
+        };
+        for kind in [
+            r#"{"type": "string", "weir.length": 4000000000}"#,
+            r#"{"type": "bytes", "weir.length": 4000000000}"#,
+            r#"{"type": "array", "items": "double", "weir.length": 4000000000}"#,
+            r#"{"type": "array", "items": "float", "weir.length": 4000000000}"#,
+            r#"{"type": "map", "values": {"type": "string", "weir.length": 1000000}, "weir.length": 20}"#,
+            r#"{"type": "fixed", "name": "F", "size": 2000000000}"#,
+            r#"{"type": "fixed", "name": "F", "size": 2000000000, "logicalType": "decimal", "precision": 9}"#,
+        ] {
+            assert_eq!(refused(&field("a", kind)), Some(RecordTooLarge), "{kind}");
+        }
+        let inner = field(&"n".repeat(10_000), "\"int\"").replace("\"R\"", "\"I\"");
+        let long_names = format!(r#"{{"type": "array", "items": {inner}, "weir.length": 60000}}"#);
+        assert_eq!(refused(&field("a", &long_names)), Some(RecordTooLarge));
+        let large = r#"{"type": "array", "items": "double", "weir.length": 2000000}"#;
+        assert_eq!(refused(&field("a", large)), None);
     }
 }

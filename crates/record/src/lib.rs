@@ -78,7 +78,7 @@ pub use decoder::{Decoder, Records};
 pub use encoder::{EncodeError, Encoder};
 pub use error::{DecodeError, Problem};
 pub use format::{Format, Framing, UnknownFraming};
-pub use generator::{Generator, Spread};
+pub use generator::{Generator, RecordTooLarge, Spread};
 pub use logical::{Logical, TimeUnit};
 pub use schema::{Column, Kind, Schema, SchemaError, SchemaFault};
 pub use value::{Array, Columns, Entries, Items, Map, Record, Value};
@@ -90,6 +90,10 @@ pub const MAX_DEPTH: usize = 64;
 /// How many values a record may have, those of nested records, arrays and maps counted as well. Numbers in arrays of
 /// floats and doubles do not count: the length of the payload bounds them.
 pub const MAX_VALUES: usize = 1 << 22;
+
+/// How many bytes a record may have that stand in no payload: those of default values that it gets (an item of an array that takes no
+/// byte may have a default of many), and all those of a record that is made.
+pub const MAX_MADE_BYTES: usize = 16 << 20;
 
 /// How many items that take no byte (nulls, say) a record may have. Nothing else bounds their number.
 pub const MAX_EMPTY_ITEMS: usize = 1 << 16;

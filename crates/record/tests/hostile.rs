@@ -75,10 +75,10 @@ fn blocks_with_lengths_are_read_as_those_without() {
 
 #[test]
 fn values_are_those_of_their_types() {
-    assert_eq!(avro("\"boolean\"", &[2]), "a: byte 0: 2 is no boolean; it is 0 or 1");
+    assert_eq!(avro("\"boolean\"", &[2]), "a: byte 0: 2 is not a boolean; it is 0 or 1");
     assert_eq!(
         avro("\"int\"", &[0x80, 0x80, 0x80, 0x80, 0x10]),
-        "a: byte 0: 2147483648 is no int of 32 bits"
+        "a: byte 0: 2147483648 is not an int of 32 bits"
     );
     assert_eq!(avro("\"string\"", &[4, b'a', 0xFF]), "a: byte 2: a string is not well-formed UTF-8");
     assert_eq!(

@@ -41,7 +41,7 @@ fn payload(
     let mut encoder = Encoder::new(schema, format).compressed(codec);
     let mut expected = Vec::new();
     for number in 0..records {
-        let record = generator.record(number);
+        let record = generator.record(number).unwrap();
         expected.push(bits(record, schema));
         encoder.push(record).unwrap();
     }

@@ -83,14 +83,17 @@ fn what_is_wrong_is_said_with_its_place_in_the_top() {
     let array = format!(r#"{{"type": "array", "items": {DOOR}}}"#);
     let map = format!(r#"{{"type": "map", "values": {array}}}"#);
     let said = |top: &str, format, payload: &[u8]| read(top, format, payload).unwrap_err();
-    assert_eq!(said(&array, SCHEMALESS, &[6, 1, 0, 2, 0]), "[2].open: byte 3: 2 is no boolean; it is 0 or 1");
+    assert_eq!(
+        said(&array, SCHEMALESS, &[6, 1, 0, 2, 0]),
+        "[2].open: byte 3: 2 is not a boolean; it is 0 or 1"
+    );
     assert_eq!(
         said(&array, SCHEMALESS, &[2, 1, 0, 2, 7]),
-        "record 1: [0].open: byte 4: 7 is no boolean; it is 0 or 1"
+        "record 1: [0].open: byte 4: 7 is not a boolean; it is 0 or 1"
     );
     assert_eq!(
         said(&map, SCHEMALESS, &[2, 2, b'k', 2, 2]),
-        "[0][0].open: byte 4: 2 is no boolean; it is 0 or 1"
+        "[0][0].open: byte 4: 2 is not a boolean; it is 0 or 1"
     );
     assert_eq!(
         said(&array, Format::Json, br#"[{"open": true}, {"open": 1}]"#),

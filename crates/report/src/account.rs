@@ -29,7 +29,7 @@ fn slots(slots: &Slots) -> Fact {
         line.push_str(&format!(" + {} not ended", count(planned - ended)));
     }
     let tone = if missed + failed > 0 || ended != planned { Tone::Doubtful } else { Tone::Plain };
-    Fact::new("Slots", line).tone(tone)
+    Fact::new("Starts", line).tone(tone)
 }
 
 /// How clients followed each other.
@@ -154,7 +154,7 @@ fn clocks(workload: &WorkloadSummary) -> Option<Fact> {
     };
     if has("latency") {
         line.push_str(&match workload.clock_uncertainty_seconds {
-            Some(0.0) => "; latency by one clock, exact".to_owned(),
+            Some(0.0) => "; publisher and viewers share a clock".to_owned(),
             Some(uncertainty) if is_coarse(workload, uncertainty) => {
                 format!("; latency not known to better than {}, by the clocks' offset", seconds(uncertainty))
             }

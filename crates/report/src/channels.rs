@@ -71,7 +71,7 @@ fn sources(channels: &[ChannelSummary]) -> Option<Grid> {
         word "CHANNEL", number "All readers: server or tuner" / "All: server\nor tuner",
         number "Some readers: connection" / "Some:\nconnection",
         number "Some, while this host dropped: generator" / "Some, and this\nhost dropped",
-        number "Nobody else there: cannot be told" / "Nobody else:\nunknown",
+        number "No other reader: unknown" / "No other\nreader",
         number "Not placed, of single readers" / "Not\nplaced",
     ];
     columns.truncate(1 + shown);

@@ -124,9 +124,9 @@ fn facts(comparison: &Comparison) -> Vec<Fact> {
     if fewest < FEWEST_FOR_DIFFERENCE {
         facts.push(
             Fact::new(
-                "Told",
+                "Judged",
                 format!(
-                    "nothing: two runs of the same server differ as well, and {} a side cannot show by how much. {FEWEST_FOR_DIFFERENCE} a side tell a difference, {FEWEST_FOR_INTERVAL} an interval",
+                    "nothing: two runs of the same server differ as well, and {} a side cannot show by how much. {FEWEST_FOR_DIFFERENCE} a side show a difference, {FEWEST_FOR_INTERVAL} an interval",
                     several(fewest as u64, "run")
                 ),
             )
@@ -139,10 +139,10 @@ fn facts(comparison: &Comparison) -> Vec<Fact> {
             String::new()
         };
         facts.push(Fact::new(
-            "Told",
+            "Judged",
             format!(
-                "at 95 %, corrected for {}; same is within {}{more}",
-                several(comparison.compared, "figure"),
+                "at 95 % confidence, corrected for {}; \"same\" is within ±{}{more}",
+                several(comparison.compared, "comparison"),
                 share(comparison.margin)
             ),
         ));

@@ -90,7 +90,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
         Outcome::Completed => return badges,
         Outcome::Interrupted => ("interrupted", Tone::Doubtful),
         Outcome::TargetDied => ("the target died", Tone::Bad),
-        Outcome::NobodyLeft => ("no client was left", Tone::Bad),
+        Outcome::NobodyLeft => ("every client had failed", Tone::Bad),
         Outcome::AgentLost => ("an agent was lost", Tone::Bad),
         Outcome::Aborted(_) => ("aborted", Tone::Bad),
         Outcome::Running => ("running", Tone::Plain),
@@ -172,11 +172,10 @@ fn outcome(outcome: &Outcome, length: f64) -> Fact {
         Outcome::TargetDied => {
             Fact::new("Outcome", format!("the target died; the run ended after {after}")).tone(Tone::Bad)
         }
-        Outcome::NobodyLeft => Fact::new(
-            "Outcome",
-            format!("ended early, after {after}: no client was left and none was to come"),
-        )
-        .tone(Tone::Bad),
+        Outcome::NobodyLeft => {
+            Fact::new("Outcome", format!("ended early, after {after}: every client had failed"))
+                .tone(Tone::Bad)
+        }
         Outcome::AgentLost => {
             Fact::new("Outcome", format!("an agent was lost; the run ended after {after}")).tone(Tone::Bad)
         }
@@ -339,14 +338,16 @@ fn host_row(stage: &StageSummary) -> Option<Vec<Cell>> {
 fn verdict(summary: &Summary) -> Section {
     let verdict = &summary.verdict;
     let meaning = match verdict.state {
-        VerdictState::Valid => "the instrument had room to spare; the figures can be believed",
+        VerdictState::Valid => "the load generator had room to spare; the figures can be believed",
         VerdictState::Degraded => {
-            "a limit of the instrument was half reached, or its machine was busy; read the figures with care"
+            "the load generator reached half of a limit, or its machine was busy; read the figures with care"
         }
         VerdictState::NothingMeasured => {
             "no client ever played or published: there are no figures to believe"
         }
-        VerdictState::Invalid => "the instrument was at fault; the figures say nothing about the target",
+        VerdictState::Invalid => {
+            "the load generator was the bottleneck; the figures say nothing about the target"
+        }
     };
     let tone = state_tone(verdict.state);
     let mut facts = vec![Fact::new(state_word(verdict.state), meaning).tone(tone)];

@@ -94,7 +94,7 @@ fn passed(summary: &Summary) -> Glance {
         Outcome::Completed | Outcome::Running => None,
         Outcome::Interrupted => Some(("It was interrupted", Tone::Doubtful)),
         Outcome::TargetDied => Some(("No: the target died", Tone::Bad)),
-        Outcome::NobodyLeft => Some(("No: no client was left", Tone::Bad)),
+        Outcome::NobodyLeft => Some(("No: every client had failed", Tone::Bad)),
         Outcome::AgentLost => Some(("No: an agent was lost", Tone::Bad)),
         Outcome::Aborted(_) => Some(("No: a threshold ended it", Tone::Bad)),
     };

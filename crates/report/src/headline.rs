@@ -13,7 +13,7 @@ use weir_metrics::Failure;
 const NAMED: usize = 3;
 
 /// What helps clients that were let in, and saw nothing for as long as they were there.
-const UNPUBLISHED: &str = "check its name, and that somebody publishes it: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
+const UNPUBLISHED: &str = "check its name, and that it is being published: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
 
 /// Of a run in which nothing was measured.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ fn ending(summary: &Summary) -> String {
         Outcome::Interrupted => format!("interrupted after {after}"),
         Outcome::TargetDied => format!("the target died after {after}"),
         Outcome::Aborted(by) => format!("aborted after {after} by the threshold {}", quote(by, LINE)),
-        Outcome::NobodyLeft => format!("no client was left after {after}"),
+        Outcome::NobodyLeft => format!("every client had failed after {after}"),
         Outcome::AgentLost => format!("an agent was lost after {after}"),
         Outcome::Completed => format!("completed in {after}"),
         Outcome::Running => format!("running for {after}"),

@@ -26,7 +26,7 @@ pub(crate) fn parts(workload: &WorkloadSummary) -> Vec<Part> {
         format!("{} code, rows, last insert − first insert in ms", ingested.classic),
     )];
     facts.extend(ingested.durability.as_ref().map(|words| Fact::new("Durability", words.clone())));
-    let busy = |time: Option<f64>| time.map_or_else(|| "nobody says".to_owned(), seconds);
+    let busy = |time: Option<f64>| time.map_or_else(|| "unknown".to_owned(), seconds);
     facts.push(Fact::new(
         "Busy",
         format!(

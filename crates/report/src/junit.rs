@@ -114,7 +114,7 @@ pub(crate) fn write_series(summary: &SeriesSummary, out: &mut dyn io::Write) -> 
         VerdictState::NothingMeasured => CaseResult::Broken("nothing_measured"),
         VerdictState::Valid | VerdictState::Degraded => CaseResult::Passed,
     };
-    let name = "the instrument can be believed".to_owned();
+    let name = "the load generator was not the bottleneck".to_owned();
     let text = summary.warnings.iter().map(|it| quote(it, 1_000)).collect::<Vec<_>>().join("\n");
     cases.push(Case {
         class: "weir.verdict",
@@ -148,7 +148,7 @@ pub(crate) fn write_capacity(summary: &CapacitySummary, out: &mut dyn io::Write)
     };
     let answer = Case {
         class: "weir.capacity",
-        name: "something is learnt of the target".to_owned(),
+        name: "there is a result about the target".to_owned(),
         result,
         message: capacity_line(summary).replace(TIE, " "),
         text: String::new(),
@@ -160,7 +160,7 @@ pub(crate) fn write_capacity(summary: &CapacitySummary, out: &mut dyn io::Write)
 pub(crate) fn write_sweep(summary: &SweepSummary, out: &mut dyn io::Write) -> io::Result<()> {
     let variants = summary.variants.iter().map(|variant| Case {
         class: "weir.sweep",
-        name: format!("something is learnt of {}", quote(&variant.name, LINE)),
+        name: format!("there is a result for {}", quote(&variant.name, LINE)),
         result: if variant.counted > 0 { CaseResult::Passed } else { CaseResult::Broken("void") },
         message: format!("{} of {} in the figures", variant.counted, variant.cells),
         text: String::new(),
@@ -205,9 +205,7 @@ fn outcome(outcome: &Outcome) -> Case {
         Outcome::TargetDied => {
             (CaseResult::Failed("target_died"), "all processes of the watched target were gone".to_owned())
         }
-        Outcome::NobodyLeft => {
-            (CaseResult::Failed("nobody_left"), "no client was left and none was to come".to_owned())
-        }
+        Outcome::NobodyLeft => (CaseResult::Failed("nobody_left"), "every client had failed".to_owned()),
         Outcome::Running => (CaseResult::Broken("running"), "the run still goes on".to_owned()),
         Outcome::AgentLost => (CaseResult::Broken("agent_lost"), "an agent was lost".to_owned()),
         Outcome::Aborted(by) => {
@@ -245,7 +243,7 @@ fn verdict(summary: &Summary) -> Case {
     };
     Case {
         class: "weir.verdict",
-        name: "the instrument can be believed".to_owned(),
+        name: "the load generator was not the bottleneck".to_owned(),
         result: match state {
             VerdictState::Invalid => CaseResult::Broken("invalid"),
             VerdictState::NothingMeasured => CaseResult::Broken("nothing_measured"),

@@ -28,7 +28,7 @@ pub(crate) fn remedy(kind: Failure, is_rtmp: bool) -> &'static str {
             "check scheme and port; --cacert FILE trusts the authority of the server, --insecure takes any certificate"
         }
         Failure::NoMedia => {
-            "check that somebody publishes the stream and that it has a keyframe; --timeout waits longer"
+            "check that the stream is being published and that it has a keyframe; --timeout waits longer"
         }
         Failure::StreamNotFound => {
             "check the stream's name, and publish it first: `weir publish URL` makes one"

@@ -262,7 +262,7 @@ fn outcome(run: &SeriesRun) -> &'static str {
         Outcome::Completed => "completed",
         Outcome::Interrupted => "interrupted",
         Outcome::TargetDied => "target died",
-        Outcome::NobodyLeft => "nobody left",
+        Outcome::NobodyLeft => "all clients failed",
         Outcome::AgentLost => "agent lost",
         Outcome::Aborted(_) => "aborted",
         Outcome::Running => "running",

@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Duration;
+use weir_address::networks;
 use weir_metrics::Moment;
 
 /// What the kernel may keep for a session that is not read at once: keyframes come in bursts of a hundred packets and
@@ -239,8 +240,11 @@ impl DatagramLink {
     }
 
     /// Sends datagrams of `length` bytes each, the last of what is left, in one system call where the kernel can.
-    /// Whether the kernel took them.
+    /// Whether the kernel took them. None go where this process may not connect to: a peer names its addresses itself (RFC 8445).
     pub(crate) fn send(&self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+        if networks::check(to.ip()).is_err() {
+            return false;
+        }
         let most = self.state.max_gso_segments().max(1);
         bytes.chunks(length.max(1).saturating_mul(most)).fold(true, |taken, contents| {
             let segment_size = (contents.len() > length).then_some(length);

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_address::networks;
 
 pub(crate) struct Link {
     pub(crate) stream: TcpStream,
@@ -335,6 +336,7 @@ fn open_records(
 
 /// A non-blocking socket on its way to the peer.
 fn connect(endpoint: &Endpoint) -> io::Result<Socket> {
+    networks::check(endpoint.address.ip())?;
     let socket = Socket::new(
         Domain::for_address(endpoint.address),
         Type::STREAM.nonblocking().cloexec(),

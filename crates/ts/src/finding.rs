@@ -60,7 +60,7 @@ kinds! {
     /// The adaptation field cannot be as long as it says, or is of a reserved kind.
     MalformedPacket: "see to the multiplexer",
     /// Alignment was lost.
-    LostAlignment: "look where bytes are dropped: a reader that is too slow, or a chunk that is no multiple of 188",
+    LostAlignment: "look where bytes are dropped: a reader that is too slow, or a chunk that is not a multiple of 188",
     /// Alignment was found in another place.
     Resync {
         /// Bytes that belong to no packet.

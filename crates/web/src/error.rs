@@ -35,7 +35,7 @@ pub enum HttpError {
     #[error("the body is longer than what is taken")]
     BodyTooLong,
     /// There was no request that it could be an answer to.
-    #[error("an answer came that nobody asked for")]
+    #[error("an answer came without a request")]
     Unasked,
 }
 

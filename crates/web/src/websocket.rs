@@ -71,7 +71,7 @@ pub enum WebSocketError {
     #[error("the frames of WebSocket messages are mixed up")]
     Order,
     /// A text that is not UTF-8, or a binary message where only texts are sent.
-    #[error("a WebSocket message that is no text")]
+    #[error("a WebSocket message that is not text")]
     NoText,
     /// A text where only binary messages are sent.
     #[error("a WebSocket message that is a text")]

@@ -38,7 +38,7 @@ fn main() -> Result<(), Failure> {
     let formats = [("avro", Format::Avro(Framing::Schemaless)), ("json", Format::Json)];
     for (name, format) in formats {
         let mut encoder = Encoder::new(&schema, format);
-        encoder.push(Generator::new(&schema, 1).record(0))?;
+        encoder.push(Generator::new(&schema, 1).record(0)?)?;
         let mut payload = Vec::new();
         encoder.finish(&mut payload);
         println!("{name}: {} bytes a record", payload.len());

@@ -9,6 +9,7 @@ use std::path::Path;
 use weir_engine::capacity::CapacitySummary;
 use weir_engine::series::SeriesSummary;
 use weir_engine::sweep::SweepSummary;
+use weir_files::MOST_DOCUMENT;
 use weir_report::Text;
 
 /// Name of the summary in its directory.
@@ -36,7 +37,7 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
 
     /// Reads it from a directory; none if the directory is another's.
     fn read(directory: &Path) -> Option<Self> {
-        let bytes = std::fs::read(directory.join(SUMMARY)).ok()?;
+        let bytes = weir_files::read(&directory.join(SUMMARY), MOST_DOCUMENT).ok()?;
         serde_json::from_slice::<Self>(&bytes).ok().filter(|summary| summary.layout() == Self::LAYOUT)
     }
 
@@ -76,7 +77,9 @@ pub(crate) fn check_summary(directory: &Path) -> Result<(), Failure> {
         if layout == A::LAYOUT { serde_json::from_slice::<A>(bytes).map(drop) } else { Ok(()) }
     }
     let path = directory.join(SUMMARY);
-    let Some(bytes) = std::fs::read(&path).ok().filter(|_| !directory.join("run.json").exists()) else {
+    let Some(bytes) =
+        weir_files::read(&path, MOST_DOCUMENT).ok().filter(|_| !directory.join("run.json").exists())
+    else {
         return Ok(());
     };
     let whole = serde_json::from_slice(&bytes).and_then(|Layout { layout }| {

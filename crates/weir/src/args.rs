@@ -129,7 +129,7 @@ pub(crate) enum Verb {
     Doctor(Doctor),
     /// What is measured: figures with their units and meanings
     Figures(Figures),
-    /// Wait for work on this machine: a part of a run that `--agents` of another one asks for
+    /// Generate load for a run that was started elsewhere with --agents
     Agent(Agent),
     /// List the agents that wait at a NATS server
     Agents(AgentList),
@@ -165,7 +165,8 @@ impl Verb {
 pub(crate) fn qos_spelled_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut spelled: Vec<OsString> = Vec::new();
     for argument in arguments {
-        let is_qos = ["0", "1", "2"].iter().any(|qos| argument == *qos);
+        // No URL is a number: one that is no quality of service is refused by the name of that flag.
+        let is_qos = argument.to_str().is_some_and(|text| text.parse::<u32>().is_ok());
         if let Some(last) = spelled.last_mut().filter(|last| is_qos && *last == "-q") {
             *last = "--qos".into();
         }

@@ -124,7 +124,9 @@ impl Source {
             File::from(stdin.as_fd().try_clone_to_owned().map_err(|error| refuse(error.to_string()))?)
         } else {
             File::open(path).map_err(|error| match name.contains("://") {
-                true => refuse("a URL is no file; pipe what is there: curl -s URL | weir check -".to_owned()),
+                true => {
+                    refuse("a URL is not a file; pipe what is there: curl -s URL | weir check -".to_owned())
+                }
                 false => refuse(error.to_string()),
             })?
         };

@@ -111,6 +111,10 @@ impl Payloads {
         let mut encoder = Encoder::new(schema, format).compressed(args.avro_codec);
         let per_message = fixed.map_or_else(|| args.per_message.into(), |fixed| fixed.records);
         let fixed = fixed.map(|fixed| fixed.payload(schema, format)).transpose()?;
+        let full = |number| {
+            let line = format!("{number} records fill 1 GiB in {format}; ask for fewer with --records");
+            Failure::new(Exit::Usage, line)
+        };
         let (mut payloads, mut bytes) = (Vec::new(), 0);
         for message in 0..u64::from(args.records).div_ceil(per_message) {
             let mut payload = Vec::new();
@@ -118,15 +122,18 @@ impl Payloads {
                 payload.extend_from_slice(fixed);
             } else {
                 for number in message * per_message..(message + 1) * per_message {
-                    encoder.push(generator.record(number)).map_err(Failure::with(Exit::Internal))?;
+                    let record = generator.record(number).map_err(|error| usage(&error))?;
+                    encoder.push(record).map_err(Failure::with(Exit::Internal))?;
+                    // Of many records in a message as well as of many messages.
+                    if bytes + encoder.len() > MOST_BYTES {
+                        return Err(full(number));
+                    }
                 }
                 encoder.finish(&mut payload);
             }
             bytes += payload.len();
             if bytes > MOST_BYTES {
-                let number = message * per_message;
-                let line = format!("{number} records fill 1 GiB in {format}; ask for fewer with --records");
-                return Err(Failure::new(Exit::Usage, line));
+                return Err(full(message * per_message));
             }
             payloads.push(payload);
         }
@@ -165,7 +172,7 @@ impl Fixed {
     fn read(path: &Path, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let format = if is_json { Format::Json } else { Format::Avro(framing) };
-        let payload = std::fs::read(path).map_err(|error| Failure::of_file(path, &error))?;
+        let payload = weir_files::read(path, MOST_BYTES).map_err(|error| Failure::of_file(path, &error))?;
         let mut decoder = decoder(schema, format);
         let (mut records, mut found) = (decoder.records(&payload), 0);
         let wrong = |words: &dyn std::fmt::Display| {
@@ -265,8 +272,8 @@ impl<'p> MeasuredDecoder<'p> {
                 format!("--decoder {name} reads one record a message; leave --per-message and --payload out");
             return Err(Failure::new(Exit::Usage, line));
         }
-        let text =
-            std::fs::read_to_string(&args.schema).map_err(|error| Failure::of_file(&args.schema, &error))?;
+        let text = weir_files::read_text(&args.schema, weir_record::MAX_SCHEMA)
+            .map_err(|error| Failure::of_file(&args.schema, &error))?;
         let reader = Reader::new(library, schema, &text).map_err(|line| Failure::new(Exit::Usage, line))?;
         let decoder = match reader {
             Some(reader) => Decoding::Theirs(reader),

@@ -9,6 +9,7 @@ mod dashboard;
 mod links;
 mod markdown;
 mod pages;
+mod phrases;
 mod pictures;
 mod reference;
 

@@ -15,14 +15,14 @@ pub(crate) enum Exit {
     Passed = 0,
     /// weir or the system failed.
     Internal = 1,
-    /// The command line asks for what cannot be.
+    /// Invalid command line.
     Usage = 2,
     /// A change lies wholly beyond what `compare --fail-on` allows.
     Regression = 96,
     /// The target is not there: its processes were all gone, or it gave no answer, to any client or to what must be
     /// asked before a run.
     TargetDied = 97,
-    /// The instrument was at fault.
+    /// The load generator was the bottleneck.
     Invalid = 98,
     /// A threshold did not hold.
     Thresholds = 99,
@@ -130,7 +130,7 @@ impl Failure {
 
     /// The same with the place in the scenario's file in front, if the file says what is wrong, else with the file alone.
     pub(crate) fn in_file(self, file: &Path) -> Self {
-        let text = std::fs::read_to_string(file).ok();
+        let text = weir_files::read_text(file, weir_files::MOST_TEXT).ok();
         match self.part.zip(text).and_then(|(part, text)| part.line(&text)) {
             Some(line) if self.exit == Exit::Scenario => {
                 Self { line: format!("{}:{line}: {}", file.display(), self.line), ..self }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(
             of("sqlite:/no/such/file", StoreError::Unavailable),
             Exit::Internal,
-            "a file is no server"
+            "a file is not a server"
         );
     }
 }

@@ -252,7 +252,7 @@ clients    -c 100, or stages: --stage 100@30s --stage 200@30s
 const EXIT_CODES: &str = "\
   0  passed
   1  internal error
-  2  the command line asks for what cannot be
+  2  invalid command line
  96  a change is larger than `weir compare --fail-on` allows
  97  the target died, or gave no answer
  98  the run is invalid: weir or its machine was the limit
@@ -265,17 +265,28 @@ Whatever is not 0 has its reason on stderr, with --quiet too.
 ";
 
 const ENVIRONMENT: &str = "\
-WEIR_LOG            debug shows each client's dialogue on stderr; rtc=debug that of WebRTC alone (also client, http, mqtt,
-                    rtmp)
-WEIR_MQTT_USER      user name for MQTT
-WEIR_MQTT_PASSWORD  its password
-WEIR_RTC_TOKEN      bearer token of WHEP and WHIP
-WEIR_TURN           TURN server that `weir origin` names, with its password
-PGPASSWORD          password of PostgreSQL
-CLICKHOUSE_PASSWORD password of ClickHouse
-KAFKA_PASSWORD      password of Kafka
-NO_COLOR            no colours, whatever it is set to
-COLUMNS             width of tables in a pipe
+WEIR_LOG                debug shows each client's dialogue on stderr; rtc=debug that of WebRTC alone (also client, http,
+                        mqtt, rtmp)
+WEIR_MQTT_USER          user name for MQTT
+WEIR_MQTT_PASSWORD      its password
+WEIR_HTTP_CREDENTIALS   USER:PASSWORD for streams over HTTP
+WEIR_RTC_TOKEN          bearer token of WHEP and WHIP
+WEIR_TURN               TURN server that `weir origin` names, with its password
+WEIR_NATS_TOKEN         token for the NATS server of agents
+WEIR_REGISTRY_USER      user name for a schema registry
+WEIR_REGISTRY_PASSWORD  its password
+PGPASSWORD              password of PostgreSQL
+CLICKHOUSE_PASSWORD     password of ClickHouse
+KAFKA_PASSWORD          password of Kafka
+NO_COLOR                no colours, whatever it is set to
+COLUMNS                 width of tables in a pipe
+TERM                    dumb: no colours, and no lines that are drawn over themselves
+
+weir sets these for the commands of a scenario's steps:
+
+WEIR_RUN_DIRECTORY      the directory of the run
+WEIR_VARIANT            the name of the variant, if there are several
+WEIR_REPETITION         the number of the repetition
 ";
 
 /// The command line as it is parsed, with its help in two lengths.
@@ -406,6 +417,33 @@ mod tests {
             let parsed = command().try_get_matches_from(qos_spelled_out(words));
             assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
         }
+    }
+
+    #[test]
+    fn every_variable_of_the_environment_is_explained() {
+        let mut unexplained = BTreeSet::new();
+        let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..")];
+        while let Some(folder) = folders.pop() {
+            for path in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() {
+                    folders.extend(
+                        (!["tests", "benches", "testing", "documentation"].contains(&&*name)).then_some(path),
+                    );
+                } else if name.ends_with(".rs") {
+                    let source = std::fs::read_to_string(&path).unwrap();
+                    let texts = source.split('"').filter(|text| {
+                        let is_own =
+                            text.starts_with("WEIR_") || text.ends_with("PASSWORD") && text.len() > 8;
+                        is_own && text.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+                    });
+                    unexplained.extend(texts.filter(|it| !ENVIRONMENT.contains(*it)).map(str::to_owned));
+                }
+            }
+        }
+        // What the build says of itself, and what tests and benches are told.
+        unexplained.retain(|name| !["WEIR_BUILD", "WEIR_WRITE", "WEIR_BEFORE"].contains(&name.as_str()));
+        assert!(unexplained.is_empty(), "{unexplained:?}");
     }
 
     #[test]

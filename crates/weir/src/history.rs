@@ -13,6 +13,7 @@ use weir_engine::compare::ComparedRun;
 use weir_engine::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
+use weir_files::MOST_DOCUMENT;
 use weir_report::{Report, quote};
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
@@ -27,7 +28,7 @@ const SUMMARY: &str = "summary.json";
 /// Prints it.
 pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
     if !args.directory.is_dir() {
-        let line = format!("{} is no folder; give one with run directories", args.directory.display());
+        let line = format!("{} is not a folder; give one with run directories", args.directory.display());
         return Err(usage(&line));
     }
     let mut found = Vec::new();
@@ -147,7 +148,7 @@ fn whole(directory: &Path) -> Result<Option<ComparedRun>, String> {
 /// A file of a run directory; an error is the line that says that the run is left out, and why.
 fn read<T: DeserializeOwned>(directory: &Path, file: &str) -> Result<T, String> {
     let path = directory.join(file);
-    let bytes = std::fs::read(&path).map_err(|error| error.to_string());
+    let bytes = weir_files::read(&path, MOST_DOCUMENT).map_err(|error| error.to_string());
     let value = bytes.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()));
     value.map_err(|why| format!("{} is left out: {file}: {why}", directory.display()))
 }

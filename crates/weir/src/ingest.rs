@@ -90,7 +90,7 @@ impl Subject {
     fn of(settings: &IngestSettings) -> Self {
         let (source, table) = (&settings.source, &settings.table);
         let subscribed = format!(
-            "subscribed to {} at QoS {}; rows go to {}, table {table}, what is no record to {table}_dead; Ctrl-C ends it",
+            "subscribed to {} at QoS {}; rows go to {}, table {table}, what is not a record to {table}_dead; Ctrl-C ends it",
             source.name, source.qos as u8, settings.destination
         );
         let at_most_once = source.qos == Qos::AtMostOnce;
@@ -211,7 +211,7 @@ pub(crate) fn settings(
         (Some("day"), _) => {
             return Err(of("partition")("only tables of PostgreSQL are partitioned".to_owned()));
         }
-        (Some(other), _) => return Err(of("partition")(format!("'{other}' is no partition; write day"))),
+        (Some(other), _) => return Err(of("partition")(format!("'{other}' is not a partition; write day"))),
     }
     let is_parquet = matches!(destination, Destination::Parquet(_));
     let topic = match &destination {
@@ -296,7 +296,7 @@ fn format(into: &IntoSpec) -> Result<Format, SettingsError> {
             Ok(Format::Avro(framing))
         }
         other => {
-            let words = format!("'{other}' is no encoding; write avro, json or avro-json");
+            let words = format!("'{other}' is not an encoding; write avro, json or avro-json");
             Err(SettingsError::Option("format", words))
         }
     }

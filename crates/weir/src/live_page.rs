@@ -133,7 +133,7 @@ impl LivePage {
             Outcome::Interrupted => "the run was interrupted",
             Outcome::TargetDied => "the target died",
             Outcome::AgentLost => "an agent was lost",
-            Outcome::NobodyLeft => "the run ended early: no client was left",
+            Outcome::NobodyLeft => "the run ended early: every client had failed",
             Outcome::Aborted(_) => "the run was aborted by a threshold",
         });
     }

@@ -6,6 +6,7 @@ use crate::screen::is_dumb;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use weir_engine::record;
 use weir_engine::summary::Summary;
@@ -27,7 +28,8 @@ const CLIENTS: (&str, &str) = ("clients", "clients.csv");
 /// A file for JSON that cannot be written is better known before the run.
 pub(crate) fn check_json(print: &Print) -> Result<(), Failure> {
     if let Some(path) = print.json.as_deref().filter(|path| path.as_os_str() != "-") {
-        let file = File::options().append(true).create(true).open(path);
+        // As the artefacts are: it has addresses, command lines and what servers said. One that is there keeps who may read it.
+        let file = File::options().append(true).create(true).mode(0o600).open(path);
         file.map_err(|error| Failure::of_file(path, &error))?;
     }
     Ok(())
@@ -116,7 +118,8 @@ impl Asked<'_> {
             Some(path) if path.as_os_str() == "-" => format = "json",
             Some(path) => {
                 let bytes = bytes("json")?;
-                let mut file = File::create(path).map_err(|error| Failure::of_file(path, &error))?;
+                let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
+                let mut file = file.map_err(|error| Failure::of_file(path, &error))?;
                 file.write_all(&bytes).map_err(|error| Failure::of_file(path, &error))?;
             }
             None => {}

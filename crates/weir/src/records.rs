@@ -9,7 +9,8 @@ use weir_record::Schema;
 
 /// Reads a schema from a file.
 pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::of_file(path, &error))?;
+    let text = weir_files::read_text(path, weir_record::MAX_SCHEMA)
+        .map_err(|error| Failure::of_file(path, &error))?;
     Schema::parse(&text).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 

@@ -13,6 +13,7 @@ use weir_engine::record::{self, RunHead};
 use weir_engine::series::SeriesSummary;
 use weir_engine::summary::{Outcome, Summary};
 use weir_engine::sweep::SweepSummary;
+use weir_files::MOST_DOCUMENT;
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
@@ -80,7 +81,8 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
     let mut run = head.run.clone();
     // How it ended is in the summary that it wrote, if it came so far.
     let path = directory.join("summary.json");
-    let read = std::fs::read(&path).ok().map(|bytes| serde_json::from_slice::<Summary>(&bytes));
+    let read =
+        weir_files::read(&path, MOST_DOCUMENT).ok().map(|bytes| serde_json::from_slice::<Summary>(&bytes));
     let damage = read.as_ref().and_then(|it| it.as_ref().err()).map(|error| {
         let (path, line, fault) = (path.display(), error.line(), fault(error));
         format!("{path}:{line}: {fault}: {error}; the figures are out of the run's lines, and how it ended is not known")

@@ -95,7 +95,7 @@ impl Registry {
             status => return Err(silent(format!("HTTP status {status}"))),
         }
         let answer: Answer = serde_json::from_slice(&body)
-            .map_err(|_| silent("its answer is none of a registry".to_owned()))?;
+            .map_err(|_| silent("its answer is not a schema registry's".to_owned()))?;
         if let Some(other) = answer.schema_type.filter(|kind| kind != "AVRO") {
             return Err(unknown(format!("it is a schema of {}, not of Avro", shown_text(&other))));
         }
@@ -165,14 +165,16 @@ impl SchemaFile {
     fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let read = |path: &Path| {
-            std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+            weir_files::read_text(path, weir_files::MOST_TEXT)
+                .map_err(|error| format!("{}: {error}", path.display()))
         };
         let json: HashMap<String, Value> = serde_json::from_str(&read(path)?)
             .map_err(|error| format!("{name}: {error}; write for example {{\"7\": \"old.avsc\"}}"))?;
         let mut schemas = HashMap::new();
         for (id, schema) in json {
-            let id =
-                id.parse().map_err(|_| format!("{name}: '{}' is no id; write a number", shown_text(&id)))?;
+            let id = id
+                .parse()
+                .map_err(|_| format!("{name}: '{}' is not an id; write a number", shown_text(&id)))?;
             let (place, text) = match schema {
                 Value::String(file) => {
                     let file = path.parent().unwrap_or(Path::new("")).join(file);
@@ -286,7 +288,7 @@ mod tests {
         assert!(schemas.find(WriterId::Id(9)).unwrap_err().ends_with("ids.json: it has no such schema"));
         for (text, words) in [
             ("[]", "write for example {\"7\": \"old.avsc\"}"),
-            (r#"{"x": "old.avsc"}"#, "'x' is no id; write a number"),
+            (r#"{"x": "old.avsc"}"#, "'x' is not an id; write a number"),
             (r#"{"7": "none.avsc"}"#, "none.avsc: No such file or directory (os error 2)"),
             (r#"{"7": "int"}"#, "int: No such file or directory (os error 2)"),
             (r#"{"7": 5}"#, "ids.json: 7: schema: a type is a name, an object or an array; this is a number"),

@@ -95,7 +95,7 @@ pub(crate) fn repetitions(scenario: &Scenario) -> Result<u32, Failure> {
     if (1..=MOST_REPETITIONS).contains(&repeat) {
         return Ok(repeat);
     }
-    let line = format!("repeat: {repeat} is no number of repetitions; write 1 to {MOST_REPETITIONS}");
+    let line = format!("repeat: {repeat} is not a number of repetitions; write 1 to {MOST_REPETITIONS}");
     Err(Failure::new(Exit::Scenario, line).of(Part::Repeat))
 }
 

@@ -144,7 +144,7 @@ pub(crate) enum StepError {
     #[error("{address} took no connection within {} s; start the server in a step before, or look at {}", .within.as_secs(), .log.display())]
     Silent { address: String, within: Duration, log: PathBuf },
     /// What is waited for is no address.
-    #[error("wait: '{0}' is no address; write HOST:PORT")]
+    #[error("wait: '{0}' is not an address; write HOST:PORT")]
     Address(String),
 }
 
@@ -304,7 +304,8 @@ impl StepRunner {
             let what = format!("fill: {}", of(path).display());
             move |source| StepError::System { what, source }
         };
-        let text = std::fs::read_to_string(of(&files.from)).map_err(failed(&files.from))?;
+        let text =
+            weir_files::read_text(&of(&files.from), weir_files::MOST_TEXT).map_err(failed(&files.from))?;
         let text = variant.map_or_else(|| text.clone(), |variant| variant.fill(&text));
         std::fs::write(of(&files.to), text).map_err(failed(&files.to))
     }
@@ -490,7 +491,7 @@ mod tests {
         let address = other.local_addr().unwrap();
         let taken = fails(&format!("[start: sleep 60, wait: '{address}']"));
         assert!(taken.starts_with(&format!("{address} takes connections before")), "{taken}");
-        assert!(fails("[wait: nowhere]").contains("'nowhere' is no address"));
+        assert!(fails("[wait: nowhere]").contains("'nowhere' is not an address"));
         assert!(fails("[fill: {from: none, to: x}]").contains("none: No such file"));
     }
 

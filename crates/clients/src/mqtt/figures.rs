@@ -5,7 +5,7 @@ weir_metrics::figures! {
     pub(crate) FIGURES;
     ACKNOWLEDGED: Counter = "mqtt.acknowledged", Count, "messages that the broker has acknowledged for good: PUBACK, PUBCOMP";
     REFUSED: Counter = "mqtt.refused", Count, "messages that the broker has acknowledged with an error";
-    UNMATCHED: Counter = "mqtt.unmatched", Count, "messages that the broker has acknowledged, and nobody had subscribed to";
+    UNMATCHED: Counter = "mqtt.unmatched", Count, "acknowledged messages that had no subscriber";
     UNACKNOWLEDGED: Counter = "mqtt.unacknowledged", Count, "messages of QoS 1 and 2 that were not acknowledged when their publisher ended";
     UNSENT: Counter = "mqtt.unsent", Count, "messages whose time had come and that were not sent when their publisher ended";
     HELD_UP: Counter = "mqtt.held_up", Count, "times that a message was due and the window or the link was full";
@@ -15,7 +15,7 @@ weir_metrics::figures! {
     LOWER_QOS: Counter = "mqtt.lower_qos", Count, "subscriptions granted at a lower QoS than was asked for";
     EXCESS: Counter = "mqtt.excess", Count, "messages received beyond the Receive Maximum that the broker was told";
     CUT: Counter = "mqtt.cut", Count, "messages that had begun to come when the link or their subscriber ended";
-    CONNECTS: Counter = "mqtt.connects", Count, "CONNECTs that the broker consented to: a client's first, and those after it";
+    CONNECTS: Counter = "mqtt.connects", Count, "CONNECTs that the broker accepted: a client's first, and those after it";
     RECONNECTS: Counter = "mqtt.reconnects", Count, "connections of clients after their first";
     SESSIONS_LOST: Counter = "mqtt.sessions_lost", Count, "of these, those at which the broker did not have the session that it was to keep";
     PINGS: Counter = "mqtt.pings", Count, "PINGREQs that the broker answered";

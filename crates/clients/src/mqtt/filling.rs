@@ -3,12 +3,15 @@
 use super::payloads::Payloads;
 use std::path::{Path, PathBuf};
 use weir_mqtt::mark::HEADER_LEN;
-use weir_record::{Encoder, Format, Generator, Schema, SchemaError};
+use weir_record::{Encoder, Format, Generator, RecordTooLarge, Schema, SchemaError};
 
 /// How many different messages of records are made before a run, so that a publisher has nothing to make while it
 /// publishes: as many as this, or as fit in [`POOL_BYTES`]. Then they come again from the first.
 const POOL: u64 = 8_192;
 const POOL_BYTES: usize = 32 << 20;
+
+/// Bytes of a file that is a payload: a packet has room for less.
+const MOST_FILE: usize = 256 << 20;
 
 /// Bytes of all payloads of a directory.
 const DIRECTORY_BYTES: usize = 256 << 20;
@@ -62,6 +65,14 @@ pub enum FillingError {
         /// What is wrong, and where.
         source: SchemaError,
     },
+    /// Records of the schema are too large.
+    #[error("{path}: {source}")]
+    Record {
+        /// The file with the schema.
+        path: String,
+        /// What the limits are.
+        source: RecordTooLarge,
+    },
     /// The directory has no payloads.
     #[error("{path}: no file is in it; a payload is the content of one")]
     Empty {
@@ -101,13 +112,14 @@ impl Filling {
                 payloads.push(&noise(*size, seed));
             }
             Self::File(path) => {
-                let bytes = std::fs::read(path).map_err(|source| unreadable(path, source))?;
+                let bytes = weir_files::read(path, MOST_FILE).map_err(|source| unreadable(path, source))?;
                 check(bytes.len())?;
                 payloads.push(&bytes);
             }
             Self::Directory(path) => {
                 for file in Self::files(path)? {
-                    let bytes = std::fs::read(&file).map_err(|source| unreadable(&file, source))?;
+                    let bytes =
+                        weir_files::read(&file, MOST_FILE).map_err(|source| unreadable(&file, source))?;
                     check(bytes.len())?;
                     if payloads.bytes() + bytes.len() > DIRECTORY_BYTES {
                         return Err(FillingError::TooMuch { path: path.display().to_string() });
@@ -116,17 +128,17 @@ impl Filling {
                 }
             }
             Self::Template(path) => {
-                let bytes = std::fs::read(path).map_err(|source| unreadable(path, source))?;
+                let bytes = weir_files::read(path, MOST_FILE).map_err(|source| unreadable(path, source))?;
                 check(bytes.len())?;
                 let text = String::from_utf8(bytes)
                     .map_err(|_| FillingError::NoText { path: path.display().to_string() })?;
                 payloads = Payloads::of_template(text);
             }
             Self::Records { schema, format, records, schema_id } => {
-                let mut maker = Maker::new(&read(schema)?, *format, *records, *schema_id, seed);
+                let path = schema.display().to_string();
+                let mut maker = Maker::new(&read(schema)?, path, *format, *records, *schema_id, seed);
                 for number in 0..count.unwrap_or(POOL).clamp(1, POOL) {
-                    let payload = maker.payload(number);
-                    check(payload.len())?;
+                    let payload = maker.payload(number)?;
                     if number > 0 && payloads.bytes() + payload.len() > POOL_BYTES {
                         break;
                     }
@@ -176,29 +188,36 @@ struct Maker {
     encoder: Encoder,
     records: u64,
     payload: Vec<u8>,
+    /// The file with the schema.
+    path: String,
 }
 
 impl Maker {
-    fn new(schema: &Schema, format: Format, records: u32, schema_id: u64, seed: u64) -> Self {
+    fn new(schema: &Schema, path: String, format: Format, records: u32, schema_id: u64, seed: u64) -> Self {
         let generator = Generator::new(schema, seed);
         let encoder = Encoder::new(schema, format).schema_id(schema_id);
-        Self { generator, encoder, records: records.into(), payload: Vec::new() }
+        Self { generator, encoder, records: records.into(), payload: Vec::new(), path }
     }
 
     /// The payload of a message: the records that follow those of the message before.
-    fn payload(&mut self, number: u64) -> &[u8] {
+    fn payload(&mut self, number: u64) -> Result<&[u8], FillingError> {
         for record in number * self.records..(number + 1) * self.records {
+            let record = self.generator.record(record);
+            let record = record.map_err(|source| FillingError::Record { path: self.path.clone(), source })?;
             // It has the schema of the encoder.
-            let _ = self.encoder.push(self.generator.record(record));
+            let _ = self.encoder.push(record);
+            check(self.encoder.len())?;
         }
         self.payload.clear();
         self.encoder.finish(&mut self.payload);
-        &self.payload
+        check(self.payload.len())?;
+        Ok(&self.payload)
     }
 }
 
 fn read(path: &Path) -> Result<Schema, FillingError> {
-    let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
+    let text =
+        weir_files::read_text(path, weir_record::MAX_SCHEMA).map_err(|source| unreadable(path, source))?;
     Schema::parse(&text).map_err(|source| FillingError::Schema { path: path.display().to_string(), source })
 }
 
@@ -252,7 +271,7 @@ mod tests {
             for message in 0..20 {
                 let mut records = decoder.records(payloads.of(message));
                 while let Some(record) = records.next() {
-                    let expected = format!("{:?}", generator.record(number));
+                    let expected = format!("{:?}", generator.record(number).unwrap());
                     assert_eq!(format!("{:?}", record.unwrap()), expected);
                     number += 1;
                 }

@@ -36,9 +36,9 @@ weir_metrics::figures! {
     REPLAYED: Counter = "rtc.replayed", Count, "packets that came a second time, of those that were to be decrypted";
     EARLY: Counter = "rtc.early", Count, "RTP and RTCP packets that came before the keys";
     STRANGE: Counter = "rtc.strange", Count, "datagrams of strangers, of no known protocol or payload type";
-    MALFORMED: Counter = "rtc.malformed", Count, "packets that are none";
+    MALFORMED: Counter = "rtc.malformed", Count, "malformed packets";
     STRAYS: Counter = "rtc.strays", Count, "packets of a sequence that nothing else belongs to";
-    RESTARTS: Counter = "rtc.restarts", Count, "times that sequence numbers began anew";
+    RESTARTS: Counter = "rtc.restarts", Count, "times that sequence numbers began again";
     SENDER_REPORTS_SENT: Counter = "rtc.sender_reports_sent", Count, "publishers: sender reports sent";
     REPORTS_HEARD: Counter = "rtc.reports_heard", Count, "publishers: receiver reports of our stream";
     REPORTED_LOST: Counter = "rtc.reported_lost", Count, "publishers: packets that the server's last report said were lost";

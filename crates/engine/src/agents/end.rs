@@ -1,6 +1,6 @@
 //! What an agent reports of itself when its part of a run is over.
 
-use super::second::{MOST_WORDS, briefly};
+use super::second::{briefly, is_brief};
 use crate::loads::LISTED_THREADS;
 use crate::summary::{ProcessLoad, Reason, Summary};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl AgentEnd {
 
     /// Whether an agent can say this of a run with so many stages: all of it is kept, and its reasons are in the summary.
     pub(crate) fn is_possible(&self, stages: usize) -> bool {
-        let is_short = |words: &String| words.len() <= MOST_WORDS;
+        let is_short = |words: &String| is_brief(words);
         let is_reason = |it: &Reason| {
             it.also.len() <= stages && [&it.check, &it.text, &it.remedy].into_iter().all(is_short)
         };
@@ -85,6 +85,7 @@ mod tests {
         assert!(of(vec![reason("busy"); 30], 2).is_possible(2));
         assert!(!of(vec![reason("busy"); 1_000], 2).is_possible(2));
         assert!(!of(vec![reason(&"x".repeat(5_000))], 2).is_possible(2));
+        assert!(!of(vec![reason("two\nlines")], 2).is_possible(2));
         assert!(!of(Vec::new(), 3).is_possible(2));
         let long = "x".repeat(5_000);
         assert!(AgentEnd::cut_short(&long).is_possible(2));

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::record::{self, Histograms};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use weir_metrics::{Interval, Schema};
@@ -30,12 +31,50 @@ pub struct SecondLines {
 const PART_BYTES: usize = 256 << 10;
 const PART_EVENTS: usize = 1_000;
 
+/// Bytes of the lines that events of one agent's clients get: a quarter of a million failures.
+const MOST_EVENT_BYTES: usize = 64 << 20;
+
 /// Bytes of what is said in an event: a client's own words have 200 characters at the most.
 pub(super) const MOST_WORDS: usize = 4_000;
 
-/// The beginning of what is said, so that it has at most [`MOST_WORDS`], whatever its letters.
-pub(crate) fn briefly(words: &str) -> String {
-    words.chars().take(MOST_WORDS / 4).collect()
+/// The beginning of what is said, in one line, so that it has at most [`MOST_WORDS`], whatever its letters.
+pub fn briefly(words: &str) -> String {
+    let plain = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    plain.take(MOST_WORDS / 4).collect()
+}
+
+/// Whether an agent can have said this: others read it, on a terminal.
+pub(super) fn is_brief(words: &str) -> bool {
+    words.len() <= MOST_WORDS && !words.contains(char::is_control)
+}
+
+/// Room for the lines of events that one agent's clients have in the run directory of the coordinator: it has no say in how many fail.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventRoom {
+    /// Bytes of the lines so far.
+    written: usize,
+}
+
+impl EventRoom {
+    /// What is said once it is full.
+    pub(crate) const FULL: &str =
+        "its events fill 64 MiB; later failures and gaps are counted, and have no lines of their own";
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.written > MOST_EVENT_BYTES
+    }
+
+    /// Whether an event gets a line. Accounts of clients do: of many, only a sample is written down.
+    pub(crate) fn takes(&mut self, event: &EventLine) -> bool {
+        if matches!(event, EventLine::Account { .. }) {
+            return true;
+        }
+        let has_room = !self.is_full();
+        if has_room {
+            self.written += serde_json::to_vec(event).map_or(0, |line| line.len() + 1);
+        }
+        has_room
+    }
 }
 
 /// Gathers what a run directory gets, and hands it on second by second.
@@ -87,8 +126,14 @@ impl SecondCopier {
     }
 }
 
-/// Reads an agent's second, and refuses what no second of this plan can be.
-pub(crate) fn read(lines: &SecondLines, plan: &Plan, schemas: &[Schema]) -> Result<Vec<Interval>, String> {
+/// Reads an agent's second, and refuses what no second of this plan can be. Each workload, and each of its servers, is there once: their
+/// distributions may have a hundred times the bytes of their text. `servers` says of each workload how many it has by the coordinator.
+pub(crate) fn read(
+    lines: &SecondLines,
+    plan: &Plan,
+    schemas: &[Schema],
+    servers: &[usize],
+) -> Result<Vec<Interval>, String> {
     let mut histograms: Histograms =
         record::read_histograms(Path::new("histograms"), lines.histograms.as_bytes())
             .map_err(|error| error.to_string())?;
@@ -96,10 +141,20 @@ pub(crate) fn read(lines: &SecondLines, plan: &Plan, schemas: &[Schema]) -> Resu
     if u64::from(lines.second) > end {
         return Err(format!("second {} is long after the plan's end", lines.second));
     }
+    // The agent may have found more addresses behind a name; nobody asks for their figures.
+    histograms.retain(|(_, key), _| {
+        let servers = servers.get(usize::from(key.workload)).copied().unwrap_or_default();
+        key.server.is_none_or(|server| usize::from(server) < servers)
+    });
+    let mut keys = BTreeSet::new();
     let intervals = lines.intervals.iter().map(|line| {
         let (agent, interval) = record::read_interval(line, schemas, end, &mut histograms)?;
+        let key = interval.key;
+        if !keys.insert(key) {
+            return Err("two intervals of the same clients".to_owned());
+        }
         match agent {
-            None if interval.key.second == lines.second && interval.seconds() == 1 => Ok(interval),
+            None if key.second == lines.second && interval.seconds() == 1 => Ok(interval),
             _ => Err("an interval of another second, or of another agent".to_owned()),
         }
     });
@@ -114,13 +169,13 @@ pub(crate) fn check_events(events: &[EventLine], workloads: &[&WorkloadFacts]) -
         workloads.get(usize::from(*workload)).filter(|it| (*channel as usize) < it.targets.len())
     };
     let is_possible = |event: &EventLine| match event {
-        EventLine::Failure { workload, words, .. } => of(workload).is_some() && words.len() <= MOST_WORDS,
+        EventLine::Failure { workload, words, .. } => of(workload).is_some() && is_brief(words),
         EventLine::Gap { workload, channel, .. } => reads(workload, channel).is_some(),
         EventLine::Account { workload, channel, numbers, .. } => {
             reads(workload, channel).is_some_and(|it| numbers.len() <= columns_of(&it.protocol).len())
         }
         EventLine::Ingested { workload, .. } => of(workload).is_some(),
-        EventLine::Trouble { words, .. } => words.len() <= MOST_WORDS,
+        EventLine::Trouble { words, .. } => is_brief(words),
         // It is added up; the others are not taken from an agent.
         _ => true,
     };
@@ -135,11 +190,12 @@ pub(crate) fn check_events(events: &[EventLine], workloads: &[&WorkloadFacts]) -
 mod tests {
     use super::*;
     use crate::role::Role;
-    use weir_metrics::Failure;
+    use crate::scenario::Scenario;
+    use weir_metrics::common::STARTUP;
+    use weir_metrics::{Failure, IntervalKey, Recorder};
 
-    #[test]
-    fn what_an_agent_tells_is_of_workloads_channels_and_columns_that_there_are() {
-        let facts = WorkloadFacts {
+    fn facts() -> WorkloadFacts {
+        WorkloadFacts {
             name: "a".to_owned(),
             role: Role::Play,
             protocol: "http".to_owned(),
@@ -150,7 +206,50 @@ mod tests {
             timeout_seconds: 10.0,
             background: false,
             servers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_second_has_each_workload_once_and_distributions_of_servers_that_are_there_alone() {
+        let scenario = "workloads: [{play: 'http://127.0.0.1:1/a', duration: 5s}]";
+        let plan = Scenario::parse(scenario).unwrap().plan().unwrap();
+        let schema = weir_protocols::schema_of("http").unwrap();
+        let (seconds, copied) = std::sync::mpsc::channel();
+        let mut copier = SecondCopier::new(seconds);
+        for server in [None, Some(0)] {
+            let mut figures = Recorder::new(schema);
+            figures.record(STARTUP, 7);
+            copier.interval(&Interval::new(IntervalKey { second: 0, workload: 0, server }, figures));
+        }
+        copier.complete(0);
+        let mut lines = copied.recv().unwrap();
+        let started = |lines: &SecondLines| {
+            let intervals = read(lines, &plan, &[schema], &[0])?;
+            Ok::<_, String>(intervals.iter().map(|it| it.figures.spread(STARTUP).len()).collect::<Vec<_>>())
         };
+        assert_eq!(started(&lines), Ok(vec![1, 0]));
+        lines.intervals.swap_remove(1);
+        lines.intervals.push(lines.intervals[0].clone());
+        assert_eq!(started(&lines), Err("two intervals of the same clients".to_owned()));
+    }
+
+    #[test]
+    fn events_of_an_agent_fill_64_mib_and_no_more() {
+        let failure = EventLine::Failure {
+            at_seconds: 1.0,
+            workload: 0,
+            client: 1,
+            failure: Failure::Reset,
+            words: "x".repeat(4_000),
+        };
+        let mut room = EventRoom::default();
+        let taken = (0..100_000).take_while(|_| room.takes(&failure)).count();
+        assert!((10_000..17_000).contains(&taken) && room.is_full(), "{taken}");
+    }
+
+    #[test]
+    fn what_an_agent_tells_is_of_workloads_channels_and_columns_that_there_are() {
+        let facts = facts();
         let check = |event: EventLine| check_events(&[event], &[&facts]).is_ok();
         let failure = |workload, words: &str| EventLine::Failure {
             at_seconds: 1.0,
@@ -172,6 +271,8 @@ mod tests {
         let columns = columns_of("http").len();
         assert!(check(failure(0, "gone")) && check(account(1, columns)));
         assert!(!check(failure(1, "gone")) && !check(failure(0, &"x".repeat(5_000))));
+        assert!(!check(failure(0, "gone\u{1b}[2J")) && !check(failure(0, "gone\nweir: passed")));
+        assert_eq!(briefly("gone\nfor good"), "gone for good");
         assert!(
             !check(account(2, columns)) && !check(account(u32::MAX, 0)) && !check(account(0, columns + 1))
         );

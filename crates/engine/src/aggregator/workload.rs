@@ -428,7 +428,7 @@ impl WorkloadAggregator {
             }
             if self.is_void(stage, &self.media_of(stage)) {
                 warnings.push(format!(
-                    "{place}: no media came in one half of the window or in all of it, so that it is no window: its rates are of no state of the target"
+                    "{place}: no media came in half of the window or in all of it: its rates do not describe the target"
                 ));
             } else if let Some(change) = steadiness::unsteadiness(&self.media_of(stage)) {
                 warnings.push(format!(

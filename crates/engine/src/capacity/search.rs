@@ -115,7 +115,7 @@ pub enum Evidence {
     AtMost,
     /// No trial was left before both bounds were confirmed.
     Undecided,
-    /// Nothing was learnt about the target.
+    /// No result about the target.
     Void,
 }
 

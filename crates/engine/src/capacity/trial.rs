@@ -240,7 +240,7 @@ impl TrialSlices {
         let broken = match &summary.outcome {
             Outcome::TargetDied => Some("the watched process was gone".to_owned()),
             Outcome::NobodyLeft if held < self.loads.len() || !are_whole => {
-                Some("no client was left".to_owned())
+                Some("every client had failed".to_owned())
             }
             Outcome::Aborted(threshold) => Some(format!("{threshold} ended the trial")),
             _ => None,

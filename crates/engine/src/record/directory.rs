@@ -23,7 +23,7 @@ pub fn make_private(path: &Path) -> Result<(), RecordError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let source =
-                io::Error::new(error.kind(), "is there already, and is no directory; choose a new one");
+                io::Error::new(error.kind(), "is there already, and is not a directory; choose a new one");
             Err(RecordError::Io { path: path.to_owned(), source })
         }
         made => made.map_err(io_error(path)),

@@ -1,6 +1,7 @@
 //! Reads a run directory back, a crashed run's included, and refuses what weir cannot have written.
 
 use super::client_lines::{LEFT_OUT, LeftOut};
+use super::distribution::EncodedDistribution;
 use super::together::Together;
 use super::{
     EVENTS, HISTOGRAMS, INTERVALS, OBSERVATIONS, RUN, RecordError, RunHead, io_error, latest, no_run,
@@ -9,25 +10,25 @@ use crate::aggregator::Aggregator;
 use crate::date::LATEST_SECONDS;
 use crate::facts::WorkloadFacts;
 use crate::plan::{Plan, Schedule};
-use hdrhistogram::serialization::Deserializer;
+use crate::scenario::MOST_PARTS;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use weir_metrics::{Histogram, Interval, IntervalKey, Schema};
+use weir_files::MOST_LINE;
+use weir_metrics::{Interval, IntervalKey, Schema};
 use weir_observe::Sample;
 
 /// Longest time that is looked back over, in seconds: a year.
 const LONGEST_BASE_SECONDS: f64 = 366.0 * 86_400.0;
-/// Significant digits of the distributions that weir writes.
-const DIGITS: u8 = 3;
 /// Seconds after a plan's end in which a run may still be: its drain, and what a machine that stands still makes of it.
 const LONGEST_AFTER: u64 = 86_400;
 /// The last second that a run can have; one can be added to it.
 const LAST_SECOND: u64 = u32::MAX as u64 - 1;
 /// Clients that the plan of a run can start: 2 kB each are more memory than most machines have.
 const MOST_CLIENTS: u64 = 20_000_000;
+/// Servers that the clients of a run can go to: their figures have places with numbers of 16 bits.
+const MOST_SERVERS: usize = u16::MAX as usize;
 
 /// Reads a run directory back into an aggregator. `schema_of` gives the figures of a protocol.
 ///
@@ -39,7 +40,7 @@ pub fn read(
     directory: &Path,
     schema_of: impl Fn(&str) -> Option<Schema>,
 ) -> Result<(RunHead, Aggregator), RecordError> {
-    read_files(directory, schema_of, |path| fs::read(path))
+    read_files(directory, schema_of, |path| weir_files::read_lines(path, MOST_LINE))
 }
 
 /// The same, with the contents of each file from `file`.
@@ -154,6 +155,11 @@ fn check_head(head: &RunHead) -> Result<(), String> {
     {
         return Err("no run began at such a time".to_owned());
     }
+    // One more than the scenario has is its background.
+    let servers: usize = head.workloads.iter().map(|facts| facts.servers.len()).sum();
+    if head.workloads.len() > MOST_PARTS + 1 || servers > MOST_SERVERS {
+        return Err(format!("it has {} workloads with {servers} servers", head.workloads.len()));
+    }
     let schedules = head.scenario.schedules().map_err(|error| error.to_string())?;
     let starts = |schedule: &Schedule| {
         let clients = schedule.stages.iter().map(|stage| u64::from(stage.clients));
@@ -166,7 +172,7 @@ fn check_head(head: &RunHead) -> Result<(), String> {
 
 /// A time since the machine was started that leaves room for that of a run.
 fn check_clock(at_ns: u64) -> Result<(), String> {
-    if at_ns > u64::MAX / 2 { Err(format!("{at_ns} ns is no monotonic time")) } else { Ok(()) }
+    if at_ns > u64::MAX / 2 { Err(format!("{at_ns} ns is not a monotonic time")) } else { Ok(()) }
 }
 
 /// Calls `take` with every whole line.
@@ -184,7 +190,7 @@ fn each_line(
 }
 
 /// Distributions by whose they are, and when.
-pub(crate) type Histograms = HashMap<(Option<u16>, IntervalKey), Vec<(String, Histogram<u64>)>>;
+pub(crate) type Histograms = HashMap<(Option<u16>, IntervalKey), Vec<(String, EncodedDistribution)>>;
 
 /// Reads one workload's second of figures back, with its distributions, which are taken out of `histograms`, and the agent whose it is.
 pub(crate) fn read_interval(
@@ -201,15 +207,13 @@ pub(crate) fn read_interval(
         return Err(format!("second {last} is long after the plan's end"));
     }
     for (name, histogram) in histograms.remove(&(agent, interval.key)).into_iter().flatten() {
-        interval.restore(&name, histogram);
+        interval.restore(&name, histogram.histogram()?);
     }
     Ok((agent, interval))
 }
 
 pub(crate) fn read_histograms(path: &Path, bytes: &[u8]) -> Result<Histograms, RecordError> {
-    use base64::Engine as _;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let mut deserializer = Deserializer::new();
     let mut all = Histograms::new();
     for (number, entry) in IntervalLogIterator::new(&bytes[..whole]).enumerate() {
         let malformed =
@@ -227,17 +231,7 @@ pub(crate) fn read_histograms(path: &Path, bytes: &[u8]) -> Result<Histograms, R
         let Some((workload, server, agent, name)) = whose else {
             return Err(malformed(format!("tag '{tag}' is not workload/figure")));
         };
-        let encoded = base64::engine::general_purpose::STANDARD
-            .decode(interval.encoded_histogram())
-            .map_err(|error| malformed(error.to_string()))?;
-        let mut histogram: Histogram<u64> = deserializer
-            .deserialize(&mut encoded.as_slice())
-            .map_err(|error| malformed(error.to_string()))?;
-        // Those of other precision are not added to weir's own, and may take a hundred times the memory.
-        if histogram.sigfig() != DIGITS {
-            return Err(malformed(format!("a distribution of {} digits", histogram.sigfig())));
-        }
-        histogram.auto(true);
+        let histogram = EncodedDistribution::new(interval.encoded_histogram()).map_err(malformed)?;
         let second = interval.start_timestamp().as_secs() as u32;
         let key = IntervalKey { second, workload, server };
         all.entry((agent, key)).or_default().push((name.to_owned(), histogram));
@@ -256,6 +250,7 @@ mod tests {
     use hdrhistogram::serialization::V2DeflateSerializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
     use std::time::Duration;
+    use weir_metrics::Histogram;
 
     /// What is said of a run directory with this `run.json` and these distributions.
     fn said(head: &str, histograms: &[u8]) -> Option<String> {
@@ -278,11 +273,34 @@ mod tests {
             ("\"clients\":20", "\"clients\":4294967295", "it plans 4294967295 clients"),
             ("\"base_seconds\":0.0", "\"base_seconds\":1e300", "no run began at such a time"),
             ("\"base_seconds\":0.0", "\"base_seconds\":-1", "no run began at such a time"),
-            ("1147776216873", "18446744073709551615", "is no monotonic time"),
+            ("1147776216873", "18446744073709551615", "is not a monotonic time"),
         ] {
             assert!(head.contains(from), "{from}");
             let said = said(&head.replace(from, to), b"").unwrap();
             assert!(said.starts_with("run/run.json:1: ") && said.contains(words), "{to}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_run_with_more_workloads_stages_or_servers_than_any_has_is_refused() {
+        let head = include_str!("../../../../fuzz/corpus/run_directory/head").split('\0').next().unwrap();
+        let (stages, duration) = (r#"{"clients":1,"hold":"1s"},"#.repeat(1_000), r#""duration":"30s","#);
+        let (clients, facts) = (r#""clients":20,"#, r#""background":false}]}"#);
+        for (from, to, words) in [
+            (
+                duration,
+                format!(r#""stages":[{}],"#, stages.trim_end_matches(',')),
+                "1 workload with 1,000 stages",
+            ),
+            (
+                facts,
+                format!(r#""background":false,"servers":[{}""]}}]}}"#, r#""","#.repeat(70_000)),
+                "1 workloads with 70001 servers",
+            ),
+        ] {
+            let damaged = head.replace(clients, "").replace(from, &to);
+            let said = said(&damaged, b"").unwrap();
+            assert!(said.contains(words), "{words}: {said}");
         }
     }
 

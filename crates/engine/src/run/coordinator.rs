@@ -3,7 +3,7 @@
 
 use super::Watcher;
 use crate::agents::{
-    AgentEnd, AgentReport, CountedClients, SecondCopier, SecondLines, WatchedElsewhere, briefly,
+    AgentEnd, AgentReport, CountedClients, EventRoom, SecondCopier, SecondLines, WatchedElsewhere, briefly,
     check_events, read,
 };
 use crate::aggregator::Aggregator;
@@ -69,6 +69,8 @@ pub(super) struct Coordinator {
     pub(super) segments: Vec<Segment>,
     /// What each agent has counted, of each workload.
     pub(super) counted: Vec<Vec<CountedClients>>,
+    /// Room for the lines of events of each agent's clients.
+    pub(super) event_rooms: Vec<EventRoom>,
     pub(super) lost: u16,
     /// Threads of this process that ended without their last report.
     pub(super) lost_threads: Vec<usize>,
@@ -353,13 +355,13 @@ impl Coordinator {
             }
             AgentReport::Second(lines) => {
                 if let Err(words) = self.take_second(agent, &lines) {
-                    self.lose(agent, at_seconds, format!("it sent what is no second: {words}"));
+                    self.lose(agent, at_seconds, format!("it sent a malformed second: {words}"));
                 } else if let Some(words) = lines.events.iter().find_map(EventLine::trouble) {
                     self.lose(agent, at_seconds, words.to_owned());
                 }
             }
             AgentReport::Ended(end) if !end.is_possible(self.aggregator.plan().stages.len()) => {
-                self.lose(agent, at_seconds, "it sent what is no end of this run".to_owned());
+                self.lose(agent, at_seconds, "it sent a malformed end of the run".to_owned());
             }
             AgentReport::Ended(AgentEnd { cut_short: Some(words), .. }) => {
                 self.lose(agent, at_seconds, words);
@@ -379,9 +381,23 @@ impl Coordinator {
         if lines.second < self.due[usize::from(agent)] {
             return Err(format!("second {}, which it has sent before", lines.second));
         }
-        let intervals = read(lines, self.aggregator.plan(), &schemas)?;
-        check_events(&lines.events, &self.aggregator.facts().collect::<Vec<_>>())?;
-        lines.events.iter().filter(|it| it.is_of_clients()).for_each(|it| self.write_event(it));
+        let facts: Vec<_> = self.aggregator.facts().collect();
+        let servers: Vec<_> = facts.iter().map(|it| it.servers.len()).collect();
+        let intervals = read(lines, self.aggregator.plan(), &schemas, &servers)?;
+        check_events(&lines.events, &facts)?;
+        for event in lines.events.iter().filter(|it| it.is_of_clients()) {
+            let room = &mut self.event_rooms[usize::from(agent)];
+            let was_full = room.is_full();
+            if room.takes(event) {
+                self.write_event(event);
+            } else {
+                self.aggregator.event(event);
+            }
+            if !was_full && self.event_rooms[usize::from(agent)].is_full() {
+                let name = self.agents.get(usize::from(agent)).map_or("?", String::as_str);
+                self.trouble.push(format!("agent {name}: {}", EventRoom::FULL));
+            }
+        }
         if let Some(gathered) = &self.gathered {
             intervals.iter().filter(|it| it.key.server.is_none()).for_each(|it| gathered.add(agent, it));
             for event in &lines.events {

@@ -5,16 +5,16 @@ use super::written::SizeText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// TCP streams that fill the way between two machines, as `iperf3 -P` does. The far end is `weir origin --bulk`.
+/// TCP streams that fill the way between two machines, as `iperf3 -P` does. The peer is `weir origin --bulk`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BackgroundSpec {
-    /// The far end, `HOST:PORT`; one of weir's own on 127.0.0.1 if absent, which loads this machine only.
+    /// The peer, `HOST:PORT`; one of weir's own on 127.0.0.1 if absent, which loads this machine only.
     pub to: Option<String>,
     /// Streams each way.
     #[schemars(range(min = 1))]
     pub tcp_streams: u32,
-    /// Whether the far end sends, too.
+    /// Whether the peer sends, too.
     pub both_ways: bool,
     /// Bytes that are sent at a time, up to 1MiB: `512KiB`.
     #[schemars(with = "String")]

@@ -1,7 +1,9 @@
 //! What keeps a scenario from being run.
 
+use super::MOST_PARTS;
 use std::io;
 use weir_clients::shown;
+use weir_metrics::{grouped, several};
 
 /// A scenario that cannot be run; says where and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +79,19 @@ pub enum ScenarioError {
     /// Several workloads save messages, and nothing says which of them saves which message.
     #[error("workload '{0}': one `ingest` or `probe` is all that a run has; compare several with `variants`")]
     SeveralSave(String),
+    /// More than a run can have, and a report can show: each of them has figures of its own.
+    #[error(
+        "{} with {}: a run has {} of both together at the most; make several runs of it",
+        several(*workloads as u64, "workload"),
+        several(*stages as u64, "stage"),
+        grouped(MOST_PARTS as u64)
+    )]
+    ManyParts {
+        /// How many there are.
+        workloads: usize,
+        /// Stages that are written out, of all workloads.
+        stages: usize,
+    },
     /// There is nothing to do.
     #[error("the scenario has no workloads; add one under `workloads:`")]
     Empty,
@@ -98,6 +113,7 @@ impl ScenarioError {
             | Self::Override { .. }
             | Self::Background(_)
             | Self::During { .. }
+            | Self::ManyParts { .. }
             | Self::Empty => None,
         }
     }
@@ -106,7 +122,7 @@ impl ScenarioError {
 /// Why a file could not be read, and what helps.
 fn unread(path: &str, error: &io::Error) -> String {
     if path.contains("://") {
-        return "a URL is no scenario file; `weir play URL` plays it, and `weir init URL` writes a scenario"
+        return "a URL is not a scenario file; `weir play URL` plays it, and `weir init URL` writes a scenario"
             .to_owned();
     }
     match error.kind() {

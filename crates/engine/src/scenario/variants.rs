@@ -45,7 +45,7 @@ impl Variants {
     /// The variants of a scenario's text.
     pub(crate) fn of(text: &str) -> Result<Self, String> {
         let Head { variants, matrix } =
-            serde_saphyr::from_str(text).map_err(|error| super::explanation::explain(&error))?;
+            crate::yaml::read(text).map_err(|error| super::explanation::explain(&error))?;
         match (variants.is_empty(), matrix.is_empty()) {
             (_, true) => Ok(variants.with_secrets_of(text)),
             (true, false) => matrix.variants(text).map(Self),
@@ -83,7 +83,7 @@ impl Variants {
             let fits = |letter: char| letter.is_alphanumeric() || "-_.+".contains(letter);
             if variant.name.is_empty() || variant.name.starts_with('.') || !variant.name.chars().all(fits) {
                 return Err(format!(
-                    "variants: '{}' is no name; use letters, digits, - and _",
+                    "variants: '{}' is not a name; use letters, digits, - and _",
                     variant.name.escape_debug()
                 ));
             }

@@ -225,7 +225,7 @@ impl SeriesRun {
             Outcome::Aborted(threshold) => format!("{threshold} ended it"),
             Outcome::Completed | Outcome::NobodyLeft => self.reason.clone().unwrap_or_else(|| {
                 let words = match self.verdict {
-                    _ if self.unanswered => "nobody was answered",
+                    _ if self.unanswered => "no client got an answer",
                     VerdictState::NothingMeasured => "nothing was measured",
                     _ => "it is invalid",
                 };

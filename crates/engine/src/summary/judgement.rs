@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictState {
-    /// The instrument had room to spare.
+    /// The load generator had room to spare.
     Valid,
     /// Half of some limit was reached.
     Degraded,
     /// No client ever played or published: there is nothing to believe.
     NothingMeasured,
-    /// The instrument was at fault.
+    /// The load generator was the bottleneck.
     Invalid,
 }
 
@@ -29,7 +29,7 @@ pub struct Verdict {
     pub waived: Vec<Reason>,
 }
 
-/// One limit of the instrument that was reached, or half of it.
+/// One limit of the load generator that was reached, or half of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// What this reason makes of the run.

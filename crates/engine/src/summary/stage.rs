@@ -66,7 +66,7 @@ pub struct StageSummary {
     /// The target's machine over the window, as `run.machines` lists it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineUsage>,
-    /// The worst that the instrument did in this stage.
+    /// The worst state of the load generator in this stage.
     pub verdict: VerdictState,
 }
 

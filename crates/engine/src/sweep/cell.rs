@@ -93,7 +93,7 @@ impl SweepCell {
             Ending::Completed if answer.evidence == Evidence::Void => {
                 let loads = search.trials.iter().flat_map(|trial| &trial.loads);
                 let why = loads.filter_map(|load| load.void.clone()).next();
-                Some(why.unwrap_or_else(|| "nothing was learnt".to_owned()))
+                Some(why.unwrap_or_else(|| "no result".to_owned()))
             }
             Ending::Completed | Ending::Interrupted | Ending::Running => None,
         };

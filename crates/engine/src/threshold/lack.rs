@@ -10,7 +10,7 @@ use weir_protocols::{Lack, Verb, of_url};
 /// Of messages that nobody in the run publishes it is not known how many there were.
 const UNPUBLISHED: Lack = Lack {
     figures: &["lost.ratio"],
-    instead: "nobody here publishes, so that how many were sent is not known; ask for saved >= 1000, or publish in the same run",
+    instead: "this run publishes nothing, so the number sent is unknown; ask for saved >= 1000, or publish in the same run",
 };
 
 /// Whether a workload can have a figure.

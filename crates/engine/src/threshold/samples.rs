@@ -5,6 +5,7 @@ use super::{Statistic, Threshold};
 use crate::plan::{Plan, StageSpan};
 use crate::role::Role;
 use crate::scenario::Scenario;
+use weir_metrics::several;
 
 /// Figures that each client gives one value of, when it begins.
 const OF_EACH_CLIENT: [&str; 7] =
@@ -45,11 +46,11 @@ impl Threshold {
         // Where clients follow each other there are more of them than a stage holds.
         let counted = asked.filter(|it| !lives.contains_key(&it.workload)).map(|span| starts(plan, span));
         let fewest = counted.filter(|clients| *clients > 0).min().filter(|clients| *clients < needed)?;
-        let values = if fewest == 1 { "1 value".to_owned() } else { format!("{fewest} values") };
         Some(format!(
-            "threshold '{}': a stage begins {fewest} client{}, and of {values} none is above {above}: it is the highest that is judged; {needed} clients have one, or ask for max",
+            "threshold '{}': with {} {above} is the maximum: use max, or {}",
             self.text,
-            if fewest == 1 { "" } else { "s" }
+            several(fewest as u64, "client"),
+            several(needed as u64, "client")
         ))
     }
 }
@@ -90,9 +91,7 @@ mod tests {
         let lines = said(&scenario(50, "startup.p999 < 1s"));
         assert_eq!(
             lines,
-            [
-                "threshold 'startup.p999 < 1s': a stage begins 50 clients, and of 50 values none is above p999: it is the highest that is judged; 1000 clients have one, or ask for max"
-            ]
+            ["threshold 'startup.p999 < 1s': with 50 clients p999 is the maximum: use max, or 1,000 clients"]
         );
         assert_eq!(said(&scenario(100, "startup.p99 < 1s")), [""; 0]);
         assert_eq!(said(&scenario(1, "connect.p90 < 1s")).len(), 1);

@@ -1,4 +1,4 @@
-//! One limit of the instrument, and what was measured against it.
+//! One limit of the load generator, and what was measured against it.
 
 use crate::summary::{Reason, VerdictState};
 

@@ -73,16 +73,17 @@ fn lags(row: &StageSummary, frame_time_seconds: Option<f64>) -> Vec<Check> {
             latency.map_or_else(String::new, |p99| format!(" and is in the latency, {} at p99", time(p99)));
         checks.push(Check {
             degraded_from: LONG_TURN_SECONDS.min(own(SOME_OWN_LATENCY)),
-            text: format!("weir did not run for {} at a time: what came meanwhile waited in weir{beside}", time(max)),
+            text: format!("weir was not scheduled for up to {}; data that arrived meanwhile waited{beside}", time(max)),
             remedy: "find what stopped it (a signal, the hypervisor, memory that was swapped out), or give it more cores",
             ..Check::new("generator_pause", max, PAUSE_SECONDS.min(own(OWN_LATENCY).max(LONG_TURN_SECONDS)))
         });
     }
     if let Some(lag) = row.figures.spread("send_lag") {
+        let what = if row.messages.is_some() { "messages" } else { "frames" };
         let limit = SEND_LAG_SECONDS.max(frame_time_seconds.unwrap_or(0.0) / 10.0);
         checks.push(Check {
             text: format!(
-                "frames were sent {:.1} ms late at p99 (limit {:.1} ms)",
+                "{what} were sent {:.1} ms late at p99 (limit {:.1} ms)",
                 lag.p99 * 1e3,
                 limit * 1e3
             ),
@@ -168,15 +169,17 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool) -> Vec<Check> {
         && used >= OTHERS_MATTER * 100.0 * cores
     {
         let share = used / (used + idle);
-        let most = others.busiest.first().map_or_else(String::new, |most| {
+        let most = others.busiest.first().map(|most| {
             let many = if most.processes > 1 { format!(" ×{}", most.processes) } else { String::new() };
             let percent = 100.0 * most.cpu_seconds / usage.seconds;
-            format!(", most of it {}{many} (pid {}, {percent:.0} %)", most.name, most.pid)
+            format!("{}{many}, pid {}, {percent:.0} %", most.name, most.pid)
         });
         checks.push(Check {
             degraded_from: HOST_BUSY,
             text: format!(
-                "processes other than weir and what it watches used {used:.0} % of one core on a machine of {cores:.0}{most}: {:.0} % of what was left over{}",
+                "other processes used {:.1} of {cores:.0} cores{}, {:.0} % of what weir and the watched left{}",
+                used / 100.0,
+                most.map_or_else(String::new, |most| format!(" ({most})")),
                 share * 100.0,
                 effect(trace)
             ),
@@ -190,9 +193,9 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool) -> Vec<Check> {
 /// What a cause outside of weir came to.
 fn effect(trace: bool) -> &'static str {
     if trace {
-        "; weir was late for it"
+        "; weir fell behind schedule"
     } else {
-        "; weir was not late for it, but a target on this machine may have answered later"
+        "; weir kept its schedule, but a target on this machine may have answered later"
     }
 }
 

@@ -1,17 +1,22 @@
 //! A PostgreSQL database: how to get in, how it is called, and what its errors are.
 
+mod link;
+
+use self::link::{LinkMaker, Wanted};
 use super::Durability;
 use super::encryption::{Encryption, Mode};
 use crate::error::{DatabaseError, StoreError};
-use postgres::config::{Host, SslMode};
+use postgres::config::{Host, SslMode, SslNegotiation};
 use postgres::error::SqlState;
 use postgres::{Client, Config, Error};
 use std::error::Error as _;
 use std::fmt;
 use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
+use weir_address::networks;
 use weir_shard::tls;
 
 /// How long a connection may take.
@@ -33,7 +38,7 @@ const REFUSES_PROOF: &str = "auth_failed";
 #[derive(Clone)]
 pub struct Database {
     config: Config,
-    tls: MakeRustlsConnect,
+    link: LinkMaker,
     /// Whether it has a certificate to show.
     shows_certificate: bool,
     shown: String,
@@ -125,18 +130,39 @@ impl Database {
         }
     }
 
-    pub(super) fn connect(&self, durability: Durability) -> Result<Client, Error> {
-        let mut client = self.config.connect(self.tls.clone())?;
+    /// The address of each host, where this process may not connect to any: a name may have another one by the time that the client
+    /// library asks for it.
+    fn addresses(&self) -> Result<Vec<IpAddr>, StoreError> {
+        if is_local(&self.config) || !networks::is_restricted() || !self.config.get_hostaddrs().is_empty() {
+            return Ok(Vec::new());
+        }
+        let address = |it: &Host| {
+            let name = host(it);
+            let found = (name.as_str(), 0).to_socket_addrs();
+            let found = found.map_err(|error| StoreError::Unavailable(format!("{self}: {name}: {error}")))?;
+            let permitted =
+                networks::permitted(found).map_err(|it| StoreError::Unfit(format!("{self}: {it}")))?;
+            let first = permitted.first().map(SocketAddr::ip);
+            first.ok_or_else(|| StoreError::Unavailable(format!("{self}: {name} has no address")))
+        };
+        self.config.get_hosts().iter().map(address).collect()
+    }
+
+    pub(super) fn connect(&self, durability: Durability) -> Result<Client, StoreError> {
+        let mut config = self.config.clone();
+        for address in self.addresses()? {
+            config.hostaddr(address);
+        }
+        let mut client = config.connect(self.link.clone()).map_err(|error| self.sort(&error))?;
         let commit = durability.of_postgresql();
-        client.batch_execute(&format!(
-            "SET synchronous_commit = {commit}; SET client_min_messages = warning"
-        ))?;
+        let settings = format!("SET synchronous_commit = {commit}; SET client_min_messages = warning");
+        client.batch_execute(&settings).map_err(|error| self.sort(&error))?;
         Ok(client)
     }
 
     /// Whether TLS was declined where there might have been some.
     fn is_plain(&self) -> bool {
-        self.config.get_ssl_mode() == SslMode::Disable && !is_local(&self.config)
+        self.link.wanted == Wanted::Plain && !is_local(&self.config)
     }
 }
 
@@ -185,12 +211,15 @@ impl FromStr for Database {
             return Err(DatabaseError::Unknown);
         }
         let local = is_local(&config);
-        config.ssl_mode(match encryption.mode {
-            _ if local => SslMode::Disable,
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
-        });
+        let wanted_link = match encryption.mode {
+            Mode::Disable => Wanted::Plain,
+            Mode::Prefer => Wanted::IfItCan,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => Wanted::Always,
+        };
+        // Over TCP the link is handed over, encrypted or not.
+        config
+            .ssl_mode(if local { SslMode::Disable } else { SslMode::Require })
+            .ssl_negotiation(SslNegotiation::Direct);
         let wanted = encryption.client_tls()?;
         let tls = tls::client_config(&wanted).map_err(|error| DatabaseError::Certificates {
             identity: wanted.identity.is_some(),
@@ -208,9 +237,9 @@ impl FromStr for Database {
             .connect_timeout(PATIENCE)
             .keepalives_idle(Duration::from_secs(30))
             .application_name("weir ingest");
-        let tls = MakeRustlsConnect::new((*tls).clone());
+        let link = LinkMaker { wanted: wanted_link, tls: MakeRustlsConnect::new((*tls).clone()) };
         let shows_certificate = wanted.identity.is_some();
-        Ok(Self { shown: format!("postgres://{shown}"), tls, shows_certificate, config, by_day: false })
+        Ok(Self { shown: format!("postgres://{shown}"), link, shows_certificate, config, by_day: false })
     }
 }
 
@@ -238,7 +267,33 @@ mod tests {
                 let made = client.batch_execute("CREATE TABLE refused (a integer)");
                 database.sort(&made.expect_err("it lets everybody in"))
             }
-            Err(error) => database.sort(&error),
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn a_server_that_announces_a_message_longer_than_any_is_none() {
+        use std::io::{Read as _, Write as _};
+        for (mode, answer) in [("disable", None), ("prefer", Some(b"N"))] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = [0; 1_024];
+                assert!(stream.read(&mut asked).unwrap() > 0);
+                if let Some(answer) = answer {
+                    stream.write_all(answer).unwrap();
+                    assert!(stream.read(&mut asked).unwrap() > 0);
+                }
+                // The client goes when it likes.
+                let _ = stream.write_all(&[b'R', 0x7F, 0xFF, 0xFF, 0xFF]);
+                while stream.write_all(&[0; 65_536]).is_ok() {}
+            });
+            let database: Database =
+                format!("postgres://me@127.0.0.1:{port}/d?sslmode={mode}").parse().unwrap();
+            let refused = database.connect(Durability::Full).err().unwrap().to_string();
+            assert!(refused.contains("announces a message of 2147483647 bytes"), "{refused}");
+            server.join().unwrap();
         }
     }
 

@@ -173,7 +173,7 @@ impl Parquet {
             let parsed = parse_message_type(text);
             parsed
                 .map(Arc::new)
-                .map_err(|error| StoreError::Unfit(format!("the schema is none to Parquet: {error}")))
+                .map_err(|error| StoreError::Unfit(format!("Parquet cannot store this schema: {error}")))
         };
         let (rows, dead) = (schema(&self.message())?, schema(&self.message_of_dead())?);
         let dead_directory = self.directory.join(DEAD);

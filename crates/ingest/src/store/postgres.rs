@@ -381,8 +381,7 @@ impl From<Error> for Failed {
 impl Store for Postgres {
     fn open(&mut self) -> Result<(), StoreError> {
         self.client = None;
-        let mut client =
-            self.database.connect(self.durability).map_err(|error| self.database.sort(&error))?;
+        let mut client = self.database.connect(self.durability)?;
         // Two ingesters that start at once may both try to create a table, and one of them would fail because it exists.
         let lock = "SELECT pg_advisory_lock(hashtext('weir ingest'))";
         let unlock = "SELECT pg_advisory_unlock(hashtext('weir ingest'))";
@@ -425,8 +424,7 @@ impl Store for Postgres {
 
     fn clear(&mut self) -> Result<(), StoreError> {
         self.client = None;
-        let mut client =
-            self.database.connect(self.durability).map_err(|error| self.database.sort(&error))?;
+        let mut client = self.database.connect(self.durability)?;
         let mut names = vec![self.table.name.clone(), self.table.dead_letters()];
         names.extend(self.database.is_by_day().then(|| self.table.identities()));
         let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();

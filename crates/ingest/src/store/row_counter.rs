@@ -20,7 +20,7 @@ impl RowCounter {
     /// The database cannot be reached, or has no such table.
     pub fn open(database: &Database, table: &str) -> Result<Self, StoreError> {
         let sort = |error: postgres::Error| database.sort(&error);
-        let mut client = database.connect(Durability::Full).map_err(sort)?;
+        let mut client = database.connect(Durability::Full)?;
         // As the database itself writes it: what it was given is no SQL any more.
         let known = client.query_one("SELECT to_regclass($1)::text", &[&table]).map_err(sort)?;
         let quoted: Option<String> = known.get(0);

@@ -25,7 +25,7 @@ fn what_is_no_record_is_a_dead_letter_and_stops_nothing() {
     let other = SCHEMA.replace("Sample", "Another").replace("\"small\"", "\"tiny\"");
     let other = Schema::parse(&other).unwrap();
     let mut encoder = Encoder::new(&other, Format::Avro(Framing::Container));
-    encoder.push(weir_record::Generator::new(&other, 1).record(0)).unwrap();
+    encoder.push(weir_record::Generator::new(&other, 1).record(0).unwrap()).unwrap();
     let mut bytes = Vec::new();
     encoder.finish(&mut bytes);
     std::fs::write(payloads.file("other"), bytes).unwrap();

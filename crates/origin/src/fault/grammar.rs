@@ -10,7 +10,7 @@ use weir_metrics::{ParseUnitError, parse_duration};
 pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
-        "'{0}' is no fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, counter, \
+        "'{0}' is not a fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, counter, \
          error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, read, refuse, burn and leak"
     )]
     Action(String),
@@ -473,7 +473,7 @@ mod tests {
     #[test]
     fn what_is_no_fault_is_refused_with_a_remedy() {
         for (line, words) in [
-            ("explode", "'explode' is no fault; known are stall, drop"),
+            ("explode", "'explode' is not a fault; known are stall, drop"),
             ("drop", "'drop' needs unit=K, unit=A..B or unit=every:K"),
             ("drop unit=0", "unit=0: expected a number, A..B, A.. or every:K, counted from 1"),
             ("drop unit=every:0", "unit=every:0: expected"),
@@ -501,7 +501,7 @@ mod tests {
             ("burn 2ms", "'burn' needs thread=NAME or each=viewer"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),
-            ("", "'' is no fault"),
+            ("", "'' is not a fault"),
         ] {
             let error = line.parse::<Fault>().expect_err(line).to_string();
             assert!(error.contains(words), "{line}: {error}");

@@ -29,7 +29,7 @@ const QUEUE_BYTES: usize = 64 << 20;
 const ALL_QUEUES_BYTES: usize = 256 << 20;
 /// Sessions that are kept without their clients.
 const AWAY: usize = 10_000;
-/// Bytes of what such sessions keep beside messages: filters, wills that wait, the identifiers of QoS 2 that their clients have not
+/// Bytes of what such sessions keep beside messages: names of up to 64 KiB, filters, wills that wait, the identifiers of QoS 2 that their clients have not
 /// released, and where messages in flight are noted.
 const AWAY_BYTES: usize = 64 << 20;
 /// Bytes that an identifier takes which a client has not released: two, one of the table, and the table's free places.
@@ -226,7 +226,13 @@ impl Broker {
             will => (None, will.map(|will| will.publication)),
         };
         let of_will = waits.as_ref().map_or(0, |(publication, _)| publication.weight());
-        let bytes = self.subscriptions.bytes_of(key) + received + inbox.flight.memory() + of_will;
+        // A queue that was long keeps its places, and 10,000 of those are 40 GB.
+        inbox.queue.shrink_to_fit();
+        // Its name stands in the inbox and among the names.
+        let own =
+            size_of::<Inbox>() + 2 * inbox.client_id.len() + inbox.queue.capacity() * size_of::<Delivery>();
+        let beside = received + inbox.flight.memory() + of_will;
+        let bytes = own + self.subscriptions.bytes_of(key) + beside;
         if inbox.kept_for.is_zero() || self.away.len() >= AWAY || self.away_bytes + bytes > AWAY_BYTES {
             self.remove(key);
             return now_due.or(waits.map(|(publication, _)| publication));

@@ -94,7 +94,7 @@ impl fmt::Display for ChannelType {
 
 /// A text that is no kind of channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no type of channel; known are GR, BS, CS and SKY")]
+#[error("'{0}' is not a channel type; known are GR, BS, CS and SKY")]
 pub struct ParseChannelTypeError(String);
 
 impl FromStr for ChannelType {

@@ -1,12 +1,11 @@
 //! Reads values that were written by another schema, by the steps of a [`Resolution`].
 
 use super::read::{Bytes, Reader};
-use crate::MAX_VALUES;
-use crate::default::MOST_BYTES;
 use crate::error::{Fault, Problem};
 use crate::plan::{Plan, Shape, TypeId};
 use crate::resolve::{FieldStep, Promotion, RecordSteps, Resolution, Step, StepId};
 use crate::tape::{Cell, Tape};
+use crate::{MAX_MADE_BYTES, MAX_VALUES};
 
 /// Reads one value of the reader's schema that begins at `at`, and gives the place after it.
 pub(crate) fn top(
@@ -111,7 +110,7 @@ impl Resolved<'_> {
                         self.defaults += default.bytes();
                         self.reader.tape.append(default);
                     }
-                    if self.defaults > MOST_BYTES || self.reader.tape.cells.len() > MAX_VALUES {
+                    if self.defaults > MAX_MADE_BYTES || self.reader.tape.cells.len() > MAX_VALUES {
                         return self.reader.bytes.fault(Problem::TooManyValues);
                     }
                 }

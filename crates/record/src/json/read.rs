@@ -3,11 +3,11 @@
 use super::cursor::{Cursor, Raw};
 use super::number::{Decimal, whole};
 use super::{INFINITY, MINUS_INFINITY, NAN, NAN_BITS};
-use crate::default::{self, MOST_BYTES};
+use crate::default;
 use crate::error::{Fault, Problem};
 use crate::plan::{Plan, RecordShape, Shape, TypeId};
 use crate::tape::{Cell, Tape};
-use crate::{MAX_DEPTH, MAX_VALUES};
+use crate::{MAX_DEPTH, MAX_MADE_BYTES, MAX_VALUES};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -195,7 +195,7 @@ impl<'r> Reader<'r> {
             if let Some(default) = plan.default(field) {
                 self.defaults += default.bytes();
                 self.tape.append(default);
-                if self.defaults > MOST_BYTES || self.tape.cells.len() > MAX_VALUES {
+                if self.defaults > MAX_MADE_BYTES || self.tape.cells.len() > MAX_VALUES {
                     return self.cursor.fault(Problem::TooManyValues);
                 }
             } else if let Shape::Union(branches) = plan.shape(field.id)

@@ -337,11 +337,11 @@ mod tests {
         );
         assert_eq!(
             error(&record(r#"{"name": "a", "type": {"type": "array", "items": "byts"}}"#)),
-            "schema: a.items: 'byts' is no type, and no record, enum or fixed before this has that name"
+            "schema: a.items: 'byts' is not a type, and no record, enum or fixed before this has that name"
         );
         assert_eq!(
             error(&record(r#"{"name": "a b", "type": "int"}"#)),
-            "schema: fields[0]: 'a b' is no name: letters, digits and _, no digit first"
+            "schema: fields[0]: 'a b' is not a name: letters, digits and _, no digit first"
         );
         assert_eq!(
             error(&record(r#"{"name": "a", "type": "int"}, {"name": "a", "type": "int"}"#)),

@@ -35,7 +35,7 @@ pub enum SchemaFault {
     #[error("a type is a name, an object or an array; this is {0}")]
     NoType(&'static str),
     /// No type has that name.
-    #[error("'{0}' is no type, and no record, enum or fixed before this has that name")]
+    #[error("'{0}' is not a type, and no record, enum or fixed before this has that name")]
     Unknown(String),
     /// An attribute is missing, or is something else.
     #[error("the attribute '{name}' must be {expected}")]
@@ -46,7 +46,7 @@ pub enum SchemaFault {
         expected: &'static str,
     },
     /// A name that Avro does not allow.
-    #[error("'{0}' is no name: letters, digits and _, no digit first")]
+    #[error("'{0}' is not a name: letters, digits and _, no digit first")]
     Name(String),
     /// A name that there is already.
     #[error("the {what} '{name}' comes twice")]

@@ -21,7 +21,7 @@ fn payload(schema: &Schema, format: Format, codec: Codec, spread: Spread) -> Vec
     let mut encoder = Encoder::new(schema, format).compressed(codec);
     let mut left = COUNT;
     for number in 0.. {
-        let record = generator.record(number);
+        let record = generator.record(number).unwrap();
         if has_odd_float(record) {
             continue;
         }

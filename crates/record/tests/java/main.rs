@@ -53,7 +53,7 @@ fn payload(schema: &Schema, format: Format, codec: Codec, spread: Spread, record
     let mut generator = Generator::new(schema, 5).spread(spread);
     let mut encoder = Encoder::new(schema, format).compressed(codec);
     for number in 0..records {
-        encoder.push(generator.record(number)).unwrap();
+        encoder.push(generator.record(number).unwrap()).unwrap();
     }
     let mut out = Vec::new();
     encoder.finish(&mut out);

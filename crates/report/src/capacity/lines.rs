@@ -51,25 +51,21 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             format!("{target} does not carry {}{}", many(upper), because(upper))
         }
         (_, Some(lower), Some(upper)) => format!(
-            "undecided: {target} carried {}, and not {}{}; not both were confirmed{}",
+            "undecided: {target} carried {} and not {}{}, but not both are confirmed: {}",
             many(lower),
             number(upper),
             because(upper),
             why_no_more(summary)
         ),
         (_, Some(lower), None) => {
-            format!(
-                "undecided: {target} carried {} and more was not shown{}",
-                many(lower),
-                why_no_more(summary)
-            )
+            format!("undecided: {target} carried {}; {}", many(lower), why_no_more(summary))
         }
         _ => void_reason(summary).map_or_else(
             || match summary.ending {
                 Ending::Running => "it is searched; no trial has come to its end yet".to_owned(),
-                _ => "nothing was learnt: no trial came to its end".to_owned(),
+                _ => "no result: no trial came to its end".to_owned(),
             },
-            |why| format!("nothing was learnt of {target}: {why}"),
+            |why| format!("no result for {target}: {why}"),
         ),
     };
     let is_limited = matches!(answer.evidence, Evidence::Found | Evidence::Undecided);
@@ -127,13 +123,11 @@ fn void_reason(summary: &CapacitySummary) -> Option<String> {
 /// Why there was no further trial.
 fn why_no_more(summary: &CapacitySummary) -> String {
     let over = match summary.ending {
-        Ending::Interrupted => " before it was interrupted",
-        _ => " in the time that there was",
+        Ending::Interrupted => "interrupted before trying more",
+        _ => "ran out of time before trying more",
     };
-    void_reason(summary).map_or_else(
-        || over.to_owned(),
-        |why| format!(", since the generator came to a limit of its own: {why}"),
-    )
+    void_reason(summary)
+        .map_or_else(|| over.to_owned(), |why| format!("the load generator reached its own limit: {why}"))
 }
 
 /// `bitrate.ratio 91 %`.

@@ -42,7 +42,7 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
                 "no run has a value of {}: make them longer, or rank by another figure (--by)",
                 quote(&summary.ranked.title, 60)
             ),
-            _ => "nothing was learnt of any variant".to_owned(),
+            _ => "no result for any variant".to_owned(),
         };
     }
     let mut parts = Vec::new();
@@ -51,7 +51,7 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
     } else {
         for (standing, words) in [
             (Standing::Best, "best"),
-            (Standing::Alike, "cannot be told from it"),
+            (Standing::Alike, "not distinguishable from it"),
             (Standing::Worse, "worse"),
             (Standing::Unknown, "too little is known of"),
         ] {

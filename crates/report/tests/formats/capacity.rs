@@ -158,10 +158,10 @@ fn the_first_line_says_how_sure_it_is() {
             Some(3_420),
             Some(3_590),
             format!(
-                "undecided: {host} carried 3,420 viewers, and not 3,590 ({failed}); not both were confirmed in the time that there was; {thread}"
+                "undecided: {host} carried 3,420 viewers and not 3,590 ({failed}), but not both are confirmed: ran out of time before trying more; {thread}"
             ),
         ),
-        (Evidence::Void, None, None, "nothing was learnt: no trial came to its end".to_owned()),
+        (Evidence::Void, None, None, "no result: no trial came to its end".to_owned()),
     ] {
         assert_eq!(with(evidence, lower, upper), expected);
     }
@@ -171,7 +171,7 @@ fn the_first_line_says_how_sure_it_is() {
     interrupted.ending = Ending::Interrupted;
     let line = capacity_shortfall(&interrupted).unwrap();
     assert!(line.starts_with("interrupted after ") && line.contains("; undecided: "), "{line}");
-    assert!(line.ends_with("carried 40 viewers and more was not shown before it was interrupted"), "{line}");
+    assert!(line.ends_with("carried 40 viewers; interrupted before trying more"), "{line}");
     interrupted.answer.bounds.lower = None;
     let line = capacity_shortfall(&interrupted).unwrap();
     assert!(line.starts_with("interrupted after ") && !line.contains(';'), "{line}");

@@ -139,7 +139,7 @@ fn the_table_of_webrtc_stages_reads_as_one_table_or_two() {
     let table = |width: u16| {
         let page = text(width, &summary);
         let begin = page.find("\nPlay\n").unwrap();
-        page[begin..begin + page[begin..].find("\nSlots").unwrap()].to_owned()
+        page[begin..begin + page[begin..].find("\nStarts").unwrap()].to_owned()
     };
     assert_snapshot!("webrtc_stages_80", table(80));
     assert_snapshot!("webrtc_stages_100", table(100));

@@ -184,12 +184,12 @@ fn runs_are_ranked_and_their_figures_stand_below() {
 
 #[test]
 fn the_answer_names_the_best_those_alike_and_those_that_are_worse() {
-    let expected = "best: workers-2-chunk-4096 (3,420 to 3,590 viewers); cannot be told from it: \
+    let expected = "best: workers-2-chunk-4096 (3,420 to 3,590 viewers); not distinguishable from it: \
         workers-2-chunk-60000 (at least 3,350); worse: workers-1-chunk-4096 (1,700 to 1,785); \
         too little is known of: workers-1-chunk-60000 (–)";
     assert_eq!(sweep_line(&searches()), expected);
     let nothing = SweepSummary::new(&facts(Ranked::by_cpu_per_client(), 1), &[], None, Ending::Completed);
-    assert_eq!(sweep_line(&nothing), "nothing was learnt of any variant");
+    assert_eq!(sweep_line(&nothing), "no result for any variant");
     let mut valueless = failing(4);
     valueless.variants.iter_mut().for_each(|it| {
         it.failed.clear();

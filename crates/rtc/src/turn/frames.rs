@@ -24,7 +24,7 @@ pub enum FrameError {
     #[error("a frame that begins with byte 0x{0:02x} is neither a STUN message nor channel data")]
     Kind(u8),
     /// A message whose length is no multiple of four (RFC 8489 section 5).
-    #[error("a STUN message of {0} bytes of attributes, which is no multiple of 4")]
+    #[error("a STUN message of {0} bytes of attributes, which is not a multiple of 4")]
     Length(u16),
 }
 

@@ -49,7 +49,7 @@ pub enum Error {
         length: usize,
     },
     /// A limit type other than 0, 1 and 2 (section 5.4.5).
-    #[error("limit type {0} of a Set Peer Bandwidth message is none of hard, soft, dynamic")]
+    #[error("limit type {0} of a Set Peer Bandwidth message is not hard, soft or dynamic")]
     LimitType(u8),
 }
 

@@ -4,10 +4,10 @@ use super::of_nats;
 use crate::args::AgentList;
 use crate::exit::{Exit, Failure};
 use crate::print::written;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use weir_agents::frame::{AgentName, Hello, Instance};
+use weir_agents::frame::{AgentName, Hello};
+use weir_agents::roster::Roster;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::kernel_clock::KernelClock;
 
@@ -21,13 +21,13 @@ pub(crate) fn list(args: &AgentList) -> Result<Exit, Failure> {
     let link = connect(&args.access.server(&args.nats)?, machine).map_err(|error| of_nats(&error))?;
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
-    let mut heard: BTreeMap<(AgentName, Instance), Hello> = BTreeMap::new();
+    let mut heard = Roster::default();
     while let Some(left) = PATIENCE.checked_sub(began.elapsed()) {
         if let Ok(CoordinatorEvent::Hello(name, instance, hello)) = link.event(left) {
-            heard.insert((name, instance), *hello);
+            heard.enter(name, instance, *hello);
         }
     }
-    let agents: Vec<_> = heard.into_iter().map(|((name, _), hello)| (name, hello)).collect();
+    let agents: Vec<_> = heard.into_all().collect();
     written(std::io::stdout().lock().write_all(text(&agents).as_bytes()))?;
     Ok(Exit::Passed)
 }
@@ -44,7 +44,7 @@ fn clock(clock: KernelClock) -> String {
 /// As a table.
 fn text(agents: &[(AgentName, Hello)]) -> String {
     if agents.is_empty() {
-        return "nobody; start one with `weir agent --join URL`\n".to_owned();
+        return "no agent is connected; start one with `weir agent --join URL`\n".to_owned();
     }
     let head = [
         "agent",
@@ -125,6 +125,6 @@ mod tests {
 
     #[test]
     fn nobody_is_there_to_be_started() {
-        assert_eq!(text(&[]), "nobody; start one with `weir agent --join URL`\n");
+        assert_eq!(text(&[]), "no agent is connected; start one with `weir agent --join URL`\n");
     }
 }

@@ -5,7 +5,7 @@ use crate::args::AgentOptions;
 use crate::exit::{Exit, Failure};
 use crate::prepare;
 use crate::print::note;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, CommonClock, Hello, Instance, Offer, Watched};
 use weir_agents::nats::Link;
 use weir_agents::offset;
+use weir_agents::roster::Roster;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, NatsServer, connect};
 use weir_engine::agents::{AgentFacts, AgentReport, AgentReports, Agents, Load, WatchedElsewhere};
 use weir_engine::ingest::ConsumerError;
@@ -53,7 +54,7 @@ pub(crate) fn gather(
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
     check_secrets(&prepared.scenario, &server).map_err(Failure::with(Exit::Usage))?;
     let offer = offer::of(&prepared).map_err(Failure::with(Exit::Usage))?;
-    let Called { free, watching } = call(&link, usize::from(wanted), quiet, interrupt)?;
+    let [free, watching] = call(&link, usize::from(wanted), quiet, interrupt)?;
     if watching.is_empty() {
         let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
         let checked = thresholds.map(|it| prepare::check_watched(it, &prepared.scenario));
@@ -62,7 +63,7 @@ pub(crate) fn gather(
             Failure::new(Exit::Usage, line + more)
         })?;
     }
-    let there: Vec<_> = free.iter().map(|((name, _), hello)| (name, hello)).collect();
+    let there: Vec<_> = free.iter().map(|(name, _, hello)| (name, hello)).collect();
     let mut specs = prepared.scenario.workloads.clone();
     specs.resize(prepared.workloads.len(), WorkloadSpec::default());
     let places = placement::places(&specs, &there).map_err(Failure::with(Exit::Usage))?;
@@ -75,15 +76,15 @@ pub(crate) fn gather(
         prepared.consuming = Some(consuming.ok_or_else(interrupted)?);
     }
     let watched = WatchedElsewhere::of(watching.len());
-    let watchers = watching.iter().map(|(name, _)| name.to_string()).collect();
+    let watchers = watching.iter().map(|(name, ..)| name.to_string()).collect();
     let parts = segments.clone().into_iter();
-    let offers = parts.zip(free.into_keys()).map(|(segment, (name, instance))| {
+    let offers = parts.zip(free).map(|(segment, (name, instance, _))| {
         (name, instance, Offer { segment: Some(segment), ..offer.clone() })
     });
     // Those that watch need to know nothing of the load.
     let to_watch =
         || Offer { version: offer.version.clone(), figures: offer.figures.clone(), ..Offer::default() };
-    let offers = offers.chain(watching.into_iter().map(|(name, instance)| (name, instance, to_watch())));
+    let offers = offers.chain(watching.into_iter().map(|(name, instance, _)| (name, instance, to_watch())));
     link.send(CoordinatorCommand::Offer(offers.collect()));
     let (losses_allowed, drain) = (options.allow_lost, prepared.scenario.drain());
     let gathered = Gathered { link, facts, segments, watchers, watched, losses_allowed, drain };
@@ -125,56 +126,42 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
-/// Agents that are free.
-struct Called {
-    /// Those that make the load: the first, by their names.
-    free: BTreeMap<(AgentName, Instance), Hello>,
-    /// Those that watch the target.
-    watching: BTreeSet<(AgentName, Instance)>,
-}
-
-/// Calls until enough are there.
+/// Calls until enough are free: the first of those that make load, by their names, and all that watch the target.
 fn call(
     link: &Link<Coordinator>,
     wanted: usize,
     quiet: bool,
     interrupt: &AtomicBool,
-) -> Result<Called, Failure> {
+) -> Result<[Vec<(AgentName, Instance, Hello)>; 2], Failure> {
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
-    let (mut free, mut watching) = (BTreeMap::new(), BTreeSet::new());
+    let mut roster = Roster::default();
     let mut said = 0;
     loop {
         if interrupt.load(Relaxed) {
             return Err(interrupted());
         }
         match link.event(TICK) {
-            Ok(CoordinatorEvent::Hello(name, instance, hello)) => {
-                if hello.is_busy {
-                    free.remove(&(name.clone(), instance));
-                    watching.remove(&(name, instance));
-                } else if !hello.watches.is_empty() {
-                    watching.insert((name, instance));
-                } else {
-                    free.insert((name, instance), *hello);
-                }
-            }
+            Ok(CoordinatorEvent::Hello(name, instance, hello)) => roster.enter(name, instance, *hello),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            Err(RecvTimeoutError::Disconnected) => return Err(gone(link)),
         }
+        let free = roster.count_free();
         // The first agents to answer are not always the first by name.
-        if free.len() >= wanted && began.elapsed() >= LOOK {
+        if free >= wanted && began.elapsed() >= LOOK {
+            let [mut load, watching] = roster.free();
+            load.truncate(wanted);
             if !watching.is_empty() && !quiet {
-                let names: Vec<_> = watching.iter().map(|(name, _)| name.to_string()).collect();
+                let names: Vec<_> = watching.iter().map(|(name, ..)| name.to_string()).collect();
                 note(format_args!(
                     "{} watching the target: {}",
                     several(names.len() as u64, "agent"),
                     names.join(", ")
                 ));
             }
-            return Ok(Called { free: free.into_iter().take(wanted).collect(), watching });
+            return Ok([load, watching]);
         }
-        let there = format!("{} of {wanted} agents are there and free", free.len());
+        let there = format!("{free} of {wanted} agents are there and free");
         if began.elapsed() >= PATIENCE {
             let line = format!(
                 "{there}; start others with `weir agent --join URL`, and see `weir agents --nats URL`"
@@ -189,8 +176,8 @@ fn call(
     }
 }
 
-fn gone() -> Failure {
-    Failure::new(Exit::Internal, "the thread for NATS has ended; please report this")
+fn gone(link: &Link<Coordinator>) -> Failure {
+    Failure::new(Exit::Internal, link.end())
 }
 
 /// Agents that have been offered their parts.
@@ -240,7 +227,7 @@ impl Gathered {
                     Some(Failure::new(Exit::Usage, format!("agent {}: {words}", self.name(agent))))
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => Some(gone()),
+                Err(RecvTimeoutError::Disconnected) => Some(gone(&self.link)),
             };
             let refusal = refusal.or_else(|| interrupt.load(Relaxed).then(interrupted)).or_else(|| {
                 let late =
@@ -305,11 +292,11 @@ impl Gathered {
                 {
                     continue;
                 }
-                Err(RecvTimeoutError::Timeout) => "it did not end when it was told to",
-                Err(RecvTimeoutError::Disconnected) => "the thread for NATS has ended; please report this",
+                Err(RecvTimeoutError::Timeout) => "it did not end when it was told to".to_owned(),
+                Err(RecvTimeoutError::Disconnected) => self.link.end(),
             };
             for agent in open.drain(..) {
-                reports.send(agent, AgentReport::Lost(words.to_owned()));
+                reports.send(agent, AgentReport::Lost(words.clone()));
             }
         }
     }

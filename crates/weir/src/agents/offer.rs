@@ -192,6 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_called_by_a_number_is_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for kind in ["file", "dir", "template", "avro", "json", "avro-json"] {
+            let text = format!("{{workloads: [{{publish: 'mqtt://h/a', payload: '{kind}:123'}}]}}");
+            let said = scenario(&offer(&text, Vec::new()), folder.path()).unwrap_err();
+            assert_eq!(said, "it names a file of this machine, 123");
+        }
+        let size = "{workloads: [{publish: 'mqtt://h/a', payload: 'size:123'}]}";
+        assert!(scenario(&offer(size, Vec::new()), folder.path()).is_ok());
+    }
+
+    #[test]
     fn a_directory_of_payloads_is_sent_file_by_file_in_its_order() {
         let (here, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for (name, content) in [("z.json", "second"), ("a", "first"), (".hidden", "none")] {

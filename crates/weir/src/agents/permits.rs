@@ -3,6 +3,7 @@
 
 use ipnet::IpNet;
 use std::net::{IpAddr, ToSocketAddrs};
+use weir_address::networks::Networks;
 use weir_clients::{Target, Workload};
 use weir_engine::WorkloadFacts;
 use weir_engine::scenario::{Scenario, WorkloadSpec};
@@ -15,7 +16,7 @@ const MOST_SHARDS: u32 = 256;
 /// What an agent may do.
 #[derive(Clone, Debug)]
 pub(super) struct Permits {
-    only: Vec<IpNet>,
+    only: Networks,
     most: Option<u32>,
 }
 
@@ -27,27 +28,21 @@ impl Permits {
         } else {
             only.to_vec()
         };
-        Self { only, most }
+        Self { only: Networks::new(only), most }
+    }
+
+    /// Has this process keep to the networks, wherever a server or a name leads it.
+    pub(super) fn restrict(&self) {
+        self.only.clone().restrict();
     }
 
     /// The networks, as they are shown.
     pub(super) fn only(&self) -> Vec<String> {
-        self.only.iter().map(ToString::to_string).collect()
-    }
-
-    fn allows(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        self.only.iter().any(|net| net.contains(&address))
+        self.only.names()
     }
 
     fn check(&self, address: IpAddr) -> Result<(), String> {
-        if self.allows(address) {
-            return Ok(());
-        }
-        Err(format!(
-            "its owner lets it load {} only, and {address} is not there; start it with --only",
-            self.only().join(", ")
-        ))
+        self.only.check(address).map_err(|forbidden| forbidden.to_string())
     }
 
     /// Refuses a scenario that asks for more than clients of a protocol, before anything is asked of a server.

@@ -63,14 +63,14 @@ fn named(spec: &WorkloadSpec, agents: &[Agent<'_>]) -> Result<Option<Vec<usize>>
         Some((key, value)) => hello.labels.get(key).is_some_and(|it| it == value),
         None => name.to_string() == *wanted,
     };
-    if let Some(nobody) = spec.on.0.iter().find(|wanted| !agents.iter().any(|it| is_meant(it, wanted))) {
+    if let Some(missing) = spec.on.0.iter().find(|wanted| !agents.iter().any(|it| is_meant(it, wanted))) {
         let each = agents.iter().map(|(name, hello)| {
             let labels = hello.labels.iter().map(|(key, value)| format!(" {key}={value}"));
             format!("{name}{}", labels.collect::<String>())
         });
         let there = each.take(8).collect::<Vec<_>>().join(", ");
         return Err(format!(
-            "on: {nobody}: none of the agents of this run is called or labelled so; they are {there}; start one with --label or --name"
+            "on: {missing}: none of the agents of this run is called or labelled so; they are {there}; start one with --label or --name"
         ));
     }
     let meant = (0..).zip(agents).filter(|(_, agent)| spec.on.0.iter().any(|wanted| is_meant(agent, wanted)));

@@ -48,6 +48,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
     let environment = Environment::read();
     let hostname = environment.hostname.clone();
     let permits = Permits::new(&args.only, args.most);
+    permits.restrict();
     let name = args.name.clone().unwrap_or_else(|| own_name(&hostname));
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -63,6 +64,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         clock: KernelClock::read(),
         is_busy: false,
     };
+    hello.check(&name).map_err(|words| Failure::new(Exit::Usage, words))?;
     let mut said = false;
     let link = loop {
         let machine = Agent::new(name.clone(), fastrand::u64(..), hello.clone());
@@ -90,10 +92,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
             Ok(AgentEvent::Connected(is_up)) if !is_up => note("NATS is gone; waiting for it"),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::new(
-                    Exit::Internal,
-                    "the thread for NATS has ended; please report this",
-                ));
+                return Err(Failure::new(Exit::Internal, worker.link.end()));
             }
         }
     }

@@ -86,7 +86,7 @@ impl NatsAccess {
     pub(crate) fn server(&self, url: &str) -> Result<NatsServer, Failure> {
         let token = match &self.nats_token_file {
             Some(path) => {
-                let text = std::fs::read_to_string(path)
+                let text = weir_files::read_secret(path)
                     .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))?;
                 Some(text.lines().next().unwrap_or_default().trim().to_owned())
             }

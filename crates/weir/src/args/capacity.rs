@@ -63,7 +63,7 @@ pub(crate) struct SearchOptions {
     /// Time over which thresholds are judged; at least two groups of pictures
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(crate) slice: Span,
-    /// Time for a whole search: what is known then is said as it is
+    /// Time for a whole search: then it reports what it has
     #[arg(long, value_name = "TIME", default_value = "20m")]
     pub(crate) budget: Span,
     /// A command that is run before each trial: a restart of the server

@@ -11,7 +11,7 @@ use weir_engine::scenario::{Span, StageSpec};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct Load {
-    /// Clients at once [default: 1, or one a URL and stream for publishers]
+    /// Concurrent clients [default: 1; publishers: one per URL and stream]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) clients: Option<u32>,
     /// Clients started a second while a stage ramps, evenly spaced (20/s) or as a Poisson process (poisson:20/s) [default: 50/s,

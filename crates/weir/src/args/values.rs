@@ -36,14 +36,14 @@ pub(super) fn precision(text: &str) -> Result<f64, String> {
     if fits {
         Ok(share)
     } else {
-        Err(format!("'{text}' is no share from 0.1% to 100%; write for example 5%"))
+        Err(format!("'{text}' is not a share from 0.1% to 100%; write for example 5%"))
     }
 }
 
 pub(super) fn margin(text: &str) -> Result<f64, String> {
     let share = weir_metrics::parse_quantity(text).map_err(|error| error.to_string())?.value;
     let fits = (0.0..=1.0).contains(&share);
-    if fits { Ok(share) } else { Err(format!("'{text}' is no share up to 100%; write for example 2%")) }
+    if fits { Ok(share) } else { Err(format!("'{text}' is not a share up to 100%; write for example 2%")) }
 }
 
 pub(super) fn watch_text(text: &str) -> Result<String, String> {
@@ -55,7 +55,7 @@ pub(super) fn packet_size(text: &str) -> Result<PacketSize, String> {
         "188" => Ok(PacketSize::Plain),
         "192" => Ok(PacketSize::Timestamped),
         "204" => Ok(PacketSize::ReedSolomon),
-        _ => Err(format!("'{text}' is no size of a packet; known: 188, 192, 204")),
+        _ => Err(format!("'{text}' is not a size of a packet; known: 188, 192, 204")),
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn setting(text: &str) -> Result<(String, String), String> {
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let address = || text.parse::<IpAddr>().map(IpNet::from);
     text.parse().or_else(|_| address()).map_err(|_| {
-        format!("'{text}' is no network; write one such as 10.0.0.0/8, or an address such as 192.0.2.7")
+        format!("'{text}' is not a network; write one such as 10.0.0.0/8, or an address such as 192.0.2.7")
     })
 }
 
@@ -86,7 +86,7 @@ pub(super) type Services = Vec<(ChannelType, u16)>;
 
 /// `8`, or `GR:4,BS:2`.
 pub(super) fn services(text: &str) -> Result<Services, String> {
-    let wrong = || format!("'{text}' is no number of services; write 8, or GR:4,BS:3,CS:1");
+    let wrong = || format!("'{text}' is not a number of services; write 8, or GR:4,BS:3,CS:1");
     let number = |text: &str| text.trim().parse::<u16>().ok().filter(|n| (1..=1_000).contains(n));
     if let Some(all) = number(text) {
         return Ok(vec![(ChannelType::Gr, all)]);
@@ -100,7 +100,7 @@ pub(super) fn services(text: &str) -> Result<Services, String> {
 
 /// `955`, `64KiB`, `16MiB`, up to what MQTT has room for.
 pub(super) fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("'{text}' is no size; write 955, 64KiB or 16MiB, at most 256MiB");
+    let wrong = || format!("'{text}' is not a size; write 955, 64KiB or 16MiB, at most 256MiB");
     let (number, unit) = match text.trim() {
         text if text.ends_with("MiB") => (text.trim_end_matches("MiB"), 1 << 20),
         text if text.ends_with("KiB") => (text.trim_end_matches("KiB"), 1 << 10),

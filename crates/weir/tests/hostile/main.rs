@@ -5,6 +5,7 @@
 //! but that things end at all. What the limits are is written down in SECURITY.md.
 
 mod clients;
+mod files;
 mod process;
 mod rtmp;
 mod servers;

@@ -268,6 +268,12 @@ fn mqtt_deaf(stream: &mut TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
+/// INFO, whose JSON never ends.
+fn nats_introduction(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(b"INFO {")?;
+    flood(stream, &b"\"a\": 1, ".repeat(10_000))
+}
+
 macro_rules! play {
     ($url:literal) => {
         &["play", $url, "-c", "2", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "--no-tui", "-o", "run"]
@@ -345,6 +351,13 @@ const ROWS: &[Row] = &[
     },
     Row { name: "MQTT: garbage", serve: mqtt_garbage, ..MQTT },
     Row { name: "MQTT: a message of 256 MB that does not come", serve: mqtt_announced, ..MQTT },
+    Row {
+        name: "NATS: an introduction without end",
+        arguments: &["agents", "--nats", "nats://127.0.0.1:PORT"],
+        serve: nats_introduction,
+        says: "is one there?",
+        ..ROW
+    },
     Row {
         name: "MQTT: a broker that reads nothing of what is published",
         arguments: publish!("mqtt://127.0.0.1:PORT/a"),

@@ -185,6 +185,41 @@ fn an_agent_refuses_what_its_owner_does_not_allow_before_anything_begins() {
     assert!(crew.log("b").contains("refused: its part has 4 clients"), "{}", crew.log("b"));
 }
 
+#[test]
+fn a_server_leads_an_agent_to_no_network_that_its_owner_did_not_name() {
+    use std::io::{ErrorKind, Read as _, Write as _};
+    use std::net::TcpListener;
+    let _machine = shared();
+    let elsewhere = TcpListener::bind("127.0.0.2:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let leads = elsewhere.local_addr().unwrap();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/1.ts", server.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in server.incoming().take(4).flatten() {
+            assert!(stream.read(&mut [0; 4_096]).unwrap() > 0);
+            let head =
+                format!("HTTP/1.1 302 Found\r\nLocation: http://{leads}/1.ts\r\nContent-Length: 0\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes());
+        }
+    });
+    let mut crew = Crew::at(NatsServer::start());
+    crew.add("a", &["--only", "127.0.0.1/32"]);
+    crew.wait(1);
+    let words =
+        ["play", &url, "-c", "2", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "--drain", "200ms"];
+    let words: Vec<_> = words.into_iter().map(str::to_owned).chain(crew.words(1)).collect();
+    let run = measure(words);
+    assert_eq!(run.total("failed"), 2.0, "{}", run.err);
+    let failures = run.workloads()[0]["failures"].to_string();
+    assert!(
+        failures.contains("redirect_failed") && failures.contains("its owner lets it load 127.0.0.1/32 only"),
+        "{failures}"
+    );
+    let asked = elsewhere.accept().map(drop);
+    assert!(asked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "it was connected to");
+}
+
 /// A run of 5 viewers on 3 agents that goes on for a minute, and the server that it plays from.
 fn going_on(crew: &Crew, flags: &[&str]) -> (Air, Measuring) {
     let air = air(&config(&[]));
@@ -351,7 +386,7 @@ fn garbage_and_intervals_of_another_run_change_nothing() {
     let run = measuring.finish();
     assert_eq!(run.total("frames") as u64, air.origin.counts().sent().video);
     let warnings = run.summary["warnings"].to_string();
-    assert!(warnings.contains("somebody sent as agent a what is no message of agents"), "{warnings}");
+    assert!(warnings.contains("a malformed message was sent as agent a"), "{warnings}");
 }
 
 #[test]
@@ -369,7 +404,7 @@ fn a_wrong_token_and_a_server_that_is_not_there_are_named() {
         assert!(err.contains(&format!("NATS at {url} refuses these credentials")), "{err}");
     }
     let listed = weir().args(["agents", "--nats", &url]).env("WEIR_NATS_TOKEN", "s3cret").output().unwrap();
-    assert!(String::from_utf8_lossy(&listed.stdout).starts_with("nobody; start one with"));
+    assert!(String::from_utf8_lossy(&listed.stdout).starts_with("no agent is connected; start one with"));
     drop(nats);
     let said = says(["agents", "--nats", &url]);
     assert_eq!(said.code, Some(97));

@@ -247,7 +247,7 @@ fn what_is_no_schema_is_one_clear_line() {
     std::fs::write(&file, r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "integer"}]}"#)
         .unwrap();
     for (path, words) in [
-        (file.to_str().unwrap(), "schema: a: 'integer' is no type"),
+        (file.to_str().unwrap(), "schema: a: 'integer' is not a type"),
         ("/no/such/file", "/no/such/file: No such file"),
     ] {
         let said = says(["codec", path]);

@@ -82,7 +82,7 @@ fn what_cannot_be_saved_to_is_one_line_with_its_exit_code() {
         (&["--save", "mysql://u:s3cr3t@h/d"], 2, "sqlite:FILE, postgres://"),
         (&["--save", &place, "--schema", "/no/such"], 2, "/no/such"),
         (&["--save", &place, "--format", "xml"], 2, "xml"),
-        (&["--save", &place, "--max-message", "1TB"], 2, "'1TB' is no size"),
+        (&["--save", &place, "--max-message", "1TB"], 2, "'1TB' is not a size"),
     ] {
         let said = says([&["ingest", "mqtt://127.0.0.1:9/a"][..], arguments].concat());
         assert_eq!(said.code, Some(code), "{arguments:?}: {}", said.err);

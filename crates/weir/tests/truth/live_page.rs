@@ -100,8 +100,8 @@ fn a_thousand_slow_and_hostile_peers_stop_neither_the_run_nor_who_collects_its_m
     let page = page(&measuring);
     let (address, path) = page.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let endless = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(100_000));
-    let deaf = "GET /metrics HTTP/1.1\r\n\r\n".repeat(50);
-    let tab = format!("GET /{path}events HTTP/1.1\r\n\r\n");
+    let deaf = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n").repeat(50);
+    let tab = format!("GET /{path}events HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let requests = [
         "",
         "GET /met",
@@ -131,7 +131,8 @@ fn a_thousand_slow_and_hostile_peers_stop_neither_the_run_nor_who_collects_its_m
 /// Asks for metrics, over a link that could be kept.
 fn collect(link: &mut TcpStream) {
     link.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    link.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let host = link.peer_addr().unwrap();
+    write!(link, "GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     let mut answer = BufReader::new(link);
     let (mut line, mut length) = (String::new(), 0);
     while line != "\r\n" {

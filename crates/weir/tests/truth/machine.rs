@@ -15,7 +15,7 @@ pub(crate) fn machine<'a>(run: &'a Run, source: &str) -> &'a Value {
 }
 
 pub(crate) fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 pub(crate) fn text(run: &Run) -> String {

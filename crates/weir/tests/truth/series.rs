@@ -176,11 +176,11 @@ fn a_step_that_fails_and_variants_that_cannot_be_are_one_line() {
             "before: `echo …` ended with exit status: 3: no such table; ",
         ),
         ("repeat: 2\nbefore: [run: exit 3]\n", 97, "before: `exit …` ended with exit status: 3; "),
-        ("before: [wait: nowhere]\n", 104, "before: wait: 'nowhere' is no address; write HOST:PORT"),
+        ("before: [wait: nowhere]\n", 104, "before: wait: 'nowhere' is not an address; write HOST:PORT"),
         ("before: [sleep: 3]\n", 104, "s.yaml:1:"),
         ("variants: {a: {x: 1}}\n", 104, "variants: {x} stands nowhere"),
-        ("variants: {a/b: {}}\n", 104, "variants: 'a/b' is no name"),
-        ("repeat: 0\n", 104, "repeat: 0 is no number of repetitions"),
+        ("variants: {a/b: {}}\n", 104, "variants: 'a/b' is not a name"),
+        ("repeat: 0\n", 104, "repeat: 0 is not a number of repetitions"),
     ] {
         let scenario = Scenario::of(&format!("{text}{workloads}"));
         let said = says(scenario.arguments());

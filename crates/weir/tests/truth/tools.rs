@@ -146,7 +146,7 @@ fn an_origin_is_a_tuner_server_beside_or_without_rtmp() {
 fn a_fault_that_is_none_and_a_port_that_is_taken_are_said_in_a_line() {
     let said = says(["origin", "--rtmp", ":0", "--fault", "explode"]);
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("'explode' is no fault"), "{}", said.err);
+    assert!(said.err.contains("'explode' is not a fault"), "{}", said.err);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let said = says(["origin", "--rtmp", &taken.local_addr().unwrap().to_string(), "-d", "1s"]);
     assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);

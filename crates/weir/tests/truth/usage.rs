@@ -10,8 +10,8 @@ fn a_url_that_leads_nowhere_is_one_line_that_says_why() {
         ("rtmp:///live/a", "no host"),
         ("rtmp://127.0.0.1", "rtmp://host/app/stream"),
         ("rtmp://me:word@127.0.0.1:9/live", "rtmp://host/app/stream"),
-        ("rtmp://127.0.0.1:0/live/a", "'0' is no port"),
-        ("rtmp://127.0.0.1:99999/live/a", "'99999' is no port"),
+        ("rtmp://127.0.0.1:0/live/a", "'0' is not a port"),
+        ("rtmp://127.0.0.1:99999/live/a", "'99999' is not a port"),
         ("rtmp://no-such-host.invalid/live/a", "no-such-host.invalid has no address"),
     ] {
         let said = says(["play", url, "-d", "1s"]);
@@ -134,5 +134,5 @@ fn a_directory_that_is_no_run_cannot_be_reported() {
     let directory = tempfile::tempdir().unwrap();
     let said = says(["report", directory.path().to_str().unwrap()]);
     assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("is no run directory: there is no run.json in it"), "{}", said.err);
+    assert!(said.err.contains("is not a run directory: there is no run.json in it"), "{}", said.err);
 }

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weir_address::networks;
 use weir_kafka::{
     ApiVersions, CreateTopics, DeleteRecords, DescribeConfigs, Fetch, InitProducerId, ListOffsets, Mechanism,
     MetadataRequest, Produce, Request, SaslAuthenticate, SaslHandshake, answer, request,
@@ -52,7 +53,7 @@ impl Connection {
 
     fn connect(host: &str, port: u16, access: &Arc<Access>) -> Result<Self, Failed> {
         let mut last = Failed::Away("the name has no address".to_owned());
-        for address in (host, port).to_socket_addrs()? {
+        for address in networks::permitted((host, port).to_socket_addrs()?).map_err(io::Error::from)? {
             match Link::open(host, &address, access.tls.as_ref()) {
                 Ok(link) => {
                     let mut connection = Self {

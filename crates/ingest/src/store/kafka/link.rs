@@ -66,7 +66,7 @@ impl Link {
         let Some(config) = tls else { return Ok(Self(Way::Plain(timed))) };
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|_| {
-            Failed::Unfit(format!("{} is no name that a certificate can have", one_line(host)))
+            Failed::Unfit(format!("{} is not a name that a certificate can have", one_line(host)))
         })?;
         let connection = ClientConnection::new(config.clone(), name);
         let mut connection = connection.map_err(|error| Failed::Unfit(error.to_string()))?;

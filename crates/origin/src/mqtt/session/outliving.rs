@@ -223,6 +223,21 @@ fn what_clients_have_not_released_is_kept_for_so_many_of_them() {
     assert!((64..=256).contains(&resumed), "{resumed} of 1,000 sessions with 65,535 identifiers each");
 }
 
+#[test]
+fn long_names_of_clients_that_are_away_are_kept_for_so_many_of_them() {
+    let mut broker = Broker::new(settings());
+    let (now, hour) = (Moment::default(), Duration::from_secs(3_600));
+    let connection = SessionId::made_up(0);
+    let names: Vec<_> = (0..2_000).map(|number| format!("{number}-{}", "x".repeat(60_000))).collect();
+    for name in &names {
+        let Entered { key, number, .. } = broker.enter(connection, name, false, hour, now);
+        broker.leave((key, number), connection, None, now);
+    }
+    let resumed = names.iter().filter(|name| broker.enter(connection, name, false, hour, now).is_resumed);
+    let resumed = resumed.count();
+    assert!((400..=560).contains(&resumed), "{resumed} of 2,000 sessions whose names take 64 MiB twice");
+}
+
 /// Another client, which receives wills.
 fn watcher(client: &mut Client) -> InboxKey {
     let (broker, now) = (&mut client.rig.world, client.rig.now);

@@ -75,11 +75,20 @@ fn an_agent_that_sends_what_is_no_second_is_lost_and_its_words_are_not_counted()
     for (number, (items, words)) in (1..).zip([
         (vec![second(1_000_000, &[], "")], "second 1000000 is long after the plan's end"),
         (vec![second(0, &[], ""), second(0, &[], "")], "second 0, which it has sent before"),
-        (vec![second(0, &[r#"{"second":0,"workload":7,"failures":{}}"#], "")], "it sent what is no second"),
+        (vec![second(0, &[r#"{"second":0,"workload":7,"failures":{}}"#], "")], "it sent a malformed second"),
         (vec![second(0, &[r#"{"second":0,"workload":0,"failures":{},"agent":3}"#], "")], "of another agent"),
         (vec![nowhere], "a workload or a channel that is not there"),
-        (vec![json!({"ended": endless})], "it sent what is no end of this run"),
-        (vec![second(0, &[whole], "Tag=0/startup,0.000,1.000,0.0,@@@@\n")], "it sent what is no second"),
+        (vec![json!({"ended": endless})], "it sent a malformed end of the run"),
+        (vec![second(0, &[whole], "Tag=0/startup,0.000,1.000,0.0,@@@@\n")], "it sent a malformed second"),
+        (
+            vec![second(
+                0,
+                &[whole],
+                "Tag=0/startup,0.000,1.000,0.0,HISTFAAAABt42pNpmSz8HwgYIIAZSjP+hwL7DxABACc6Dm4=\n",
+            )],
+            "a distribution that announces 4294967295 bytes of counts",
+        ),
+        (vec![second(0, &[whole, whole], "")], "two intervals of the same clients"),
     ]) {
         let mut nats = crew.nats.client();
         nats.subscribe("weir.call");

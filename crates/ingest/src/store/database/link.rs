@@ -1,0 +1,231 @@
+//! The link to a PostgreSQL server: TLS as its URL asks for it, and a bound on what each message of the server may hold, which the client
+//! library gathers whole, whatever its length. It knows no database and no rows.
+
+use postgres::Socket;
+use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Bytes of one message of a server: weir asks for rows of a few numbers, and a table's definition is a few kilobytes.
+const MOST_MESSAGE: u32 = 64 << 20;
+/// Bytes of a message's head: its kind, and a length that counts itself and what follows (PostgreSQL 17, 53.7 "Message Formats").
+const HEAD: usize = 5;
+/// SSLRequest: a length of 8, and the code 80877103 (53.7).
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xD2, 0x16, 0x2F];
+
+/// Whether a link over TCP is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// It is not.
+    Plain,
+    /// If the server can.
+    IfItCan,
+    /// Or there is none.
+    Always,
+}
+
+/// Makes links. For the client library it is a maker of TLS that is spoken from the first byte on, since this is the one place where the
+/// library hands over its socket; the request for TLS is made here (53.2.10 "SSL Session Encryption").
+#[derive(Clone)]
+pub(super) struct LinkMaker {
+    pub(super) wanted: Wanted,
+    pub(super) tls: MakeRustlsConnect,
+}
+
+type RustlsConnect = <MakeRustlsConnect as MakeTlsConnect<Socket>>::TlsConnect;
+type RustlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+impl MakeTlsConnect<Socket> for LinkMaker {
+    type Stream = Bounded<Link>;
+    type TlsConnect = LinkConnect;
+    type Error = Infallible;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<LinkConnect, Infallible> {
+        let tls = <MakeRustlsConnect as MakeTlsConnect<Socket>>::make_tls_connect(&mut self.tls, host)?;
+        Ok(LinkConnect { wanted: self.wanted, tls })
+    }
+}
+
+/// One link that is about to be made.
+pub(super) struct LinkConnect {
+    wanted: Wanted,
+    tls: RustlsConnect,
+}
+
+impl TlsConnect<Socket> for LinkConnect {
+    type Stream = Bounded<Link>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Bounded<Link>>> + Send>>;
+
+    fn connect(self, mut socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            let link = match self.wanted {
+                Wanted::Plain => Link::Plain(socket),
+                Wanted::IfItCan | Wanted::Always => {
+                    socket.write_all(&SSL_REQUEST).await?;
+                    let mut answer = [0];
+                    socket.read_exact(&mut answer).await?;
+                    match (answer, self.wanted) {
+                        ([b'S'], _) => Link::Encrypted(Box::new(self.tls.connect(socket).await?)),
+                        (_, Wanted::Always) => return Err(io::Error::other("server does not support TLS")),
+                        _ => Link::Plain(socket),
+                    }
+                }
+            };
+            Ok(Bounded { link, messages: Messages::default() })
+        })
+    }
+}
+
+/// A link, encrypted or not.
+pub(super) enum Link {
+    Plain(Socket),
+    Encrypted(Box<RustlsStream>),
+}
+
+/// A link that ends with the first message that is longer than any may be.
+pub(super) struct Bounded<L> {
+    link: L,
+    messages: Messages,
+}
+
+/// Where in the messages of a server what has been read ends.
+#[derive(Debug, Default)]
+struct Messages {
+    head: [u8; HEAD],
+    /// Bytes of the head that are there.
+    known: usize,
+    /// Bytes of the message that are to come.
+    left: usize,
+}
+
+impl Messages {
+    fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let skipped = self.left.min(bytes.len());
+                self.left -= skipped;
+                bytes = &bytes[skipped..];
+                continue;
+            }
+            let added = (HEAD - self.known).min(bytes.len());
+            self.head[self.known..][..added].copy_from_slice(&bytes[..added]);
+            self.known += added;
+            bytes = &bytes[added..];
+            if self.known == HEAD {
+                let [_, length @ ..] = self.head;
+                let length = u32::from_be_bytes(length);
+                if length > MOST_MESSAGE {
+                    let words = format!(
+                        "the server announces a message of {length} bytes, and {} MiB are the most: is PostgreSQL there?",
+                        MOST_MESSAGE >> 20
+                    );
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+                }
+                // A length that does not count itself is for the library to refuse.
+                (self.known, self.left) = (0, (length as usize).saturating_sub(size_of::<u32>()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<L: AsyncRead + Unpin> AsyncRead for Bounded<L> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.link).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = polled {
+            self.messages.take(&buf.filled()[before..])?;
+        }
+        polled
+    }
+}
+
+impl<L: AsyncWrite + Unpin> AsyncWrite for Bounded<L> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.link).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.link).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.link).poll_shutdown(cx)
+    }
+}
+
+impl TlsStream for Bounded<Link> {
+    fn channel_binding(&self) -> ChannelBinding {
+        match &self.link {
+            Link::Plain(_) => ChannelBinding::none(),
+            Link::Encrypted(stream) => stream.channel_binding(),
+        }
+    }
+}
+
+impl AsyncRead for Link {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
+            Self::Encrypted(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Link {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Self::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
+            Self::Encrypted(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
+            Self::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(length: u32) -> Vec<u8> {
+        [&b"D"[..], &length.to_be_bytes(), &vec![0; length as usize - 4]].concat()
+    }
+
+    #[test]
+    fn messages_are_followed_however_they_are_split_and_the_first_that_is_too_long_ends_the_link() {
+        let stream = [message(4), message(300), message(5)].concat();
+        let too_long = [b'D', 4, 0, 0, 1];
+        for size in [1, 2, 3, 5, 7, 100, stream.len()] {
+            let mut messages = Messages::default();
+            for part in stream.chunks(size) {
+                messages.take(part).unwrap();
+            }
+            assert_eq!((messages.known, messages.left), (0, 0), "{size}");
+            let taken: io::Result<Vec<()>> = too_long.chunks(size).map(|part| messages.take(part)).collect();
+            let error = taken.unwrap_err().to_string();
+            assert!(error.contains("a message of 67108865 bytes, and 64 MiB are the most"), "{error}");
+        }
+        assert!(Messages::default().take(&[b'D', 4, 0, 0, 0]).is_ok(), "as long as one may be");
+    }
+}
