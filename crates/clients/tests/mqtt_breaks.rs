@@ -299,6 +299,71 @@ fn links_break_on_purpose_at_one_moment_and_clients_come_back_until_they_are_tol
     }
 }
 
+#[test]
+fn what_a_link_takes_with_it_that_the_run_breaks_on_purpose_is_not_the_brokers_doing() {
+    let every = Some(Duration::from_secs(1));
+    let mut stage =
+        Stage::publisher(&MqttOptions { break_every: every, linger: every.unwrap(), ..options(Qos::AtLeastOnce) });
+    stage.handle_timeout(1_000);
+    stage.said();
+    assert_eq!((stage.figure("playing"), stage.figure("mqtt.in_flight")), (0, 0));
+    stage.reader = Reader::new(stage.version, Limits::default());
+    stage.comes_back();
+    stage.hear(&CONNACK);
+    stage.said();
+    stage.breaks();
+    stage.comes_back();
+    stage.hear(&CONNACK);
+    // Those of the second break, which was the broker's.
+    let lost = stage.figure("mqtt.unacknowledged");
+    assert!((1..=3).contains(&lost), "{lost}");
+    stage.handle_timeout(300);
+    let in_flight = stage.figure("mqtt.in_flight");
+    stage.dispatch(Event::Stop);
+    stage.handle_timeout(1_000);
+    let (ended, figures) = stage.ended();
+    assert_eq!(ended, [Ending::OnTime]);
+    assert_eq!(own(&figures, "mqtt.unanswered"), in_flight);
+    assert_eq!(own(&figures, "mqtt.unacknowledged"), lost + in_flight);
+}
+
+#[test]
+fn a_publisher_that_is_told_to_stop_waits_for_its_acknowledgements_until_the_time_for_goodbyes_is_over() {
+    let linger = Duration::from_millis(900);
+    for (acknowledged, unacknowledged) in [(4, 0), (3, 1)] {
+        let mut stage = Stage::publisher(&MqttOptions { linger, ..options(Qos::AtLeastOnce) });
+        stage.handle_timeout(350);
+        stage.dispatch(Event::Stop);
+        stage.handle_timeout(880);
+        assert!(!stage.rig.closed, "a broker that writes to its disk takes longer than others");
+        stage.acknowledge(1..=acknowledged);
+        assert_eq!(stage.rig.closed, unacknowledged == 0);
+        stage.handle_timeout(30);
+        assert!(stage.rig.closed);
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::OnTime]);
+        let counted = ["mqtt.unacknowledged", "mqtt.unanswered"].map(|name| own(&figures, name));
+        assert_eq!(counted, [unacknowledged; 2]);
+    }
+}
+
+#[test]
+fn messages_that_a_broker_refuses_are_counted_and_its_reason_is_kept_once() {
+    let mut stage = Stage::publisher(&options(Qos::AtLeastOnce));
+    stage.handle_timeout(350);
+    let puback = |id: u8, reason: u8| [0x40, 3, 0, id, reason];
+    // Not authorized, no matching subscribers, which is a success, and another error.
+    stage.hear(&[puback(1, 0x87), puback(2, 0x10), puback(3, 0x97), puback(4, 0)].concat());
+    let failures = stage.rig.world.take_failures();
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0].failure, Failure::MessageRefused);
+    assert_eq!(failures[0].words, "PUBACK 0x87 Not authorized");
+    let counted = ["mqtt.refused", "mqtt.acknowledged", "mqtt.unmatched"].map(|name| stage.figure(name));
+    assert_eq!(counted, [2, 2, 1]);
+    stage.dispatch(Event::Stop);
+    assert_eq!(stage.ended().0, [Ending::OnTime]);
+}
+
 /// Message `number` of publisher 7, which has been sent now; in front of the payload in MQTT 3.1.1.
 fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
     let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };

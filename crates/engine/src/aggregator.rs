@@ -358,6 +358,10 @@ impl Aggregator {
             None if threshold.is_about_restarts() => threshold.judge_restarts(&summary),
             None => threshold.judge(&summary.workloads),
         });
+        let judged = asked.iter().zip(judged).map(|(threshold, result)| {
+            let words = self.words_about(threshold).filter(|_| !result.passed);
+            ThresholdResult { words, ..result }
+        });
         // A default threshold without a value is left out: the rate of the source may be unknown.
         summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
         for threshold in asked {
@@ -367,6 +371,12 @@ impl Aggregator {
             summary.has_nothing();
         }
         summary
+    }
+
+    /// What a peer said the first time of what this threshold's figure counts.
+    fn words_about(&self, threshold: &Threshold) -> Option<String> {
+        let about = |kind: &Failure| kind.figure().is_some_and(|figure| threshold.is_of(figure));
+        self.words.iter().find(|((_, kind), _)| about(kind)).map(|(_, words)| words.clone())
     }
 
     /// The stretches, in seconds of the run, in which a server that cannot wait may have dropped because of this host:

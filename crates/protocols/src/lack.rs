@@ -59,6 +59,7 @@ const OF_PUBLISHERS: &[&str] = &[
     "mqtt.refused",
     "mqtt.unmatched",
     "mqtt.unacknowledged",
+    "mqtt.unanswered",
     "mqtt.unsent",
     "mqtt.held_up",
     "mqtt.in_flight",

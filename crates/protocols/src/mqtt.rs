@@ -68,6 +68,13 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Stamp>(),
         ],
         output,
+        // What a broker is sent at QoS 1 and 2 it is to take.
+        asked: |given, restarts| match (acknowledged(given), restarts) {
+            (false, _) => Vec::new(),
+            (true, false) => vec!["mqtt.refused == 0", "mqtt.unacknowledged == 0"],
+            // What is lost with a link that the run itself cuts is not the broker's doing.
+            (true, true) => vec!["mqtt.refused == 0", "mqtt.unanswered == 0"],
+        },
         lacks: MESSAGE_PUBLISHER,
         make: publish,
     }),

@@ -43,6 +43,7 @@ pub(crate) const WHIP: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Token>()],
         output: content::output,
+        asked: |_, _| Vec::new(),
         lacks: PUBLISHER,
         make: |making| {
             let options = content::options(making.options, making.given, making.run.seed)?;

@@ -21,6 +21,8 @@ pub(super) struct Heard {
     pub(super) acknowledged: bool,
     /// Messages that the broker took.
     pub(super) taken: u64,
+    /// What the broker said of the first message that it did not take.
+    pub(super) refusal: Option<String>,
 }
 
 impl Heard {
@@ -37,11 +39,12 @@ impl Heard {
         trace::heard(planned.number(), event);
         let recorder = shard.of(planned);
         match event {
-            ClientEvent::Acknowledged { token, reason, .. } => {
+            ClientEvent::Acknowledged { token, reason, qos, properties } => {
                 self.acknowledged = true;
                 if reason.is_error() {
                     recorder.count(REFUSED, 1);
                     self.not_taken.push(number_of(*token));
+                    self.refusal.get_or_insert_with(|| refusal::of_message(*reason, *qos, properties));
                 } else {
                     self.taken += 1;
                     recorder.count(ACKNOWLEDGED, 1);

@@ -88,7 +88,8 @@ pub struct MqttOptions {
     pub reconnect: bool,
     /// Every how long all clients lose their links at the same moment, if they are to.
     pub break_every: Option<Duration>,
-    /// How long a stopped subscriber waits for what publishers of its run have published.
+    /// How long a stopped publisher waits for acknowledgements, and a stopped subscriber for what publishers of its run have
+    /// published.
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
     pub published: Option<Arc<Published>>,

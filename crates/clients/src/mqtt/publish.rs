@@ -2,7 +2,7 @@
 
 use super::carrier::Carrier;
 use super::figures::{
-    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNSENT,
+    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED, UNSENT,
 };
 use super::heard::{Heard, number_of};
 use super::maker::{Maker, TopicAlias, publisher_number};
@@ -37,9 +37,6 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 /// Bytes that are gathered for one write.
 const WRITE: usize = 64 * 1024;
 
-/// How long a publisher that has to stop waits for acknowledgements.
-const FAREWELL: Duration = Duration::from_millis(400);
-
 /// What all publishers of a workload share.
 #[derive(Debug)]
 pub(super) struct SharedOptions {
@@ -55,6 +52,8 @@ pub(super) struct SharedOptions {
     pub(super) longest: usize,
     /// Whether the broker is to keep the sessions of publishers that are gone.
     pub(super) keeps_session: bool,
+    /// How long a publisher that has to stop waits for acknowledgements.
+    pub(super) linger: Duration,
     /// Whether each message carries a mark.
     pub(super) mark: bool,
     pub(super) payloads: Payloads,
@@ -93,6 +92,10 @@ pub(super) struct Publisher {
     broker: SocketAddr,
     /// Messages that the broker may or may not have.
     unknown: Vec<u64>,
+    /// Whether its link is away because the run broke it: what is lost by that is not the broker's doing.
+    broken_by_run: bool,
+    /// Whether the broker's words on a message that it refused are kept.
+    has_told_refusal: bool,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
 }
@@ -153,6 +156,8 @@ impl Publisher {
             sent: None,
             broker,
             unknown: Vec::new(),
+            broken_by_run: false,
+            has_told_refusal: false,
             blocked: None,
         }
     }
@@ -186,6 +191,10 @@ impl Publisher {
         }
         if self.sent.is_some() {
             self.unknown.append(&mut heard.not_taken);
+        }
+        if let Some(words) = heard.refusal.filter(|_| !self.has_told_refusal) {
+            self.has_told_refusal = true;
+            context.world.failure(now, planned, Failure::MessageRefused, &words);
         }
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         if heard.connected {
@@ -243,6 +252,7 @@ impl Publisher {
         recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
         self.state.resume(now, shard);
         self.forget(shard);
+        self.broken_by_run = false;
         self.resending = true;
         (self.held_up, self.free_since) = (false, now);
     }
@@ -250,7 +260,9 @@ impl Publisher {
     /// Notes the messages in flight of a session that has ended: the broker may or may not have them.
     fn forget(&mut self, shard: &mut ShardRecorder) {
         let lost = self.client.lost();
-        shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
+        if !self.broken_by_run {
+            shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
+        }
         if self.sent.is_some() {
             self.unknown.extend(lost.iter().map(|token| number_of(*token)));
         }
@@ -346,7 +358,7 @@ impl Publisher {
         let in_flight = self.resending || self.client.session().in_flight() > 0;
         let done = match self.phase {
             PublishPhase::Working => self.pace.due(self.next).is_none() && !in_flight,
-            PublishPhase::Stopping(since) => !in_flight || now >= since + FAREWELL,
+            PublishPhase::Stopping(since) => !in_flight || now >= since + self.common.linger,
             PublishPhase::Leaving | PublishPhase::Booked => false,
         };
         if done && self.state.phase() == ClientPhase::Playing {
@@ -375,7 +387,12 @@ impl Publisher {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
         }
         let waiting = self.client.in_flight();
-        recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
+        if !self.broken_by_run {
+            recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
+        }
+        if !self.reconnecting.is_away() {
+            recorder.count(UNANSWERED, waiting.len() as u64);
+        }
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
         self.phase = PublishPhase::Booked;
@@ -444,6 +461,7 @@ impl ClientSession for Publisher {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
             Some(Turn::Break) if self.phase == PublishPhase::Working => {
+                self.broken_by_run = true;
                 return self.lose(Failure::Reset, BROKEN, context);
             }
             Some(Turn::Break) => {}
@@ -512,7 +530,7 @@ impl ClientSession for Publisher {
         let playing = self.state.phase() == ClientPhase::Playing;
         let due = match self.phase {
             PublishPhase::Working if playing && !self.held_up => self.pace.due(self.next),
-            PublishPhase::Stopping(since) => Some(since + FAREWELL),
+            PublishPhase::Stopping(since) => Some(since + self.common.linger),
             _ => None,
         };
         let ping = self.client.deadline().map(moment);

@@ -3,7 +3,7 @@
 use weir_metrics::Failure;
 use weir_mqtt::packet::{Connack, Disconnect};
 use weir_mqtt::property::Properties;
-use weir_mqtt::{PacketKind, ReasonCode, Version};
+use weir_mqtt::{PacketKind, Qos, ReasonCode, Version};
 
 /// The failure of a client that was not let in.
 pub(super) fn of_connack(connack: &Connack<'_>, version: Version) -> (Failure, String) {
@@ -19,6 +19,16 @@ pub(super) fn of_subscription(
 ) -> (Failure, String) {
     let words = reason.words(PacketKind::Suback, properties, version);
     (refused(reason, Failure::SubscriptionRefused), words)
+}
+
+/// Why a broker did not take a message. MQTT 3.1.1 has no words for that.
+pub(super) fn of_message(reason: ReasonCode, qos: Qos, properties: &Properties<'_>) -> String {
+    let packet = match (qos, reason) {
+        (Qos::ExactlyOnce, ReasonCode::PacketIdentifierNotFound) => PacketKind::Pubcomp,
+        (Qos::ExactlyOnce, _) => PacketKind::Pubrec,
+        _ => PacketKind::Puback,
+    };
+    reason.words(packet, properties, Version::V5)
 }
 
 /// The failure of a client that the broker has disconnected.
@@ -81,6 +91,17 @@ mod tests {
         }
         let refused = of_subscription(ReasonCode::TopicFilterInvalid, &Properties::NONE, Version::V5);
         assert_eq!(refused, (Failure::SubscriptionRefused, "SUBACK 0x8f Topic Filter invalid".to_owned()));
+        for (qos, reason, words) in [
+            (Qos::AtLeastOnce, ReasonCode::NotAuthorized, "PUBACK 0x87 Not authorized: not you"),
+            (Qos::ExactlyOnce, ReasonCode::QuotaExceeded, "PUBREC 0x97 Quota exceeded: not you"),
+            (
+                Qos::ExactlyOnce,
+                ReasonCode::PacketIdentifierNotFound,
+                "PUBCOMP 0x92 Packet Identifier not found: not you",
+            ),
+        ] {
+            assert_eq!(of_message(reason, qos, &properties.properties()), words);
+        }
         let gone = of_disconnect(&Disconnect::of(ReasonCode::SessionTakenOver), Version::V5);
         assert_eq!(gone, (Failure::Disconnected, "DISCONNECT 0x8e Session taken over".to_owned()));
     }

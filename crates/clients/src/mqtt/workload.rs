@@ -139,6 +139,7 @@ pub fn publish(
         clock: HostClock::read(),
         times: mqtt.times.clone(),
         keeps_session: mqtt.session.is_some(),
+        linger: mqtt.linger,
         longest,
         published: mqtt.published.clone(),
     });
