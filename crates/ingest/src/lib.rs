@@ -21,6 +21,7 @@ mod lag;
 mod loader;
 mod payload_hash;
 mod receive;
+mod retry;
 mod rows;
 mod service;
 mod store;

@@ -10,7 +10,8 @@ use crate::gather::{Bounds, Gatherer};
 use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
 use crate::store::{Destination, Durability, Store};
-use crate::writer::{Finish, Writer, pause};
+use crate::retry::{BACK_OFF, pause};
+use crate::writer::{Finish, Writer};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,9 +20,6 @@ use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
 use weir_shard::{Endpoint, MessageSender, Shard, clock};
 use weir_web::SocketRequest;
-
-/// First and longest wait before another attempt at a broker or a store that is away.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// A connection that lasted so long was a good one: the next wait is a short one again.
 const STEADY: Duration = Duration::from_secs(10);
@@ -181,6 +179,8 @@ pub fn run(
             inbox: inbox.clone(),
             message_sender: message_sender.clone(),
             counts: counts.clone(),
+            stop: stop.clone(),
+            say,
         };
         let writer = Writer {
             store: &mut *store,
@@ -205,7 +205,11 @@ pub fn run(
         let panicked = |which: &str| Finish::Failed(format!("the {which} thread has panicked"));
         let decoded = decoding.join();
         let finish = saving.join().unwrap_or_else(|_| panicked("saving"));
-        let finish = decoded.map_or_else(|_| panicked("decoding"), |()| finish);
+        let finish = match decoded {
+            Ok(Ok(())) => finish,
+            Ok(Err(words)) => Finish::Failed(words),
+            Err(_) => panicked("decoding"),
+        };
         Ok::<_, std::io::Error>(match (finish, link) {
             (Finish::Failed(words), _) => (Err(words), false),
             (_, Err(Broken { words, is_unanswered })) => (Err(words), is_unanswered),

@@ -36,13 +36,14 @@ fn batch(messages: impl IntoIterator<Item = (u64, u64)>, length: usize, is_dead:
     batch.open(&Arc::new(buffer));
     let mut decode = Decode::raw();
     for position in 0..count {
-        batch.add(position, |message, buffer, rows| {
+        let added = batch.add(position, |message, buffer, rows| {
             if is_dead {
-                Err("why".to_owned())
+                Err(DecodeFailure::Dead("why".to_owned()))
             } else {
                 decode.decode(buffer.payload(message), 1 << 20, rows)
             }
         });
+        added.unwrap();
     }
     batch
 }
