@@ -115,6 +115,8 @@ pub struct ShardRecorder {
     recorders: Vec<Recorder>,
     /// Of each recorder: when a client that had lost its link last came back.
     last_returns: Vec<Option<Moment>>,
+    /// Of each recorder: when the latest count of units was over.
+    count_ends: Vec<Option<Moment>>,
     told: Vec<[u32; Failure::ALL.len()]>,
     failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
@@ -132,6 +134,7 @@ impl ShardRecorder {
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
         Self {
             last_returns: vec![None; recorders.len()],
+            count_ends: vec![None; recorders.len()],
             recorders,
             told,
             failures: Vec::new(),
@@ -175,6 +178,17 @@ impl ShardRecorder {
     /// When a client of each cell last came back that had lost its link.
     pub fn last_returns(&self) -> &[Option<Moment>] {
         &self.last_returns
+    }
+
+    /// Books that a publisher has sent all units of its count, and when the next one would have been due.
+    pub fn count_reached(&mut self, planned: PlannedStart, end: Moment) {
+        let latest = &mut self.count_ends[usize::from(planned.cell)];
+        *latest = (*latest).max(Some(end));
+    }
+
+    /// When the latest count of units was over, of the clients of each cell.
+    pub fn count_ends(&self) -> &[Option<Moment>] {
+        &self.count_ends
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.

@@ -13,7 +13,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    COUNT_END, LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};
@@ -194,9 +194,12 @@ impl Generator {
         let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
         let mut figures = self.shard.recorder().take_figures();
         self.count_arrivals(&mut figures, last);
-        for (recorder, at) in figures.iter_mut().zip(self.shard.recorder().last_returns()) {
-            let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
-            recorder.set(LAST_RETURN, since.as_micros() as u64);
+        let recorder = self.shard.recorder();
+        let moments = recorder.last_returns().iter().zip(recorder.count_ends());
+        for (recorder, (returned, counted)) in figures.iter_mut().zip(moments) {
+            let since = |at: &Option<Moment>| at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
+            recorder.set(LAST_RETURN, since(returned).as_micros() as u64);
+            recorder.set(COUNT_END, since(counted).as_micros() as u64);
         }
         if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.

@@ -338,6 +338,9 @@ impl Publisher {
             times.sent.note(now);
             times.bytes.fetch_add(payload as u64, Relaxed);
         }
+        if self.pace.due(self.next).is_none() {
+            shard.count_reached(self.state.planned(), now + self.pace.interval());
+        }
         let recorder = shard.of(self.state.planned());
         recorder.count(UNITS, 1);
         recorder.count(MEDIA, payload as u64);

@@ -66,6 +66,7 @@ impl StageAggregator {
         usage: Option<&UsageSummary>,
         environment: &Environment,
         ended: Option<Duration>,
+        count_end: Option<f64>,
     ) -> StageSummary {
         StageSummary {
             end_seconds: ended.map_or(self.span.end, |ended| self.span.end.min(ended)).as_secs_f64(),
@@ -83,7 +84,7 @@ impl StageAggregator {
                 .map_or_else(Vec::new, |usage| usage.unheard.iter().map(ToString::to_string).collect()),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, environment)),
-            ..self.row(&self.window, self.span.window_begin, client_bps)
+            ..self.row(&self.window, self.span.window_begin, client_bps, count_end)
         }
     }
 
@@ -101,9 +102,17 @@ impl StageAggregator {
         self.let_go.iter().map(of).sum::<f64>() / f64::from(seconds.max(1))
     }
 
-    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes.
-    pub(super) fn row(&self, stretch: &Totals, begin: u32, client_bps: Option<f64>) -> StageSummary {
-        let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
+    /// The figures of a stretch of the window that begins with a second, before anything was observed of processes. Where the
+    /// clients have counts and the last was over at `count_end`, within the stretch, rates are those up to then.
+    pub(super) fn row(
+        &self,
+        stretch: &Totals,
+        begin: u32,
+        client_bps: Option<f64>,
+        count_end: Option<f64>,
+    ) -> StageSummary {
+        let rate_seconds = stretch.rate_seconds(begin, count_end);
+        let mut figures = stretch.figures_over(rate_seconds, |name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         let mut row = StageSummary {
             stage: self.span.stage,
@@ -117,7 +126,7 @@ impl StageAggregator {
             starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
             lost_mean: self.lost_mean(begin, stretch.seconds),
             expected_bps: None,
-            actual_bps: stretch.actual_bps(),
+            actual_bps: stretch.actual_bps_over(rate_seconds),
             messages: None,
             source_fps: None,
             frames_ahead: if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) as f64 } else { 0.0 },

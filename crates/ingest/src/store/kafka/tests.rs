@@ -3,6 +3,7 @@
 use super::attempt::identity_in;
 use super::scripted::{Answer, Logs, broker, cluster};
 use super::*;
+use crate::decode::DecodeFailure;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use std::sync::Arc;
 use weir_kafka::{Budget, partition_of, read_batches};
