@@ -364,6 +364,54 @@ fn messages_that_a_broker_refuses_are_counted_and_its_reason_is_kept_once() {
     assert_eq!(stage.ended().0, [Ending::OnTime]);
 }
 
+#[test]
+fn a_publisher_with_a_count_whose_broker_acknowledges_nothing_fails_and_says_what_waits() {
+    for (qos, window) in [(Qos::AtLeastOnce, 1_000), (Qos::ExactlyOnce, 1_000), (Qos::ExactlyOnce, 3)] {
+        let mut stage = Stage::publisher(&MqttOptions { count: Some(6), window, ..options(qos) });
+        // 6 messages within 0.5 s, of which the window may hold back some; then 10 s without a word.
+        stage.handle_timeout(700);
+        stage.handle_timeout(9_000);
+        assert!(!stage.rig.closed);
+        stage.handle_timeout(1_200);
+        assert!(stage.rig.closed);
+        let waiting = window.min(6);
+        let words = format!("the broker has acknowledged nothing for 10 s, and {waiting} messages wait for it");
+        assert_eq!(stage.rig.world.take_failures()[0].words, words);
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::Failed(Failure::SendTimeout)]);
+        let counted = ["mqtt.unacknowledged", "units_short"].map(|name| own(&figures, name));
+        assert_eq!(counted, [u64::from(waiting), 6 - u64::from(waiting)]);
+    }
+    // One without a count goes on with its schedule, and ends with its run.
+    let mut stage = Stage::publisher(&options(Qos::AtLeastOnce));
+    stage.handle_timeout(15_000);
+    assert!(!stage.rig.closed);
+}
+
+#[test]
+fn an_acknowledgement_that_is_repeated_is_counted() {
+    let mut stage = Stage::publisher(&MqttOptions { count: Some(2), ..options(Qos::AtLeastOnce) });
+    stage.handle_timeout(50);
+    stage.acknowledge([1, 1]);
+    assert_eq!(stage.figure("mqtt.acknowledged_again"), 1);
+    stage.handle_timeout(100);
+    stage.acknowledge([2]);
+    let (ended, figures) = stage.ended();
+    assert_eq!((ended, own(&figures, "mqtt.acknowledged")), (vec![Ending::OnTime], 2));
+}
+
+#[test]
+fn a_broker_that_closes_the_link_before_connack_may_not_know_mqtt_5() {
+    for make in [publishers as fn(&_) -> _, subscribers] {
+        for (version, more) in [(MqttVersion::V5, "; try --mqtt-version 3.1.1"), (MqttVersion::V311, "")] {
+            let mut stage = Stage::new(&make(&MqttOptions { version, ..options(Qos::AtMostOnce) }), version);
+            stage.breaks();
+            let words = stage.rig.world.take_failures().remove(0).words;
+            assert_eq!(words, format!("the broker closed the link before it answered CONNECT{more}"));
+        }
+    }
+}
+
 /// Message `number` of publisher 7, which has been sent now; in front of the payload in MQTT 3.1.1.
 fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
     let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };

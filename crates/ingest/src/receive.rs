@@ -12,7 +12,7 @@ use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{
-    Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode,
+    Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode, Version,
 };
 use weir_shard::{Context, Event, Session, SessionId, World, clock};
 use weir_web::websocket::OpeningError;
@@ -223,7 +223,7 @@ impl Receiver {
             Counts::add(&self.common.counts.sessions_lost, 1);
         }
         // A session of an earlier process was sent already what the broker keeps. 3.1.1 cannot say this.
-        let once = self.common.options.version == weir_mqtt::Version::V5;
+        let once = self.common.options.version == Version::V5;
         let retain_handling = if once { RetainHandling::New } else { RetainHandling::Always };
         let options = SubscriptionOptions { retain_handling, ..SubscriptionOptions::qos(self.common.qos) };
         let subscription = [Subscription { filter: &self.common.filter, options }];
@@ -264,7 +264,7 @@ impl Receiver {
         }
         if context.world.finished && self.phase < ReceiverPhase::Leaving {
             let mut properties = PropertyBuffer::new();
-            if self.common.ends_session && self.common.options.version == weir_mqtt::Version::V5 {
+            if self.common.ends_session && self.common.options.version == Version::V5 {
                 // One property has room.
                 let _ = properties.push(Property::SessionExpiryInterval(0));
             }
@@ -385,7 +385,7 @@ impl Session<ReceiverState> for Receiver {
                 let remedy = match failure {
                     Failure::ConnectionRefused => "; start the broker, or correct host and port",
                     _ if self.phase == ReceiverPhase::Handshaking && !self.resuming => {
-                        ", before it answered; check that what listens there speaks MQTT"
+                        ", before it answered; check that what listens there speaks MQTT, and try --mqtt-version 3.1.1"
                     }
                     _ => "",
                 };
@@ -521,7 +521,10 @@ impl Reading<'_> {
             }
             ClientEvent::Repeated { settled, .. } => self.outcome.settled += u64::from(*settled),
             ClientEvent::Refused(connack) => {
-                let words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+                let mut words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+                if connack.reason == ReasonCode::UnsupportedProtocolVersion && version == Version::V5 {
+                    words.push_str("; try --mqtt-version 3.1.1");
+                }
                 let for_good = !matches!(
                     connack.reason,
                     ReasonCode::ServerUnavailable

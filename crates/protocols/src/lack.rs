@@ -57,6 +57,7 @@ const OF_SUBSCRIBERS: &[&str] = &[
 const OF_PUBLISHERS: &[&str] = &[
     "mqtt.acknowledged",
     "mqtt.refused",
+    "mqtt.acknowledged_again",
     "mqtt.unmatched",
     "mqtt.unacknowledged",
     "mqtt.unanswered",

@@ -5,6 +5,7 @@ weir_metrics::figures! {
     pub(crate) FIGURES;
     ACKNOWLEDGED: Counter = "mqtt.acknowledged", Count, "messages that the broker has acknowledged for good: PUBACK, PUBCOMP";
     REFUSED: Counter = "mqtt.refused", Count, "messages that the broker has acknowledged with an error";
+    ACKNOWLEDGED_AGAIN: Counter = "mqtt.acknowledged_again", Count, "acknowledgements of messages that the broker had acknowledged before";
     UNMATCHED: Counter = "mqtt.unmatched", Count, "messages that the broker has acknowledged, and nobody had subscribed to";
     UNACKNOWLEDGED: Counter = "mqtt.unacknowledged", Count, "messages of QoS 1 and 2 that were not acknowledged when their publisher ended, or its session was lost";
     UNANSWERED: Counter = "mqtt.unanswered", Count, "of these, those whose publisher had a link and waited for the broker at its end";

@@ -10,6 +10,7 @@ use super::outage::BROKEN;
 use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
+use super::refusal;
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
@@ -98,6 +99,8 @@ pub(super) struct Publisher {
     has_told_refusal: bool,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
+    /// Since when messages wait for an acknowledgement and none has come.
+    unanswered: Option<Moment>,
 }
 
 /// How far the end has come.
@@ -159,6 +162,7 @@ impl Publisher {
             broken_by_run: false,
             has_told_refusal: false,
             blocked: None,
+            unanswered: None,
         }
     }
 
@@ -195,6 +199,9 @@ impl Publisher {
         if let Some(words) = heard.refusal.filter(|_| !self.has_told_refusal) {
             self.has_told_refusal = true;
             context.world.failure(now, planned, Failure::MessageRefused, &words);
+        }
+        if heard.has_answered {
+            self.unanswered = Some(now);
         }
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         if heard.connected {
@@ -234,7 +241,7 @@ impl Publisher {
             self.client.reconnect(since_start(now));
             self.carrier.end();
             self.forget(context.world);
-            (self.blocked, self.resending) = (None, false);
+            (self.blocked, self.unanswered, self.resending) = (None, None, false);
             context.stand_by();
             Ok(())
         } else {
@@ -424,6 +431,19 @@ impl Publisher {
         };
     }
 
+    /// Notes whether messages wait for an acknowledgement.
+    fn watch_acknowledgements(&mut self, now: Moment) {
+        let waits = self.client.session().in_flight() > 0;
+        self.unanswered = waits.then(|| self.unanswered.unwrap_or(now));
+    }
+
+    /// Until when a publisher with a count waits for any acknowledgement, if that is all that it can do: it has no other end.
+    fn unanswered_until(&self) -> Option<Moment> {
+        let is_stuck = self.pace.due(self.next).is_none() || self.client.room() == 0;
+        let counts = self.common.count.is_some() && self.phase == PublishPhase::Working;
+        self.unanswered.filter(|_| counts && is_stuck).map(|since| since + self.common.timeouts.request)
+    }
+
     fn blocked_until(&self) -> Option<Moment> {
         self.blocked.map(|(_, since)| since + self.common.send_timeout)
     }
@@ -504,7 +524,11 @@ impl ClientSession for Publisher {
             self.state.finish(context.now, context.world);
             return Ok(());
         }
-        self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
+        let words = if words.is_empty() { CLOSED } else { words };
+        if self.state.phase() == ClientPhase::Handshaking {
+            return self.lose(failure, &refusal::before_connack(words, self.common.version), context);
+        }
+        self.lose(failure, words, context)
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
@@ -518,6 +542,14 @@ impl ClientSession for Publisher {
             self.watch_broker(context);
             if self.blocked_until().is_some_and(|until| until <= context.now) {
                 self.lose(Failure::SendTimeout, "the broker took nothing more in time", context)?;
+            }
+            self.watch_acknowledgements(context.now);
+            if self.unanswered_until().is_some_and(|until| until <= context.now) {
+                let seconds = self.common.timeouts.request.as_secs_f64();
+                let waiting = self.client.session().in_flight();
+                let words =
+                    format!("the broker has acknowledged nothing for {seconds} s, and {waiting} messages wait for it");
+                return Err((Failure::SendTimeout, words));
             }
         }
         if self.phase != PublishPhase::Leaving {
@@ -537,7 +569,7 @@ impl ClientSession for Publisher {
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.blocked_until(), due, ping, self.reconnecting.deadline()].into_iter().flatten().min()
+        [self.blocked_until(), self.unanswered_until(), due, ping, self.reconnecting.deadline()].into_iter().flatten().min()
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

@@ -258,8 +258,8 @@ impl Dispatcher<'_> {
         self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(packet_id));
     }
 
-    /// The last acknowledgement of a message. A server that resumed a session may repeat one; otherwise one for nothing is a
-    /// violation.
+    /// The last acknowledgement of a message. One that is repeated does no harm, and a server that resumed a session may not know that
+    /// it repeats one; another one for nothing is a violation.
     fn acknowledged(
         &mut self,
         &Acknowledgement { packet_id, reason, properties }: &Acknowledgement<'_>,
@@ -267,8 +267,16 @@ impl Dispatcher<'_> {
         qos: Qos,
         on: &mut impl FnMut(ClientEvent<'_>),
     ) -> Result<(), Violation> {
-        let Some(token) = self.session.flight.awaited(packet_id, awaits) else {
-            return if self.session.was_resumed() { Ok(()) } else { Err(Violation::AcknowledgesNothing) };
+        let flight = &self.session.flight;
+        let Some(token) = flight.awaited(packet_id, awaits) else {
+            if awaits == Awaits::Puback && flight.awaited(packet_id, Awaits::Pubrec).is_some() {
+                return Err(Violation::PubackOfQos2);
+            }
+            if !flight.was_used(packet_id) && !self.session.was_resumed() {
+                return Err(Violation::AcknowledgesNothing);
+            }
+            on(ClientEvent::AcknowledgedAgain { packet_id });
+            return Ok(());
         };
         self.session.flight.end(packet_id);
         on(ClientEvent::Acknowledged { token, qos, reason, properties });

@@ -70,6 +70,11 @@ pub enum ClientEvent<'a> {
         /// Properties of the packet.
         properties: Properties<'a>,
     },
+    /// A message was acknowledged once more that had been acknowledged before.
+    AcknowledgedAgain {
+        /// The packet identifier that it had.
+        packet_id: PacketId,
+    },
     /// The answer to a SUBSCRIBE.
     Subscribed {
         /// The request's.

@@ -99,6 +99,7 @@ fn words(event: &ClientEvent<'_>) -> String {
         ClientEvent::Repeated { packet_id, settled: false } => format!("repeated {packet_id}"),
         ClientEvent::Repeated { packet_id, settled: true } => format!("repeated {packet_id}, settled"),
         ClientEvent::Received { token, .. } => format!("received {token}"),
+        ClientEvent::AcknowledgedAgain { packet_id } => format!("{packet_id} again"),
         ClientEvent::Acknowledged { token, reason, .. } => format!("acknowledged {token} {reason:?}"),
         ClientEvent::Subscribed { token, suback } => format!("subscribed {token} {:?}", suback.reasons),
         ClientEvent::Unsubscribed { token, .. } => format!("unsubscribed {token}"),
