@@ -55,9 +55,9 @@ impl Source {
         self.filter.starts_with("$share/")
     }
 
-    /// Why the broker has most likely dropped what is missing, after this many lost sessions.
-    pub fn drop_cause(&self, sessions_lost: u64) -> DropCause {
-        DropCause::likely(self.qos == Qos::AtMostOnce, sessions_lost)
+    /// Why the broker has most likely dropped what is missing, after all this.
+    pub fn drop_cause(&self, totals: &Totals) -> DropCause {
+        DropCause::likely(self.qos == Qos::AtMostOnce, totals.sessions_lost).after(totals.reconnects)
     }
 }
 
@@ -141,7 +141,7 @@ pub fn run(
     let table = Table::new(settings.table.clone(), columns);
     let outcome = |ended, is_unanswered| {
         let totals = counts.totals();
-        let cause = settings.source.drop_cause(totals.sessions_lost);
+        let cause = settings.source.drop_cause(&totals);
         Outcome { ended, is_unanswered, totals, missing: counts.missing(), cause }
     };
     let mut store = settings.destination.store(table, settings.durability);
@@ -260,7 +260,6 @@ fn client_options(settings: &IngestSettings) -> ClientOptions {
         acknowledging: Acknowledging::ByCaller,
         // The queue is bounded; a broker that sends more than was requested has to wait.
         strict_receive_maximum: false,
-        topic_alias_maximum: 64,
         ..settings.source.options.clone()
     }
 }

@@ -122,6 +122,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
         client_id: args.client_id.clone(),
         session: Some(args.session.get()),
         no_reconnect: false,
+        topic_alias_maximum: args.topic_alias_maximum,
         will: None,
     };
     let delivery = Delivery { qos: Some(args.qos), window: args.window };

@@ -4,7 +4,7 @@ use super::filling::Filling;
 use super::published::Published;
 use super::template::is_random;
 use super::times::PublishTimes;
-use crate::target::Credentials;
+use crate::target::{Credentials, Password};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_mqtt::{EncodeError, Property, PropertyBuffer, Qos, Version};
@@ -66,6 +66,8 @@ pub struct MqttOptions {
     /// Users and passwords for URLs that name none: each client has the next, and the first again behind the last. User names may
     /// be templates.
     pub credentials: Vec<Credentials>,
+    /// The password of users that URLs name without one.
+    pub password: Option<Password>,
     /// What client identifiers begin with; the client's number follows. Or a template of them. Without it, a name of this
     /// run's own.
     pub client_id: Option<String>,
@@ -93,6 +95,8 @@ pub struct MqttOptions {
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
     pub published: Option<Arc<Published>>,
+    /// Topic aliases that a broker may use towards a client (MQTT 5 section 3.1.2.11.5).
+    pub topic_alias_maximum: u16,
     /// A last will.
     pub will: Option<Will>,
     /// Messages a second of each publisher.
@@ -124,6 +128,7 @@ impl Default for MqttOptions {
         Self {
             version: Version::V5,
             credentials: Vec::new(),
+            password: None,
             client_id: None,
             filters: Vec::new(),
             connect_only: false,
@@ -136,6 +141,7 @@ impl Default for MqttOptions {
             break_every: None,
             linger: Duration::ZERO,
             published: None,
+            topic_alias_maximum: 64,
             will: None,
             rate: 1.0,
             count: None,
