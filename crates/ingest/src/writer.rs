@@ -248,7 +248,7 @@ mod tests {
         let shard = Shard::new(ReceiverState::default()).unwrap();
         let mut shelf = Shelf { failures, ..Shelf::default() };
         let said = Mutex::new(Vec::new());
-        let (filling, saving) = exchange(1);
+        let (filling, saving) = exchange(1, Arc::default());
         let say = |line: &str| said.lock().unwrap().push(line.to_owned());
         let gatherer = Gatherer {
             decode,

@@ -61,6 +61,9 @@ pub(crate) struct Ingest {
     /// Stop after TIME
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
+    /// How long the last commit may take once it is time to stop; what is not committed by then stays with the broker
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub(crate) drain: Span,
     /// The largest message that is taken; what is larger goes to the dead letters
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = "The messages")]
     pub(crate) max_message: usize,
