@@ -148,8 +148,8 @@ impl Aggregator {
             Duration::from_secs(interval.end().into()).saturating_sub(Duration::from_nanos(1));
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let messages = self.workloads.get(usize::from(interval.key.workload));
-        let messages =
-            messages.and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), seconds.into()));
+        let messages = messages
+            .and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), seconds.into()));
         self.seen = self.seen.max(Some(interval.end()));
         if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
             self.before_latest = self.points.items().last().cloned();

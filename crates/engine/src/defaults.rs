@@ -22,7 +22,9 @@ impl Scenario {
     pub fn asked(&self) -> Vec<Threshold> {
         let mut defaults: Vec<(Threshold, Vec<u16>)> = Vec::new();
         for (workload, number) in self.workloads.iter().zip(0..) {
-            for threshold in of_workload(workload, !self.during.is_empty()).into_iter().chain(self.shown(workload)) {
+            for threshold in
+                of_workload(workload, !self.during.is_empty()).into_iter().chain(self.shown(workload))
+            {
                 match defaults.iter_mut().find(|(other, _)| *other == threshold) {
                     Some((_, workloads)) => workloads.push(number),
                     None => defaults.push((threshold, vec![number])),

@@ -300,8 +300,7 @@ mod tests {
     fn run_registered(ids: &[u8], answers: impl Into<VecDeque<Result<(), Lack>>>) -> Ran {
         let records: Vec<[u8; 7]> = ids.iter().map(|id| [0, 0, 0, 0, *id, 2, *id]).collect();
         let payloads: Vec<&[u8]> = records.iter().map(|it| &it[..]).collect();
-        let decode =
-            Decode::records(&Schema::parse(SCHEMA).unwrap(), Format::Avro(Framing::Confluent));
+        let decode = Decode::records(&Schema::parse(SCHEMA).unwrap(), Format::Avro(Framing::Confluent));
         let mut decode = decode.with_writers(Box::new(Scripted(answers.into(), Lack::Lasting)));
         run_decoded(&mut decode, &payloads, BOUNDS, VecDeque::new())
     }

@@ -353,7 +353,9 @@ impl Users {
 impl Connection {
     /// The password of the file, or of the environment.
     fn password(&self) -> Result<Option<String>, WorkloadError> {
-        self.password_file.as_deref().map_or_else(|| Ok(variable(PASSWORD)), |path| first_line(path).map(Some))
+        self.password_file
+            .as_deref()
+            .map_or_else(|| Ok(variable(PASSWORD)), |path| first_line(path).map(Some))
     }
 
     /// The user of flags and environment; one of a URL comes before it.

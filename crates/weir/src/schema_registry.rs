@@ -287,8 +287,13 @@ mod tests {
             ("200 OK", "<html>maintenance</html>"),
         ];
         let unknown = ("404 Not Found", r#"{"error_code": 40403, "message": "Schema not found"}"#);
-        let mut answers: Vec<_> = hiccups.iter().map(|(status, body)| (*status, (*body).to_owned())).collect();
-        answers.extend([(unknown.0, unknown.1.to_owned()), ("200 OK", answer(SCHEMA, "")), ("401 Unauthorized", String::new())]);
+        let mut answers: Vec<_> =
+            hiccups.iter().map(|(status, body)| (*status, (*body).to_owned())).collect();
+        answers.extend([
+            (unknown.0, unknown.1.to_owned()),
+            ("200 OK", answer(SCHEMA, "")),
+            ("401 Unauthorized", String::new()),
+        ]);
         let (place, server) = server(answers);
         let mut registry = writer_schemas(&place, &HttpTrust::System).unwrap();
         for (status, _) in hiccups {
@@ -299,7 +304,10 @@ mod tests {
         assert_eq!(registry.lack(), Lack::Lasting);
         assert_eq!(registry.find(WriterId::Id(7)).unwrap(), Schema::parse(SCHEMA).unwrap());
         let refused = registry.find(WriterId::Id(9)).unwrap_err();
-        assert!(refused.ends_with("HTTP status 401: set WEIR_REGISTRY_USER and WEIR_REGISTRY_PASSWORD"), "{refused}");
+        assert!(
+            refused.ends_with("HTTP status 401: set WEIR_REGISTRY_USER and WEIR_REGISTRY_PASSWORD"),
+            "{refused}"
+        );
         assert_eq!(registry.lack(), Lack::Forbidden);
         server.join().unwrap();
     }

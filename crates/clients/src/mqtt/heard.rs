@@ -1,6 +1,8 @@
 //! What a broker says to a publisher, read by read.
 
-use super::figures::{ACKNOWLEDGE_TIME, ACKNOWLEDGED, ACKNOWLEDGED_AGAIN, PINGS, REFUSED, RESPONSE_TIME, UNMATCHED};
+use super::figures::{
+    ACKNOWLEDGE_TIME, ACKNOWLEDGED, ACKNOWLEDGED_AGAIN, PINGS, REFUSED, RESPONSE_TIME, UNMATCHED,
+};
 use super::pace::Pace;
 use super::reconnect::may_return;
 use super::{refusal, trace};

@@ -103,7 +103,8 @@ impl Identities {
         names.user = user_name.clone().unwrap_or_default();
         names.id = self.id(&names, planned.turn.number);
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
-        let password = password.or_else(|| self.password.as_ref().filter(|_| of_url.is_some()).map(|it| it.0.clone()));
+        let password =
+            password.or_else(|| self.password.as_ref().filter(|_| of_url.is_some()).map(|it| it.0.clone()));
         let options = ClientOptions {
             client_id: names.id.clone(),
             user_name,

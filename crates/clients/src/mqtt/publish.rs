@@ -2,7 +2,8 @@
 
 use super::carrier::Carrier;
 use super::figures::{
-    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED, UNSENT,
+    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED,
+    UNSENT,
 };
 use super::heard::{Heard, number_of};
 use super::maker::{Maker, TopicAlias, publisher_number};
@@ -10,8 +11,8 @@ use super::outage::BROKEN;
 use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
-use super::refusal;
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
+use super::refusal;
 use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
@@ -547,8 +548,9 @@ impl ClientSession for Publisher {
             if self.unanswered_until().is_some_and(|until| until <= context.now) {
                 let seconds = self.common.timeouts.request.as_secs_f64();
                 let waiting = self.client.session().in_flight();
-                let words =
-                    format!("the broker has acknowledged nothing for {seconds} s, and {waiting} messages wait for it");
+                let words = format!(
+                    "the broker has acknowledged nothing for {seconds} s, and {waiting} messages wait for it"
+                );
                 return Err((Failure::SendTimeout, words));
             }
         }
@@ -569,7 +571,10 @@ impl ClientSession for Publisher {
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.blocked_until(), self.unanswered_until(), due, ping, self.reconnecting.deadline()].into_iter().flatten().min()
+        [self.blocked_until(), self.unanswered_until(), due, ping, self.reconnecting.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

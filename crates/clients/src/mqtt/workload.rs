@@ -73,7 +73,8 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
             false => topic::filters(&request.target, &others, &names).unwrap_or_default(),
         };
         // One that is shared stands alone. Brokers share for clients of 3.1.1 too, whose standard has no word for it.
-        let shared = filters.first().filter(|it| Filter::parse(it).is_ok_and(|filter| filter.share.is_some()));
+        let shared =
+            filters.first().filter(|it| Filter::parse(it).is_ok_and(|filter| filter.share.is_some()));
         let group = shared.map(|filter| {
             let key = (request.target.host.clone(), request.target.port, filter.clone());
             let mut groups = groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -23,8 +23,8 @@ use std::borrow::Cow;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
 use weir_metrics::common::{
-    COUNT_END, EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
-    PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT, WALL_LATENCIES,
+    COUNT_END, EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME,
+    PLANNED, PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Interval, Schema, Unit, several};
 use weir_observe::{Environment, UsageSummary};

@@ -13,8 +13,9 @@ use weir_engine::scenario::Scenario;
 use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, VerdictState, WorkloadSummary};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    AHEAD, COUNT_END, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, ON_TIME, PLANNED, PLAYED,
-    PLAYING, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING, TURN_LAG, UNITS, UNITS_SHORT,
+    AHEAD, COUNT_END, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, ON_TIME,
+    PLANNED, PLAYED, PLAYING, SOURCE, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING,
+    TURN_LAG, UNITS, UNITS_SHORT,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{
@@ -511,7 +512,7 @@ fn messages_are_told_a_second_beside_those_that_were_planned() {
 /// A publisher of 250 messages, 100 a second, and who receives them; the run takes three seconds and a bit to end.
 fn counted(short: u64) -> Vec<WorkloadSummary> {
     let scenario = Scenario::parse(
-        "{workloads: [{publish: mqtt://h/a, rate: 100/s, count: 250}, {play: mqtt://h/a}]}",
+        "{warmup: 0s, workloads: [{publish: mqtt://h/a, rate: 100/s, count: 250}, {play: mqtt://h/a, duration: 9s}]}",
     )
     .unwrap();
     let facts = |role, rate| WorkloadFacts {
@@ -534,7 +535,8 @@ fn counted(short: u64) -> Vec<WorkloadSummary> {
             figures.count(UNITS, units);
             if second == 2 {
                 figures.set(COUNT_END, if workload == 0 { 2_500_000 } else { 0 });
-                [PLANNED, ON_TIME].map(|counter| figures.count(counter, 1));
+                figures.count(PLANNED, 1);
+                figures.count(ON_TIME, 1);
                 figures.count(UNITS_SHORT, if workload == 0 { short } else { 0 });
             }
             aggregator.interval(&Interval::new(IntervalKey { second, workload, server: None }, figures));

@@ -321,7 +321,10 @@ fn a_message_of_qos_2_that_its_caller_settles_between_two_connections_is_acknowl
         assert!(it.said().is_empty());
         for again in ["repeated 7, settled", "repeated 7"] {
             it.hears(&Packet::Publish(Publish { dup: true, ..message(Qos::ExactlyOnce, 7, "x") })).unwrap();
-            assert_eq!((it.heard(), it.said()), (vec![again.to_owned()], vec!["PUBREC 7 Success".to_owned()]));
+            assert_eq!(
+                (it.heard(), it.said()),
+                (vec![again.to_owned()], vec!["PUBREC 7 Success".to_owned()])
+            );
         }
         it.hears(&Packet::Publish(Publish { dup: true, ..message(Qos::AtLeastOnce, 8, "y") })).unwrap();
         assert_eq!(it.heard(), ["message t dup \"y\""], "at QoS 1 it comes once or more");

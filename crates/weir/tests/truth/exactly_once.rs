@@ -73,7 +73,8 @@ fn each_message_is_one_row(broker: SocketAddr, version: &str, level: &str) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rows.db");
     let (url, place) = (format!("mqtt://{}/cuts/#", relay.address), format!("sqlite:{}", file.display()));
-    let arguments = ["-q", "2", "--mqtt-version", version, "--batch", "50", "--linger", "20ms", "--save", &place];
+    let arguments =
+        ["-q", "2", "--mqtt-version", version, "--batch", "50", "--linger", "20ms", "--save", &place];
     let ingester = Ingester::start([url.as_str()].into_iter().chain(arguments));
     ingester.wait_for_subscription();
     let mut publisher = paho_publisher(broker, level, MESSAGES, RATE);

@@ -212,7 +212,12 @@ mod tests {
 
     fn open(port: u16, known: Option<Mechanism>) -> Result<Connection, Failed> {
         let login = Some(("me".to_owned(), "s3cr3t".to_owned()));
-        Connection::open("127.0.0.1", port, &Arc::new(Access { tls: None, is_verified: false, allows_clear_text: false, login }), known)
+        Connection::open(
+            "127.0.0.1",
+            port,
+            &Arc::new(Access { tls: None, is_verified: false, allows_clear_text: false, login }),
+            known,
+        )
     }
 
     #[test]
