@@ -63,7 +63,9 @@ pub use shard_recorder::{
     ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder, Turn,
 };
 pub use suggest::meant;
-pub use target::{Credentials, Link, Scheme, Target, TargetError, check_templates, expand, scheme_of};
+pub use target::{
+    Credentials, Link, Password, Scheme, Target, TargetError, check_templates, expand, scheme_of,
+};
 pub use timeline::{Position, Timeline, Track};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};

@@ -150,6 +150,8 @@ pub struct ShardRecorder {
     last_returns: Vec<Option<Moment>>,
     /// Of each recorder: when the last frame came of pictures, and of sound, that a viewer is without.
     last_frames: Vec<[Option<Moment>; 2]>,
+    /// Of each recorder: when the latest count of units was over.
+    count_ends: Vec<Option<Moment>>,
     told: Vec<[u32; Failure::ALL.len()]>,
     failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
@@ -169,6 +171,7 @@ impl ShardRecorder {
             played: vec![PlayedTime::default(); recorders.len()],
             last_returns: vec![None; recorders.len()],
             last_frames: vec![[None; 2]; recorders.len()],
+            count_ends: vec![None; recorders.len()],
             recorders,
             told,
             failures: Vec::new(),
@@ -239,6 +242,17 @@ impl ShardRecorder {
     /// When the last frame of pictures, and of sound, came to viewers of each cell that are without them, or were.
     pub fn last_frames(&self) -> &[[Option<Moment>; 2]] {
         &self.last_frames
+    }
+
+    /// Books that a publisher has sent all units of its count, and when the next one would have been due.
+    pub fn count_reached(&mut self, planned: PlannedStart, end: Moment) {
+        let latest = &mut self.count_ends[usize::from(planned.cell)];
+        *latest = (*latest).max(Some(end));
+    }
+
+    /// When the latest count of units was over, of the clients of each cell.
+    pub fn count_ends(&self) -> &[Option<Moment>] {
+        &self.count_ends
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.

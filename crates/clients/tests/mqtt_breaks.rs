@@ -299,6 +299,125 @@ fn links_break_on_purpose_at_one_moment_and_clients_come_back_until_they_are_tol
     }
 }
 
+#[test]
+fn what_a_link_takes_with_it_that_the_run_breaks_on_purpose_is_not_the_brokers_doing() {
+    let every = Some(Duration::from_secs(1));
+    let mut stage = Stage::publisher(&MqttOptions {
+        break_every: every,
+        linger: every.unwrap(),
+        ..options(Qos::AtLeastOnce)
+    });
+    stage.handle_timeout(1_000);
+    stage.said();
+    assert_eq!((stage.figure("playing"), stage.figure("mqtt.in_flight")), (0, 0));
+    stage.reader = Reader::new(stage.version, Limits::default());
+    stage.comes_back();
+    stage.hear(&CONNACK);
+    stage.said();
+    stage.breaks();
+    stage.comes_back();
+    stage.hear(&CONNACK);
+    // Those of the second break, which was the broker's.
+    let lost = stage.figure("mqtt.unacknowledged");
+    assert!((1..=3).contains(&lost), "{lost}");
+    stage.handle_timeout(300);
+    let in_flight = stage.figure("mqtt.in_flight");
+    stage.dispatch(Event::Stop);
+    stage.handle_timeout(1_000);
+    let (ended, figures) = stage.ended();
+    assert_eq!(ended, [Ending::OnTime]);
+    assert_eq!(own(&figures, "mqtt.unanswered"), in_flight);
+    assert_eq!(own(&figures, "mqtt.unacknowledged"), lost + in_flight);
+}
+
+#[test]
+fn a_publisher_that_is_told_to_stop_waits_for_its_acknowledgements_until_the_time_for_goodbyes_is_over() {
+    let linger = Duration::from_millis(900);
+    for (acknowledged, unacknowledged) in [(4, 0), (3, 1)] {
+        let mut stage = Stage::publisher(&MqttOptions { linger, ..options(Qos::AtLeastOnce) });
+        stage.handle_timeout(350);
+        stage.dispatch(Event::Stop);
+        stage.handle_timeout(880);
+        assert!(!stage.rig.closed, "a broker that writes to its disk takes longer than others");
+        stage.acknowledge(1..=acknowledged);
+        assert_eq!(stage.rig.closed, unacknowledged == 0);
+        stage.handle_timeout(30);
+        assert!(stage.rig.closed);
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::OnTime]);
+        let counted = ["mqtt.unacknowledged", "mqtt.unanswered"].map(|name| own(&figures, name));
+        assert_eq!(counted, [unacknowledged; 2]);
+    }
+}
+
+#[test]
+fn messages_that_a_broker_refuses_are_counted_and_its_reason_is_kept_once() {
+    let mut stage = Stage::publisher(&options(Qos::AtLeastOnce));
+    stage.handle_timeout(350);
+    let puback = |id: u8, reason: u8| [0x40, 3, 0, id, reason];
+    // Not authorized, no matching subscribers, which is a success, and another error.
+    stage.hear(&[puback(1, 0x87), puback(2, 0x10), puback(3, 0x97), puback(4, 0)].concat());
+    let failures = stage.rig.world.take_failures();
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0].failure, Failure::MessageRefused);
+    assert_eq!(failures[0].words, "PUBACK 0x87 Not authorized");
+    let counted = ["mqtt.refused", "mqtt.acknowledged", "mqtt.unmatched"].map(|name| stage.figure(name));
+    assert_eq!(counted, [2, 2, 1]);
+    stage.dispatch(Event::Stop);
+    assert_eq!(stage.ended().0, [Ending::OnTime]);
+}
+
+#[test]
+fn a_publisher_with_a_count_whose_broker_acknowledges_nothing_fails_and_says_what_waits() {
+    for (qos, window) in [(Qos::AtLeastOnce, 1_000), (Qos::ExactlyOnce, 1_000), (Qos::ExactlyOnce, 3)] {
+        let mut stage = Stage::publisher(&MqttOptions { count: Some(6), window, ..options(qos) });
+        // 6 messages within 0.5 s, of which the window may hold back some; then 10 s without a word.
+        stage.handle_timeout(700);
+        stage.handle_timeout(9_000);
+        assert!(!stage.rig.closed);
+        stage.handle_timeout(1_200);
+        assert!(stage.rig.closed);
+        let waiting = window.min(6);
+        let words =
+            format!("the broker has acknowledged nothing for 10 s, and {waiting} messages wait for it");
+        assert_eq!(stage.rig.world.take_failures()[0].words, words);
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::Failed(Failure::SendTimeout)]);
+        let counted = ["mqtt.unacknowledged", "units_short"].map(|name| own(&figures, name));
+        assert_eq!(counted, [u64::from(waiting), 6 - u64::from(waiting)]);
+    }
+    // One without a count goes on with its schedule, and ends with its run.
+    let mut stage = Stage::publisher(&options(Qos::AtLeastOnce));
+    stage.handle_timeout(15_000);
+    assert!(!stage.rig.closed);
+}
+
+#[test]
+fn an_acknowledgement_that_is_repeated_is_counted() {
+    let mut stage = Stage::publisher(&MqttOptions { count: Some(2), ..options(Qos::AtLeastOnce) });
+    stage.handle_timeout(50);
+    stage.acknowledge([1, 1]);
+    assert_eq!(stage.figure("mqtt.acknowledged_again"), 1);
+    stage.said();
+    stage.handle_timeout(100);
+    let [Said::Publish { id: Some(id), .. }] = stage.said()[..] else { panic!("no second message") };
+    stage.acknowledge([id]);
+    let (ended, figures) = stage.ended();
+    assert_eq!((ended, own(&figures, "mqtt.acknowledged")), (vec![Ending::OnTime], 2));
+}
+
+#[test]
+fn a_broker_that_closes_the_link_before_connack_may_not_know_mqtt_5() {
+    for make in [publishers as fn(&_) -> _, subscribers] {
+        for (version, more) in [(MqttVersion::V5, "; try --mqtt-version 3.1.1"), (MqttVersion::V311, "")] {
+            let mut stage = Stage::new(&make(&MqttOptions { version, ..options(Qos::AtMostOnce) }), version);
+            stage.breaks();
+            let words = stage.rig.world.take_failures().remove(0).words;
+            assert_eq!(words, format!("the broker closed the link before it answered CONNECT{more}"));
+        }
+    }
+}
+
 /// Message `number` of publisher 7, which has been sent now; in front of the payload in MQTT 3.1.1.
 fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
     let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };

@@ -310,20 +310,22 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
 #[test]
 fn those_that_share_a_subscription_receive_each_message_once_between_them() {
     let broker = Mosquitto::start();
-    let mqtt = burst(400, Qos::AtLeastOnce, MqttVersion::V5);
-    let watch = subscriber(&broker.url("$share/g/s/#"), &mqtt);
-    let sender = publisher(&broker.url("s/{client}/{seq}"), &mqtt);
-    let mut bench = Bench::new(vec![&watch, &sender]);
-    bench.start(0, 0..3);
-    until_playing(&mut bench, 0, 3);
-    bench.start(1, 0..2);
-    until_received(&mut bench, 0, 800);
-    until_done(&mut bench, 1);
-    let (figures, ended, _) = bench.stop();
-    let received = &figures[0];
-    assert_eq!((received.counter(UNITS), received.counter(LOST)), (800, 0));
-    assert_eq!((received.counter(DUPLICATE), received.counter(REORDERED)), (0, 0));
-    assert_eq!(ended.len(), 5);
+    for version in [MqttVersion::V5, MqttVersion::V311] {
+        let mqtt = burst(400, Qos::AtLeastOnce, version);
+        let watch = subscriber(&broker.url("$share/g/s/#"), &mqtt);
+        let sender = publisher(&broker.url("s/{client}/{seq}"), &mqtt);
+        let mut bench = Bench::new(vec![&watch, &sender]);
+        bench.start(0, 0..3);
+        until_playing(&mut bench, 0, 3);
+        bench.start(1, 0..2);
+        until_received(&mut bench, 0, 800);
+        until_done(&mut bench, 1);
+        let (figures, ended, _) = bench.stop();
+        let received = &figures[0];
+        assert_eq!((received.counter(UNITS), received.counter(LOST)), (800, 0), "{version:?}");
+        assert_eq!((received.counter(DUPLICATE), received.counter(REORDERED)), (0, 0));
+        assert_eq!(ended.len(), 5);
+    }
 }
 
 /// The failure of the only client of a workload, and its words.

@@ -153,8 +153,8 @@ impl Aggregator {
             Duration::from_secs(interval.end().into()).saturating_sub(Duration::from_nanos(1));
         let planned = planned_at(&self.plan, interval.key.workload, before_its_end) as u32;
         let messages = self.workloads.get(usize::from(interval.key.workload));
-        let messages =
-            messages.and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), seconds));
+        let messages = messages
+            .and_then(|it| it.messages(planned.into(), interval.figures.counter(UNITS), seconds.into()));
         self.seen = self.seen.max(Some(interval.end()));
         if self.points.latest_second().is_none_or(|latest| latest < i64::from(second)) {
             self.before_latest = self.points.items().last().cloned();
@@ -259,6 +259,17 @@ impl Aggregator {
         Some(Duration::from_secs(seconds.into()))
     }
 
+    /// When the messages of a workload were over, in seconds of the run, if counts say so: its own, or in a run that ends with its counts
+    /// those of all that publish.
+    fn count_end(&self, workload: &WorkloadAggregator) -> Option<f64> {
+        workload.count_end().or_else(|| {
+            let publishers = self.workloads.iter().filter(|it| it.facts.role == Role::Publish);
+            let ends: Option<Vec<f64>> = publishers.map(WorkloadAggregator::count_end).collect();
+            let receives = self.plan.about.is_some() && workload.facts.role == Role::Play;
+            ends.filter(|_| receives)?.into_iter().reduce(f64::max)
+        })
+    }
+
     /// Whether it is over when all messages are accounted for. It may take less than a second: it has no window, and the use of
     /// processes is measured from its beginning to its end.
     fn ends_with_its_messages(&self) -> bool {
@@ -305,6 +316,7 @@ impl Aggregator {
                 usages,
                 &run.environment,
                 self.ended(),
+                self.count_end(workload),
             );
             if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
                 // Agents follow one clock; other publishers have their own.
@@ -378,6 +390,10 @@ impl Aggregator {
             None if threshold.is_about_restarts() => threshold.judge_restarts(&summary),
             None => threshold.judge(&summary.workloads),
         });
+        let judged = asked.iter().zip(judged).map(|(threshold, result)| {
+            let words = self.words_about(threshold).filter(|_| !result.passed);
+            ThresholdResult { words, ..result }
+        });
         // A default threshold without a value is left out: the rate of the source may be unknown.
         summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
         for threshold in asked {
@@ -387,6 +403,12 @@ impl Aggregator {
             summary.has_nothing();
         }
         summary
+    }
+
+    /// What a peer said the first time of what this threshold's figure counts.
+    fn words_about(&self, threshold: &Threshold) -> Option<String> {
+        let about = |kind: &Failure| kind.figure().is_some_and(|figure| threshold.is_of(figure));
+        self.words.iter().find(|((_, kind), _)| about(kind)).map(|(_, words)| words.clone())
     }
 
     /// The stretches, in seconds of the run, in which a server that cannot wait may have dropped because of this host:
@@ -473,7 +495,9 @@ impl Aggregator {
         let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; aggregator.stages.len()];
             let published = self.published_in_windows(aggregator);
-            let (mut summary, _) = aggregator.summary(number as u16, &published, &unwatched, &machine, None);
+            let count_end = self.count_end(aggregator);
+            let (mut summary, _) =
+                aggregator.summary(number as u16, &published, &unwatched, &machine, None, count_end);
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {
                 let is_whole = stage.window_end() == stage.span.window_end;
                 row.expected_bps = row.expected_bps.filter(|_| is_whole);

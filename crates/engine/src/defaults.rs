@@ -17,7 +17,9 @@ impl Scenario {
     pub fn asked(&self) -> Vec<Threshold> {
         let mut defaults: Vec<(Threshold, Vec<u16>)> = Vec::new();
         for (workload, number) in self.workloads.iter().zip(0..) {
-            for threshold in of_workload(workload).into_iter().chain(self.shown(workload)) {
+            for threshold in
+                of_workload(workload, !self.during.is_empty()).into_iter().chain(self.shown(workload))
+            {
                 match defaults.iter_mut().find(|(other, _)| *other == threshold) {
                     Some((_, workloads)) => workloads.push(number),
                     None => defaults.push((threshold, vec![number])),
@@ -47,8 +49,9 @@ impl Scenario {
     }
 }
 
-/// What one workload is asked. What its protocol promises goes before what is asked of all about the same figure.
-fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
+/// What one workload of a scenario is asked that restarts servers, or does not. What its protocol promises goes before what is
+/// asked of all about the same figure.
+fn of_workload(workload: &WorkloadSpec, restarts: bool) -> Vec<Threshold> {
     let Ok((role, urls)) = workload.verb() else { return Vec::new() };
     if workload.background {
         return Vec::new();
@@ -56,8 +59,11 @@ fn of_workload(workload: &WorkloadSpec) -> Vec<Threshold> {
     if role == Role::Ingest {
         return OF_SAVING.iter().flat_map(|text| text.parse()).collect();
     }
-    let play = urls.first().and_then(|url| of_url(url)?.play.as_ref()).filter(|_| role == Role::Play);
-    let promised = play.map(|play| (play.asked)(&workload.options));
+    let protocol = urls.first().and_then(|url| of_url(url));
+    let promised = protocol.and_then(|protocol| match role {
+        Role::Play => protocol.play.as_ref().map(|play| (play.asked)(&workload.options)),
+        _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
+    });
     let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);
     let counts = workload.output().is_some_and(|output| output.count.is_some());
     let counting = counts.then_some(OF_COUNTING);
@@ -106,9 +112,18 @@ mod tests {
         assert_eq!(defaults("{play: mqtt://h/a}"), all);
         assert_eq!(defaults("{play: mqtt://h/a, qos: 1}"), format!("lost == 0, {all}"));
         assert_eq!(defaults("{publish: mqtt://h/a, count: 5}"), format!("{all}, units_short == 0"));
+        let taken = "mqtt.refused == 0, mqtt.unacknowledged == 0";
+        assert_eq!(defaults("{publish: mqtt://h/a, qos: 2}"), format!("{taken}, {all}"));
         assert_eq!(defaults("{play: bulk://h:1}"), all);
         assert_eq!(defaults("{play: bulk://h:1, expect: 1mbps}"), format!("{all}, bitrate.ratio >= 90%"));
         assert_eq!(defaults("{play: bulk://h:1, background: true}"), "");
+    }
+
+    #[test]
+    fn messages_that_are_lost_with_a_link_which_the_scenario_cuts_are_not_asked_of_the_broker() {
+        let text = "{before: [{start: broker}], workloads: [{publish: mqtt://h/a, qos: 1}], during: [{at: 1s, restart: broker}]}";
+        let asked: Vec<_> = asked(text).into_iter().map(|(text, _)| text).collect();
+        assert_eq!(asked[..2], ["mqtt.refused == 0", "mqtt.unanswered == 0"]);
     }
 
     #[test]
@@ -151,5 +166,8 @@ mod tests {
             assert!(asked.len() >= 3, "{scheme}");
             asked.iter().for_each(|it| it.check(&[schema]).unwrap());
         }
+        let published = Scenario::parse("workloads: [{publish: mqtt://h/a, qos: 1, count: 1}]").unwrap();
+        let schema = weir_protocols::schema_of("mqtt").unwrap();
+        published.asked().iter().for_each(|it| it.check(&[schema]).unwrap());
     }
 }

@@ -13,7 +13,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    EDGE_AGE, LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED,
+    COUNT_END, EDGE_AGE, LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED,
     SHARD_BUSY, SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
@@ -199,15 +199,15 @@ impl Generator {
         self.shard.recorder().book_played(closed);
         let mut figures = self.shard.recorder().take_figures();
         self.count_arrivals(&mut figures, end);
-        for (recorder, at) in figures.iter_mut().zip(self.shard.recorder().last_returns()) {
-            let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
-            recorder.set(LAST_RETURN, since.as_micros() as u64);
-        }
-        for (recorder, last) in figures.iter_mut().zip(self.shard.recorder().last_frames()) {
-            for (gauge, at) in [LAST_PICTURE, LAST_SOUND].into_iter().zip(last) {
-                let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
-                recorder.set(gauge, since.as_micros() as u64);
-            }
+        let origin = self.config.origin;
+        let since = |at: Option<Moment>| at.map_or(0, |at| at.since(origin).as_micros() as u64);
+        let recorder = self.shard.recorder();
+        let moments = recorder.last_returns().iter().zip(recorder.count_ends()).zip(recorder.last_frames());
+        for (recorder, ((returned, counted), [picture, sound])) in figures.iter_mut().zip(moments) {
+            recorder.set(LAST_RETURN, since(*returned));
+            recorder.set(COUNT_END, since(*counted));
+            recorder.set(LAST_PICTURE, since(*picture));
+            recorder.set(LAST_SOUND, since(*sound));
         }
         if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.

@@ -165,6 +165,11 @@ impl Threshold {
         name(self) == name(other)
     }
 
+    /// Whether it asks for the figure of this name.
+    pub(crate) fn is_of(&self, figure: &str) -> bool {
+        self.figure == figure
+    }
+
     /// A figure goes by its name, and by its key in machine-readable output, which ends with its unit.
     fn is_about(&self, figure: &weir_metrics::Figure) -> bool {
         let rest = self.figure.strip_prefix(figure.name);

@@ -76,13 +76,19 @@ impl Totals {
         }
     }
 
-    fn figure(&self, position: usize) -> Option<(&'static str, FigureValue)> {
+    /// Seconds over which rates are meant of a stretch that begins with this second, and is over at `end` if it ends within it.
+    pub(crate) fn rate_seconds(&self, begin: u32, end: Option<f64>) -> f64 {
+        let all = f64::from(self.seconds.max(1));
+        end.map(|end| end - f64::from(begin)).filter(|seconds| *seconds > 0.0).map_or(all, |it| it.min(all))
+    }
+
+    fn figure(&self, position: usize, rate_seconds: f64) -> Option<(&'static str, FigureValue)> {
         let figure = self.figures.schema().figures().nth(position)?;
         let scale = figure.unit.scale();
         let number = self.figures.number(position) as f64 * scale;
         let seconds = f64::from(self.seconds.max(1));
         let value = match figure.kind {
-            Kind::Counter => Value::Counter { total: number, per_second: number / seconds },
+            Kind::Counter => Value::Counter { total: number, per_second: number / rate_seconds },
             Kind::Gauge(_) => {
                 let level = self.levels[position];
                 Value::Gauge {
@@ -101,8 +107,17 @@ impl Totals {
     }
 
     pub(crate) fn figures(&self, keep: impl Fn(&str) -> bool) -> BTreeMap<String, FigureValue> {
+        self.figures_over(f64::from(self.seconds.max(1)), keep)
+    }
+
+    /// The same with rates over this many seconds.
+    pub(crate) fn figures_over(
+        &self,
+        rate_seconds: f64,
+        keep: impl Fn(&str) -> bool,
+    ) -> BTreeMap<String, FigureValue> {
         (0..self.levels.len())
-            .filter_map(|position| self.figure(position))
+            .filter_map(|position| self.figure(position, rate_seconds))
             .filter(|(name, _)| keep(name))
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
@@ -128,7 +143,12 @@ impl Totals {
     }
 
     pub(crate) fn actual_bps(&self) -> f64 {
-        self.figures.counter(MEDIA) as f64 * 8.0 / f64::from(self.seconds.max(1))
+        self.actual_bps_over(f64::from(self.seconds.max(1)))
+    }
+
+    /// The same over this many seconds.
+    pub(crate) fn actual_bps_over(&self, rate_seconds: f64) -> f64 {
+        self.figures.counter(MEDIA) as f64 * 8.0 / rate_seconds
     }
 
     /// How many times as much media, and as many pictures, the seconds have as came in them, taken by whole bursts; `None` if hardly any

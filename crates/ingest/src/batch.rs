@@ -1,5 +1,6 @@
 //! What is saved in one transaction: rows, messages that could not be decoded, and what to acknowledge afterwards.
 
+use crate::decode::DecodeFailure;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::payload_hash::PayloadHash;
 use crate::rows::Rows;
@@ -75,13 +76,16 @@ impl Batch {
 
     /// Adds the message at this position of the opened buffer. `decode` appends its records to the rows and returns their
     /// number, or why the message could not be decoded.
+    ///
+    /// # Errors
+    /// What is needed to decode it cannot be had: the message was not added.
     #[inline]
     pub(crate) fn add(
         &mut self,
         position: usize,
-        decode: impl FnOnce(&InboundMessage, &ReadBuffer, &mut Rows) -> Result<usize, String>,
-    ) {
-        let Some(buffer) = self.buffers.last() else { return };
+        decode: impl FnOnce(&InboundMessage, &ReadBuffer, &mut Rows) -> Result<usize, DecodeFailure>,
+    ) -> Result<(), DecodeFailure> {
+        let Some(buffer) = self.buffers.last() else { return Ok(()) };
         let message = &buffer.messages[position];
         // What has no origin is never taken for a repetition.
         let hash = message.origin.map(|_| PayloadHash::of(buffer.payload(message), message.too_large));
@@ -93,10 +97,14 @@ impl Batch {
                 self.places.extend((0..records as u32).map(|record| RowOrigin { record, ..place }));
                 records
             }
-            Err(reason) => {
+            Err(DecodeFailure::Dead(reason)) => {
                 self.rows.truncate(before);
                 self.dead.push(DeadLetter { place, reason });
                 1
+            }
+            Err(failure) => {
+                self.rows.truncate(before);
+                return Err(failure);
             }
         };
         self.messages += 1;
@@ -107,6 +115,7 @@ impl Batch {
         if let Some(id) = message.packet {
             self.packets.push((buffer.connection, id));
         }
+        Ok(())
     }
 
     /// When its first message came, in microseconds since the Unix epoch.

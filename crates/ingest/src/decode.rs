@@ -3,7 +3,9 @@
 use crate::column::{Column, Kind};
 use crate::rows::{Cell, Rows};
 use uuid::Uuid;
-use weir_record::{Decoder, Format, Logical, Record, Schema, TimeUnit, Value, WriterSchemas};
+use weir_record::{
+    DecodeError, Decoder, Format, Lack, Logical, Problem, Record, Schema, TimeUnit, Value, WriterSchemas,
+};
 
 /// Bytes that the records of one message may take, per byte that a message may have: what is packed well is not to take
 /// all memory.
@@ -16,6 +18,17 @@ const MOST_DIGITS: u32 = 1_000;
 const MOST_SECONDS: i64 = 8_200_000_000_000;
 
 const DAY_SECONDS: i64 = 86_400;
+
+/// Why a payload did not become rows, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DecodeFailure {
+    /// It is no record: a dead letter.
+    Dead(String),
+    /// What is needed to read it cannot be had now.
+    Away(String),
+    /// What is needed to read it is not given to this reader.
+    Refused(String),
+}
 
 /// How payloads become rows.
 #[derive(Debug)]
@@ -66,7 +79,12 @@ impl Decode {
     /// # Errors
     /// What is wrong with it, in one line. What was appended until then is taken back by the caller.
     #[inline]
-    pub(crate) fn decode(&mut self, payload: &[u8], most: usize, rows: &mut Rows) -> Result<usize, String> {
+    pub(crate) fn decode(
+        &mut self,
+        payload: &[u8],
+        most: usize,
+        rows: &mut Rows,
+    ) -> Result<usize, DecodeFailure> {
         let How::Records { decoder, columns } = &mut self.0 else {
             rows.push(Cell::Bytes(payload));
             return Ok(1);
@@ -75,15 +93,36 @@ impl Decode {
         let mut records = decoder.records(payload);
         let mut count = 0;
         while let Some(record) = records.next() {
-            push(&record.map_err(|error| error.to_string())?, columns, rows)?;
+            push(&record?, columns, rows).map_err(DecodeFailure::Dead)?;
             count += 1;
             if rows.weight() > limit {
-                return Err(format!(
+                return Err(DecodeFailure::Dead(format!(
                     "the records take more than {MOST_INFLATED} times what a message may have"
-                ));
+                )));
             }
         }
         Ok(count)
+    }
+}
+
+impl From<DecodeError> for DecodeFailure {
+    fn from(error: DecodeError) -> Self {
+        match &error.problem {
+            Problem::Writer { lack: Lack::Passing, writer, reason } => {
+                Self::Away(format!("schema with {writer}: {reason}"))
+            }
+            Problem::Writer { lack: Lack::Forbidden, reason, .. } => Self::Refused(reason.to_string()),
+            _ => Self::Dead(error.to_string()),
+        }
+    }
+}
+
+impl DecodeFailure {
+    /// Why.
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Dead(words) | Self::Away(words) | Self::Refused(words) => words,
+        }
     }
 }
 

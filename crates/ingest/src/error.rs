@@ -25,7 +25,7 @@ pub enum DatabaseError {
     Unknown,
     /// A URL of ClickHouse that has more than user, password, host, port and database.
     #[error(
-        "a place in ClickHouse has no options; write clickhouse://user@host:port/database, or clickhouses:// for TLS, with \
+        "a place in ClickHouse has no options but sslmode=disable (no TLS); write clickhouse://user@host:port/database, or clickhouses:// for TLS, with \
          --cacert FILE unless the system trusts the certificate"
     )]
     Options,
@@ -59,7 +59,7 @@ pub enum ClusterError {
     Topic,
     /// A URL with more than user, password, brokers and topic.
     #[error(
-        "a cluster of Kafka has no options; write kafka://user@host:9092/topic, or kafkas:// for TLS, with --cacert FILE unless \
+        "a cluster of Kafka has no options but sslmode=disable (no TLS); write kafka://user@host:9092/topic, or kafkas:// for TLS, with --cacert FILE unless \
          the system trusts the certificate"
     )]
     Options,

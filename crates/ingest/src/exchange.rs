@@ -2,10 +2,16 @@
 
 use crate::batch::Batch;
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 /// One is filled while the other is saved.
 const BATCHES: usize = 2;
+
+/// How often it is looked whether the saver was left behind.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The side that fills.
 pub(crate) struct Filling {
@@ -14,25 +20,28 @@ pub(crate) struct Filling {
     spare: Vec<Batch>,
     /// Records of the batches that are being saved, the oldest first.
     away: VecDeque<u64>,
+    /// Whether the saver does not answer, and no batch comes back.
+    left_behind: Arc<AtomicBool>,
 }
 
 /// The side that saves.
 pub(crate) struct Saving {
     full: Receiver<Batch>,
     emptied: Sender<Batch>,
+    left_behind: Arc<AtomicBool>,
 }
 
 /// There is no batch to wait for: none is being saved, or the saver has ended.
 #[derive(Debug)]
 pub(crate) struct Nobody;
 
-/// Both sides, for rows with this many columns.
-pub(crate) fn exchange(columns: usize) -> (Filling, Saving) {
+/// Both sides, for rows with this many columns. `left_behind` is set when the saver is not waited for any more.
+pub(crate) fn exchange(columns: usize, left_behind: Arc<AtomicBool>) -> (Filling, Saving) {
     let (full, to_save) = channel();
     let (emptied, to_fill) = channel();
     let spare = (0..BATCHES).map(|_| Batch::new(columns)).collect();
-    let filling = Filling { full, emptied: to_fill, spare, away: VecDeque::new() };
-    (filling, Saving { full: to_save, emptied })
+    let saving = Saving { full: to_save, emptied, left_behind: left_behind.clone() };
+    (Filling { full, emptied: to_fill, spare, away: VecDeque::new(), left_behind }, saving)
 }
 
 impl Filling {
@@ -53,9 +62,16 @@ impl Filling {
         if self.away.is_empty() {
             return Err(Nobody);
         }
-        let batch = self.emptied.recv().map_err(|_| Nobody)?;
-        self.came_back(batch);
-        Ok(())
+        loop {
+            match self.emptied.recv_timeout(POLL_INTERVAL) {
+                Ok(batch) => {
+                    self.came_back(batch);
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) if !self.left_behind.load(Relaxed) => {}
+                Err(_) => return Err(Nobody),
+            }
+        }
     }
 
     /// Keeps an empty batch for the next time.
@@ -78,7 +94,7 @@ impl Filling {
 impl Saving {
     /// The next batch. `None`: there will be no more.
     pub(crate) fn take(&self) -> Option<Batch> {
-        self.full.recv().ok()
+        self.full.recv().ok().filter(|_| !self.left_behind.load(Relaxed))
     }
 
     /// Gives an emptied batch back, whose records are counted.

@@ -55,6 +55,8 @@ pub enum DropCause {
     SessionLost,
     /// More messages waited for this client than the broker keeps for one.
     QueueFull,
+    /// The broker was away and has kept the session: it may have been killed before what it held was on its disk.
+    BrokerAway,
 }
 
 impl Gaps {
@@ -111,6 +113,12 @@ impl DropCause {
             (false, _) => Self::SessionLost,
         }
     }
+
+    /// The same after this many connections behind the first.
+    #[must_use]
+    pub fn after(self, reconnects: u64) -> Self {
+        if self == Self::QueueFull && reconnects > 0 { Self::BrokerAway } else { self }
+    }
 }
 
 impl Missing {
@@ -150,6 +158,11 @@ impl fmt::Display for DropCause {
                 "most likely more waited than it keeps for one client; raise its limit (mosquitto: \
                  max_queued_messages, EMQX: max_mqueue_len), or share the topic among several ingesters ($share/NAME/…)"
             }
+            Self::BrokerAway => {
+                "it was away meanwhile: if it was killed, what it had not written to its disk is gone (mosquitto: \
+                 autosave_interval); if it was not, more waited than it keeps for one client (mosquitto: max_queued_messages, EMQX: \
+                 max_mqueue_len)"
+            }
         })
     }
 }
@@ -172,6 +185,9 @@ mod tests {
         let line = noon.line("mqtt://b", DropCause::likely(false, 0));
         let begin = "missing since 12:01:01 UTC: 8 messages of 2 publishers (-1: 5, 7: 3), by their numbers; mqtt://b did not";
         assert!(line.starts_with(begin) && line.contains("max_queued_messages"), "{line}");
+        let away = DropCause::likely(false, 0).after(1).to_string();
+        assert!(away.contains("if it was killed") && away.contains("autosave_interval"), "{away}");
+        assert_eq!(DropCause::likely(false, 1).after(1), DropCause::SessionLost);
         (0..3).for_each(|_| gaps.fill(7));
         let missing = gaps.missing();
         assert_eq!(missing.most, [PublisherGap { publisher: -1, missing: 5, since: 2_000 }]);

@@ -2,14 +2,15 @@
 
 use crate::batch::Batch;
 use crate::counts::Counts;
-use crate::decode::Decode;
+use crate::decode::{Decode, DecodeFailure};
 use crate::exchange::Filling;
 use crate::inbound::{InboundMessage, ReadBuffer};
 use crate::inbox::{Inbox, Taken};
 use crate::receive::SaverMessage;
+use crate::retry::{BACK_OFF, pause};
 use crate::rows::Rows;
-use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weir_shard::{MessageSender, clock};
 
@@ -45,24 +46,78 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) message_sender: MessageSender<SaverMessage>,
     pub(crate) counts: Arc<Counts>,
+    /// Whether all is to end: what cannot be read then is not waited for.
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Takes one line that a person should read.
+    pub(crate) say: &'a (dyn Fn(&str) + Sync),
+}
+
+/// How far a batch was filled.
+#[derive(Debug)]
+enum Gathered {
+    /// As far as it is to be; there may be another.
+    Enough,
+    /// Nothing will come any more.
+    All,
+    /// Up to a message that cannot be read: now, or by this reader.
+    Upto(DecodeFailure),
+}
+
+/// What is waited for, so that a message can be read.
+#[derive(Debug)]
+struct Awaited {
+    wait: Duration,
+    words: String,
 }
 
 /// The buffer that is being opened, and the next message in it.
 type Open = Option<(Arc<ReadBuffer>, usize)>;
 
 impl Gatherer<'_> {
-    /// Works until the inbox is closed and empty, there is enough, or the saver has ended.
-    pub(crate) fn run(mut self) {
+    /// Works until the inbox is closed and empty, there is enough, the saver has ended, or a message can never be read here.
+    ///
+    /// # Errors
+    /// Why not, in one line.
+    pub(crate) fn run(mut self) -> Result<(), String> {
         let mut open = None;
-        let mut last = false;
-        while !last && let Some((mut batch, most)) = self.begin() {
-            last = self.gather(&mut batch, most, &mut open).is_break();
-            if batch.is_empty() {
+        let mut awaited = None;
+        while let Some((mut batch, most)) = self.begin() {
+            let gathered = self.gather(&mut batch, most, &mut open);
+            let is_empty = batch.is_empty();
+            if is_empty {
                 self.filling.keep(batch);
             } else if self.filling.hand_over(batch).is_err() {
-                return;
+                return Ok(());
+            }
+            let failure = match gathered {
+                Gathered::All => return Ok(()),
+                Gathered::Enough => None,
+                Gathered::Upto(failure) => Some(failure),
+            };
+            if (failure.is_none() || !is_empty) && awaited.take().is_some() {
+                (self.say)("schemas are there again: saving goes on");
+            }
+            match failure {
+                None => {}
+                Some(DecodeFailure::Away(words)) => {
+                    if !self.wait(words, &mut awaited) {
+                        return Ok(());
+                    }
+                }
+                Some(failure) => return Err(failure.words()),
             }
         }
+        Ok(())
+    }
+
+    /// Waits for what a message needs to be read; what came before it is being saved meanwhile. `false` if it is time to stop.
+    fn wait(&self, words: String, awaited: &mut Option<Awaited>) -> bool {
+        if awaited.as_ref().is_none_or(|it| it.words != words) {
+            (self.say)(&format!("{words}; nothing is acknowledged until it is there"));
+        }
+        let wait = awaited.as_ref().map_or(BACK_OFF.0, |it| (it.wait * 2).min(BACK_OFF.1));
+        *awaited = Some(Awaited { wait, words });
+        pause(wait, &self.stop)
     }
 
     /// An empty batch, and how many records it may have. `None`: no more are wanted.
@@ -81,28 +136,36 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Fills a batch. Breaks when nothing will come any more.
-    fn gather(&mut self, batch: &mut Batch, most: usize, open: &mut Open) -> ControlFlow<()> {
+    /// Fills a batch.
+    fn gather(&mut self, batch: &mut Batch, most: usize, open: &mut Open) -> Gathered {
         let mut until = None;
         loop {
             if let Some((buffer, next)) = open {
                 batch.open(buffer);
                 let began = Instant::now();
                 self.counts.decodings.note(clock::now());
+                let mut failed = None;
                 while *next < buffer.messages.len() && batch.records() < most && batch.bytes < BATCH_BYTES {
-                    batch.add(*next, |message, buffer, rows| {
+                    let added = batch.add(*next, |message, buffer, rows| {
                         decode(self.decode, self.bounds.max_message, message, buffer, rows)
                     });
+                    failed = added.err();
+                    if failed.is_some() {
+                        break;
+                    }
                     *next += 1;
                 }
                 self.counts.decodings.note(clock::now());
                 Counts::add(&self.counts.decode_nanos, began.elapsed().as_nanos() as u64);
+                if let Some(failure) = failed {
+                    return Gathered::Upto(failure);
+                }
                 if *next < buffer.messages.len() {
-                    return ControlFlow::Continue(());
+                    return Gathered::Enough;
                 }
                 *open = None;
                 if batch.records() >= most || batch.bytes >= BATCH_BYTES {
-                    return ControlFlow::Continue(());
+                    return Gathered::Enough;
                 }
             }
             let deadline = (!batch.is_empty()).then(|| {
@@ -118,8 +181,8 @@ impl Gatherer<'_> {
                 }
                 // The saver is still busy with the batch before, so what comes until then may go with this one.
                 Taken::Nothing if self.filling.wait().is_ok() => {}
-                Taken::Nothing => return ControlFlow::Continue(()),
-                Taken::Closed => return ControlFlow::Break(()),
+                Taken::Nothing => return Gathered::Enough,
+                Taken::Closed => return Gathered::All,
             }
         }
     }
@@ -133,10 +196,11 @@ fn decode(
     message: &InboundMessage,
     buffer: &ReadBuffer,
     rows: &mut Rows,
-) -> Result<usize, String> {
+) -> Result<usize, DecodeFailure> {
     if message.too_large > 0 {
         let size = message.too_large;
-        return Err(format!("a message of {size} bytes; {max_message} are taken (--max-message)"));
+        let words = format!("a message of {size} bytes; {max_message} are taken (--max-message)");
+        return Err(DecodeFailure::Dead(words));
     }
     decode.decode(buffer.payload(message), max_message, rows)
 }

@@ -21,6 +21,7 @@ mod lag;
 mod loader;
 mod payload_hash;
 mod receive;
+mod retry;
 mod rows;
 mod service;
 mod store;
@@ -33,7 +34,9 @@ pub use error::{ClusterError, DatabaseError, StoreError};
 pub use gaps::{DropCause, Missing, PublisherGap};
 pub use lag::Lag;
 pub use loader::{Filled, Loader};
-pub use service::{Ended, IngestError, IngestSettings, Outcome, Source, run};
+pub use service::{
+    DRAIN, Ended, IngestError, IngestSettings, Outcome, Source, run, run_with_drain, working_stores,
+};
 pub use store::{
     ClickHouse, Cluster, Database, Destination, DestinationError, Durability, RowCounter, Stock,
     UnknownDurability,

@@ -89,9 +89,10 @@ impl Loader {
         batch.open(&Arc::new(buffer));
         let began = Instant::now();
         for position in 0..payloads.len() {
-            batch.add(position, |message, buffer, rows| {
+            let added = batch.add(position, |message, buffer, rows| {
                 decode.decode(buffer.payload(message), message.payload.len().max(1 << 20), rows)
             });
+            added.map_err(|failure| StoreError::Refused(failure.words()))?;
         }
         if let Some(dead) = batch.dead.first() {
             return Err(StoreError::Refused(dead.reason.clone()));

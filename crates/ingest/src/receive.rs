@@ -12,7 +12,7 @@ use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::packet::{Disconnect, PacketId, RetainHandling, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{
-    Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode,
+    Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode, Version,
 };
 use weir_shard::{Context, Event, Session, SessionId, World, clock};
 use weir_web::websocket::OpeningError;
@@ -46,6 +46,8 @@ pub(crate) struct ReceiverState {
     pub(crate) finished: bool,
     /// How the last session ended.
     pub(crate) parted: Option<ConnectionEnd>,
+    /// The first connection of the session that the broker has now.
+    session_since: u32,
     /// Which messages came.
     deliveries: DeliveryTracker,
 }
@@ -174,6 +176,7 @@ impl Receiver {
         let counts = &self.common.counts;
         Counts::add(&counts.messages, heard.messages);
         Counts::add(&counts.bytes, heard.bytes);
+        Counts::add(&counts.acknowledged, heard.settled);
         if heard.messages > 0 {
             counts.receipts.note(now);
         }
@@ -185,6 +188,8 @@ impl Receiver {
         }
         if let Some(session_present) = heard.connected {
             self.connected(session_present, now)?;
+            // What was saved while there was no connection.
+            self.on_progress(context);
         }
         if heard.granted && self.phase == ReceiverPhase::Subscribing {
             self.subscribed();
@@ -218,7 +223,7 @@ impl Receiver {
             Counts::add(&self.common.counts.sessions_lost, 1);
         }
         // A session of an earlier process was sent already what the broker keeps. 3.1.1 cannot say this.
-        let once = self.common.options.version == weir_mqtt::Version::V5;
+        let once = self.common.options.version == Version::V5;
         let retain_handling = if once { RetainHandling::New } else { RetainHandling::Always };
         let options = SubscriptionOptions { retain_handling, ..SubscriptionOptions::qos(self.common.qos) };
         let subscription = [Subscription { filter: &self.common.filter, options }];
@@ -240,12 +245,15 @@ impl Receiver {
         let now = context.now;
         let settled = std::mem::take(&mut context.world.settled);
         let mut acknowledged = 0;
-        if self.client.is_connected() {
-            // What came by an earlier connection comes again, and is acknowledged then (MQTT 5 section 4.4).
-            for (_, id) in settled.iter().filter(|(connection, _)| *connection == self.connection) {
+        for (connection, id) in settled {
+            if connection == self.connection && self.client.is_connected() {
                 // Success is a reason that both packets have.
-                let written = self.client.acknowledge(*id, ReasonCode::Success, since_start(now));
+                let written = self.client.acknowledge(id, ReasonCode::Success, since_start(now));
                 acknowledged += u64::from(written.is_ok());
+            } else if connection >= context.world.session_since {
+                // What came by an earlier connection comes again (MQTT 5 section 4.4), and is acknowledged then: at QoS 1 as a message
+                // of its own, at QoS 2 as the one that it is.
+                acknowledged += u64::from(self.client.settle(id, since_start(now)));
             }
         }
         Counts::add(&self.common.counts.acknowledged, acknowledged);
@@ -256,7 +264,7 @@ impl Receiver {
         }
         if context.world.finished && self.phase < ReceiverPhase::Leaving {
             let mut properties = PropertyBuffer::new();
-            if self.common.ends_session && self.common.options.version == weir_mqtt::Version::V5 {
+            if self.common.ends_session && self.common.options.version == Version::V5 {
                 // One property has room.
                 let _ = properties.push(Property::SessionExpiryInterval(0));
             }
@@ -377,7 +385,7 @@ impl Session<ReceiverState> for Receiver {
                 let remedy = match failure {
                     Failure::ConnectionRefused => "; start the broker, or correct host and port",
                     _ if self.phase == ReceiverPhase::Handshaking && !self.resuming => {
-                        ", before it answered; check that what listens there speaks MQTT"
+                        ", before it answered; check that what listens there speaks MQTT, and try --mqtt-version 3.1.1"
                     }
                     _ => "",
                 };
@@ -400,6 +408,8 @@ impl Session<ReceiverState> for Receiver {
 struct Heard {
     messages: u64,
     bytes: u64,
+    /// Messages that came again, and had been saved meanwhile.
+    settled: u64,
     /// CONNACK came, and says whether there is a session.
     connected: Option<bool>,
     granted: bool,
@@ -502,9 +512,19 @@ impl Reading<'_> {
     fn answer(&mut self, event: &ClientEvent<'_>) {
         let version = self.common.options.version;
         match event {
-            ClientEvent::Connected(connack) => self.outcome.connected = Some(connack.session_present),
+            ClientEvent::Connected(connack) => {
+                if !connack.session_present {
+                    // Identifiers of before are those of other messages from now on.
+                    self.desk.session_since = self.buffer.connection;
+                }
+                self.outcome.connected = Some(connack.session_present);
+            }
+            ClientEvent::Repeated { settled, .. } => self.outcome.settled += u64::from(*settled),
             ClientEvent::Refused(connack) => {
-                let words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+                let mut words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+                if connack.reason == ReasonCode::UnsupportedProtocolVersion && version == Version::V5 {
+                    words.push_str("; try --mqtt-version 3.1.1");
+                }
                 let for_good = !matches!(
                     connack.reason,
                     ReasonCode::ServerUnavailable

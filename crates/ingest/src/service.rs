@@ -1,4 +1,7 @@
 //! The whole of it: connections to the broker, one after the other, and the threads that decode and save.
+//!
+//! Whatever a store does, it does on a thread of its own: one that does not answer is left behind when the time for the last commit is
+//! over. What it had not said to be committed was not acknowledged.
 
 use crate::column::Table;
 use crate::counts::{Counts, Totals};
@@ -9,25 +12,44 @@ use crate::gaps::{DropCause, Missing};
 use crate::gather::{Bounds, Gatherer};
 use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
+use crate::retry::{BACK_OFF, pause};
 use crate::store::{Destination, Durability, Store};
-use crate::writer::{Finish, Writer, pause};
+use crate::writer::{Finish, Writer};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver as Messages, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
 use weir_shard::{Endpoint, MessageSender, Shard, clock};
 use weir_web::SocketRequest;
 
-/// First and longest wait before another attempt at a broker or a store that is away.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-
 /// A connection that lasted so long was a good one: the next wait is a short one again.
 const STEADY: Duration = Duration::from_secs(10);
 
 /// How often the wish to stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long the last commit may take once it is time to stop, unless something else is said: a commit takes milliseconds, and seconds on
+/// a disk that is busy.
+pub const DRAIN: Duration = Duration::from_secs(10);
+
+/// How long a store is waited for that is opened, or that is to begin with no other batch: it says at once what is wrong, if it can.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How often a person is told that a store is still waited for.
+const REMINDER: Duration = Duration::from_secs(10);
+
+/// Threads of this process on which a store works, those that were left behind included.
+static STORES: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads of this process on which a store works. One that was left behind, since its server did not answer in time, may still save
+/// what it was given.
+pub fn working_stores() -> usize {
+    STORES.load(Relaxed)
+}
 
 /// Room that a packet needs beside its payload: topic, properties, a mark.
 const AROUND_PAYLOAD: usize = 128 * 1024;
@@ -57,9 +79,9 @@ impl Source {
         self.filter.starts_with("$share/")
     }
 
-    /// Why the broker has most likely dropped what is missing, after this many lost sessions.
-    pub fn drop_cause(&self, sessions_lost: u64) -> DropCause {
-        DropCause::likely(self.qos == Qos::AtMostOnce, sessions_lost)
+    /// Why the broker has most likely dropped what is missing, after all this.
+    pub fn drop_cause(&self, totals: &Totals) -> DropCause {
+        DropCause::likely(self.qos == Qos::AtMostOnce, totals.sessions_lost).after(totals.reconnects)
     }
 }
 
@@ -138,18 +160,35 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<Outcome, IngestError> {
+    run_with_drain(settings, DRAIN, decode, counts, stop, say)
+}
+
+/// The same with another time for the last commit.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_drain(
+    settings: &IngestSettings,
+    drain: Duration,
+    decode: &mut Decode,
+    counts: &Arc<Counts>,
+    stop: &Arc<AtomicBool>,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<Outcome, IngestError> {
     let columns = decode.columns();
     let width = columns.len();
     let table = Table::new(settings.table.clone(), columns);
     let outcome = |ended, is_unanswered| {
         let totals = counts.totals();
-        let cause = settings.source.drop_cause(totals.sessions_lost);
+        let cause = settings.source.drop_cause(&totals);
         Outcome { ended, is_unanswered, totals, missing: counts.missing(), cause }
     };
-    let mut store = settings.destination.store(table, settings.durability);
-    if let Err(words) = open(&mut *store, settings.waits, stop, say)? {
-        return Ok(outcome(Err(words), settings.destination.is_server()));
-    }
+    let store = settings.destination.store(table, settings.durability);
+    let ending = Ending { stop, drain, since: Cell::new(None) };
+    let mut store = match opened(store, settings.waits, &ending, say)? {
+        Ok(store) => store,
+        Err(words) => return Ok(outcome(Err(words), settings.destination.is_server())),
+    };
     let inbox = Arc::new(Inbox::new(settings.queue, counts.clone()));
     let options = client_options(settings);
     options.check()?;
@@ -173,7 +212,8 @@ pub fn run(
     };
     let (ended, is_unanswered) = std::thread::scope(|scope| {
         let message_sender = shard.message_sender();
-        let (filling, saving) = exchange(width);
+        let left_behind = Arc::<AtomicBool>::default();
+        let (filling, saving) = exchange(width, left_behind.clone());
         let gatherer = Gatherer {
             decode,
             bounds,
@@ -181,39 +221,202 @@ pub fn run(
             inbox: inbox.clone(),
             message_sender: message_sender.clone(),
             counts: counts.clone(),
-        };
-        let writer = Writer {
-            store: &mut *store,
-            saving,
-            count: settings.count,
-            inbox: inbox.clone(),
-            message_sender: message_sender.clone(),
-            counts: counts.clone(),
             stop: stop.clone(),
             say,
         };
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let saving = thread("weir-save").spawn_scoped(scope, move || {
-            let _farewell = Farewell(message_sender);
-            writer.run()
+        let name = store.name();
+        let (steps, progress) = channel();
+        let (inbox_of_writer, counts_of_writer, halt) = (inbox.clone(), counts.clone(), stop.clone());
+        let count = settings.count;
+        on_a_thread("weir-save", move || {
+            let _farewell = Farewell(message_sender.clone());
+            let say = |line: &str| {
+                // Whoever has left it behind hears nothing more.
+                let _ = steps.send(Step::Said(line.to_owned()));
+            };
+            let writer = Writer {
+                store: &mut *store,
+                saving,
+                count,
+                inbox: inbox_of_writer,
+                message_sender,
+                counts: counts_of_writer,
+                stop: halt,
+                say: &say,
+            };
+            let finish = writer.run();
+            let _ = steps.send(Step::Done(finish));
         })?;
-        let decoding = thread("weir-decode").spawn_scoped(scope, move || gatherer.run())?;
-        let links = Links { source: &settings.source, common: &common, waits: settings.waits, stop, say };
+        let saver = StoreThread { progress, say };
+        let decoding = std::thread::Builder::new().name("weir-decode".to_owned());
+        let decoding = decoding.spawn_scoped(scope, move || gatherer.run())?;
+        let links = Links {
+            source: &settings.source,
+            common: &common,
+            waits: settings.waits,
+            ending: &ending,
+            saver: &saver,
+            done: Cell::new(None),
+            say,
+        };
         let link = links.run(&mut shard);
         // Whatever ended the links: what came is saved.
         inbox.close();
         let panicked = |which: &str| Finish::Failed(format!("the {which} thread has panicked"));
+        let done = links.done.take();
+        let finish = done.map_or_else(|| saver.finish(&ending, &left_behind), Some);
         let decoded = decoding.join();
-        let finish = saving.join().unwrap_or_else(|_| panicked("saving"));
-        let finish = decoded.map_or_else(|_| panicked("decoding"), |()| finish);
+        let is_left_behind = finish.is_none();
+        let finish = finish.unwrap_or_else(|| {
+            let seconds = drain.as_secs_f64();
+            Finish::Failed(format!(
+                "{name}: the last commit was not over {seconds} s after the end; what it held was not acknowledged"
+            ))
+        });
+        let finish = match decoded {
+            Ok(Ok(())) => finish,
+            Ok(Err(words)) => Finish::Failed(words),
+            Err(_) => panicked("decoding"),
+        };
         Ok::<_, std::io::Error>(match (finish, link) {
-            (Finish::Failed(words), _) => (Err(words), false),
+            (Finish::Failed(words), _) => (Err(words), is_left_behind && settings.destination.is_server()),
             (_, Err(Broken { words, is_unanswered })) => (Err(words), is_unanswered),
             (Finish::Enough, Ok(())) => (Ok(Ended::Enough), false),
             (Finish::Done, Ok(())) => (Ok(Ended::Stopped), false),
         })
     })?;
     Ok(outcome(ended, is_unanswered))
+}
+
+/// What a thread with a store reports.
+enum Step<T> {
+    /// A line that a person should read.
+    Said(String),
+    /// It has ended.
+    Done(T),
+}
+
+/// A thread with a store, seen from outside.
+struct StoreThread<'a, T> {
+    progress: Messages<Step<T>>,
+    say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl<T> StoreThread<'_, T> {
+    /// Passes on what it has said; what it ended with, if it has.
+    fn look(&self, patience: Duration) -> Result<Option<T>, RecvTimeoutError> {
+        match self.progress.recv_timeout(patience) {
+            Ok(Step::Said(line)) => {
+                (self.say)(&line);
+                Ok(None)
+            }
+            Ok(Step::Done(done)) => Ok(Some(done)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl StoreThread<'_, Finish> {
+    /// Waits until all is saved, or the time for that is over: then it is to begin with no other batch, and `None` says that it does
+    /// not come back from the one that it has.
+    fn finish(&self, ending: &Ending<'_>, left_behind: &AtomicBool) -> Option<Finish> {
+        loop {
+            match self.look(LOOK) {
+                Ok(Some(finish)) => return Some(finish),
+                Ok(None) if ending.is_over_by(GRACE) => return None,
+                Ok(None) if ending.is_over() => left_behind.store(true, Relaxed),
+                Ok(None) => {}
+                Err(_) => return Some(Finish::Failed("the saving thread has panicked".to_owned())),
+            }
+        }
+    }
+}
+
+/// The wish to stop, and the time that there is from then on.
+struct Ending<'a> {
+    stop: &'a Arc<AtomicBool>,
+    drain: Duration,
+    since: Cell<Option<Instant>>,
+}
+
+impl Ending<'_> {
+    fn has_begun(&self) -> bool {
+        let stops = self.stop.load(Relaxed);
+        if stops && self.since.get().is_none() {
+            self.since.set(Some(Instant::now()));
+        }
+        stops
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over_by(Duration::ZERO)
+    }
+
+    /// Whether the time is over, and this time behind it.
+    fn is_over_by(&self, more: Duration) -> bool {
+        self.lasts(self.drain + more)
+    }
+
+    /// Whether it is this long ago that it began.
+    fn lasts(&self, time: Duration) -> bool {
+        self.has_begun() && self.since.get().is_some_and(|since| since.elapsed() >= time)
+    }
+}
+
+/// Begins a thread with a store, which may outlive whoever waits for it.
+fn on_a_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    struct Working;
+    impl Drop for Working {
+        fn drop(&mut self) {
+            STORES.fetch_sub(1, Relaxed);
+        }
+    }
+    STORES.fetch_add(1, Relaxed);
+    let working = Working;
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _working = working;
+        work();
+    });
+    thread.map(drop)
+}
+
+/// A store, or what is wrong with it when it is time to stop.
+type Opened = Result<Box<dyn Store>, String>;
+
+/// Opens a store on a thread of its own: nothing that its server does, or does not, holds up the end.
+fn opened(
+    mut store: Box<dyn Store>,
+    waits: bool,
+    ending: &Ending<'_>,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<Opened, IngestError> {
+    let (name, (steps, progress)) = (store.name(), channel());
+    let stop = ending.stop.clone();
+    on_a_thread("weir-open", move || {
+        let lines: Sender<Step<_>> = steps.clone();
+        let say = move |line: &str| {
+            let _ = lines.send(Step::Said(line.to_owned()));
+        };
+        let opened = open(&mut *store, waits, &stop, &say);
+        let _ = steps.send(Step::Done((store, opened)));
+    })?;
+    let thread = StoreThread { progress, say };
+    let mut reminded = Instant::now();
+    loop {
+        match thread.look(LOOK) {
+            Ok(Some((store, opened))) => return Ok(opened?.map(|()| store)),
+            Ok(None) if ending.lasts(GRACE.min(ending.drain)) => {
+                return Ok(Err(format!("{name}: its tables were not open when it was time to stop")));
+            }
+            Ok(None) if reminded.elapsed() >= REMINDER => {
+                reminded = Instant::now();
+                say(&format!("{name}: waiting until the tables are open, and their indexes made"));
+            }
+            Ok(None) => {}
+            Err(_) => return Ok(Err(format!("{name}: the thread that opens it has panicked"))),
+        }
+    }
 }
 
 /// Opens the store. One that is away is waited for, if it is to be; the inner error is what is wrong with it when it is
@@ -256,7 +459,6 @@ fn client_options(settings: &IngestSettings) -> ClientOptions {
         acknowledging: Acknowledging::ByCaller,
         // The queue is bounded; a broker that sends more than was requested has to wait.
         strict_receive_maximum: false,
-        topic_alias_maximum: 64,
         ..settings.source.options.clone()
     }
 }
@@ -283,7 +485,10 @@ struct Links<'a> {
     common: &'a Arc<ReceiverOptions>,
     /// Whether to go on before the first subscription was granted.
     waits: bool,
-    stop: &'a AtomicBool,
+    ending: &'a Ending<'a>,
+    saver: &'a StoreThread<'a, Finish>,
+    /// What the saving thread ended with, once it has.
+    done: Cell<Option<Finish>>,
     say: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -302,7 +507,7 @@ impl Links<'_> {
             let parted = self.connection(shard, session, connection, subscribed_once, away.is_some());
             let ConnectionEnd { words, for_good, was_subscribed, .. } = &parted;
             subscribed_once |= was_subscribed;
-            if shard.world.finished || self.stop.load(Relaxed) {
+            if shard.world.finished || self.ending.has_begun() {
                 let away = away.filter(|_| !subscribed_once);
                 return away.map_or(Ok(()), |words| Err(Broken { words, is_unanswered: true }));
             }
@@ -330,10 +535,18 @@ impl Links<'_> {
 
     fn pause(&self, shard: &mut Shard<ReceiverState>, wait: Duration) {
         let until = clock::now() + wait;
-        while clock::now() < until && !shard.world.finished && !self.stop.load(Relaxed) {
+        while clock::now() < until && !shard.world.finished && !self.ending.has_begun() {
+            self.listen();
             if shard.turn(until.min(clock::now() + LOOK)).is_err() {
                 return;
             }
+        }
+    }
+
+    /// Passes on what the saving thread has said.
+    fn listen(&self) {
+        if let Ok(Some(finish)) = self.saver.look(Duration::ZERO) {
+            self.done.set(Some(finish));
         }
     }
 
@@ -356,7 +569,17 @@ impl Links<'_> {
                 shard.world.session = None;
                 return parted;
             }
-            if !stopping && self.stop.load(Relaxed) {
+            self.listen();
+            if self.ending.is_over() {
+                // The last commit is not over: what it holds stays with the broker.
+                return ConnectionEnd {
+                    session: MqttSession::new(),
+                    words: "stopped".to_owned(),
+                    for_good: false,
+                    was_subscribed: true,
+                };
+            }
+            if !stopping && self.ending.has_begun() {
                 stopping = true;
                 if let Some(id) = id {
                     shard.stop(id);

@@ -1,6 +1,7 @@
 //! Where rows go. All that a store promises stands here; what it is stands in its own file.
 
 mod checkpoint;
+mod clear_text;
 mod clickhouse;
 mod database;
 mod encryption;

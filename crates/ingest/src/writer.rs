@@ -6,14 +6,12 @@ use crate::error::StoreError;
 use crate::exchange::Saving;
 use crate::inbox::Inbox;
 use crate::receive::SaverMessage;
+use crate::retry::{BACK_OFF, pause};
 use crate::store::{Part, Saved, Store};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use weir_shard::{MessageSender, clock};
-
-/// First and longest wait before another attempt at a store that failed.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 /// How the thread ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,18 +141,6 @@ impl Writer<'_> {
     }
 }
 
-/// Waits before another attempt; `false` if there is to be none.
-pub(crate) fn pause(wait: Duration, stop: &AtomicBool) -> bool {
-    let until = Instant::now() + wait;
-    while Instant::now() < until {
-        if stop.load(Relaxed) {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20).min(wait));
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +152,9 @@ mod tests {
     use crate::store::Stock;
     use std::collections::VecDeque;
     use std::sync::Mutex;
+    use std::time::Duration;
     use weir_mqtt::PacketId;
+    use weir_record::{Format, Framing, Lack, Schema, WriterId, WriterSchemas};
     use weir_shard::Shard;
 
     /// A store that keeps payloads, refuses those that begin with `!`, and fails when the test asks it to.
@@ -228,16 +216,27 @@ mod tests {
         shelf: Shelf,
         counts: Arc<Counts>,
         finish: Finish,
+        decoded: Result<(), String>,
         said: Vec<String>,
     }
 
     /// Has these payloads saved, all of one buffer.
     fn run(payloads: &[&str], bounds: Bounds, failures: impl Into<VecDeque<StoreError>>) -> Ran {
+        let payloads: Vec<_> = payloads.iter().map(|payload| payload.as_bytes()).collect();
+        run_decoded(&mut Decode::raw(), &payloads, bounds, failures.into())
+    }
+
+    fn run_decoded(
+        decode: &mut Decode,
+        payloads: &[&[u8]],
+        bounds: Bounds,
+        failures: VecDeque<StoreError>,
+    ) -> Ran {
         let mut buffer = ReadBuffer::default();
         for (number, payload) in (0..).zip(payloads) {
             let topic = buffer.put(b"t");
             let too_large = if payload.len() > bounds.max_message { payload.len() as u32 } else { 0 };
-            let payload = buffer.put(payload.as_bytes());
+            let payload = buffer.put(payload);
             let origin = Some(Origin { publisher: 1, sequence_number: number });
             let packet = PacketId::new(number as u16 + 1);
             buffer.messages.push(InboundMessage { topic, payload, too_large, origin, packet, received: 0 });
@@ -247,17 +246,19 @@ mod tests {
         inbox.push(&mut buffer);
         inbox.close();
         let shard = Shard::new(ReceiverState::default()).unwrap();
-        let mut shelf = Shelf { failures: failures.into(), ..Shelf::default() };
+        let mut shelf = Shelf { failures, ..Shelf::default() };
         let said = Mutex::new(Vec::new());
-        let (filling, saving) = exchange(1);
-        let mut decode = Decode::raw();
+        let (filling, saving) = exchange(1, Arc::default());
+        let say = |line: &str| said.lock().unwrap().push(line.to_owned());
         let gatherer = Gatherer {
-            decode: &mut decode,
+            decode,
             bounds,
             filling,
             inbox: inbox.clone(),
             message_sender: shard.message_sender(),
             counts: counts.clone(),
+            stop: Arc::default(),
+            say: &say,
         };
         let writer = Writer {
             store: &mut shelf,
@@ -267,13 +268,68 @@ mod tests {
             message_sender: shard.message_sender(),
             counts: counts.clone(),
             stop: Arc::default(),
-            say: &|line| said.lock().unwrap().push(line.to_owned()),
+            say: &say,
         };
-        let finish = std::thread::scope(|scope| {
-            scope.spawn(|| gatherer.run());
-            writer.run()
+        let (finish, decoded) = std::thread::scope(|scope| {
+            let gathering = scope.spawn(|| gatherer.run());
+            (writer.run(), gathering.join().unwrap())
         });
-        Ran { shelf, counts, finish, said: said.into_inner().unwrap() }
+        Ran { shelf, counts, finish, decoded, said: said.into_inner().unwrap() }
+    }
+
+    const SCHEMA: &str = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "bytes"}]}"#;
+
+    /// A registry that gives one of these answers after the other.
+    struct Scripted(VecDeque<Result<(), Lack>>, Lack);
+
+    impl WriterSchemas for Scripted {
+        fn find(&mut self, _: WriterId) -> Result<Schema, String> {
+            let answer = self.0.pop_front().unwrap();
+            answer.map(|()| Schema::parse(SCHEMA).unwrap()).map_err(|lack| {
+                self.1 = lack;
+                format!("{lack:?}")
+            })
+        }
+
+        fn lack(&self) -> Lack {
+            self.1
+        }
+    }
+
+    /// Has records saved that were written by schemas with these ids, of which a registry knows what it says.
+    fn run_registered(ids: &[u8], answers: impl Into<VecDeque<Result<(), Lack>>>) -> Ran {
+        let records: Vec<[u8; 7]> = ids.iter().map(|id| [0, 0, 0, 0, *id, 2, *id]).collect();
+        let payloads: Vec<&[u8]> = records.iter().map(|it| &it[..]).collect();
+        let decode = Decode::records(&Schema::parse(SCHEMA).unwrap(), Format::Avro(Framing::Confluent));
+        let mut decode = decode.with_writers(Box::new(Scripted(answers.into(), Lack::Lasting)));
+        run_decoded(&mut decode, &payloads, BOUNDS, VecDeque::new())
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_had_now_is_waited_for_and_what_came_before_it_is_saved_meanwhile() {
+        let away = Err(Lack::Passing);
+        let ran = run_registered(&[1, 1, 2, 1], [Ok(()), away, away, Ok(())]);
+        assert_eq!((ran.shelf.commits, ran.finish), (vec![2, 2], Finish::Done));
+        assert_eq!(ran.shelf.kept, [[1], [1], [2], [1]]);
+        assert!(ran.shelf.buried.is_empty() && ran.decoded.is_ok());
+        let said = [
+            "schema with id 2: Passing; nothing is acknowledged until it is there",
+            "schemas are there again: saving goes on",
+        ];
+        assert_eq!(ran.said, said);
+    }
+
+    #[test]
+    fn records_of_a_schema_that_there_is_none_of_are_dead_letters_and_those_of_others_are_saved() {
+        let ran = run_registered(&[1, 2, 1], [Ok(()), Err(Lack::Lasting)]);
+        assert_eq!((ran.shelf.kept.len(), ran.shelf.buried.len(), ran.finish), (2, 1, Finish::Done));
+        assert!(ran.said.is_empty() && ran.shelf.buried[0].contains("id 2"), "{:?}", ran.shelf.buried);
+    }
+
+    #[test]
+    fn a_registry_that_wants_other_credentials_ends_it_behind_what_could_be_read() {
+        let ran = run_registered(&[1, 2, 1], [Ok(()), Err(Lack::Forbidden)]);
+        assert_eq!((ran.shelf.kept.len(), ran.decoded), (1, Err("Forbidden".to_owned())));
     }
 
     #[test]

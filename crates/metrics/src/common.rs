@@ -57,6 +57,7 @@ crate::figures! {
     TURN_LAG: Gauge(Max) = "turn_lag", Micros, "of the interval's second, the longest that a shard's thread overslept, or took for one turn";
     LATE_TURNS: Gauge(Max) = "late_turns", Micros, "of the interval's second, time that went into turns of 10 ms and more of the shard's thread that had most, time overslept included";
     LAST_RETURN: Gauge(Max) = "last_return", Micros, "from the run's beginning to the latest of `returned`; 0 before the first";
+    COUNT_END: Gauge(Max) = "count_end", Micros, "from the run's beginning to the end of the last count of messages that was sent; 0 before";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";
     START_LAG: Spread = "start_lag", Micros, "actual start of a client after its planned start";
     SEND_LAG: Spread = "send_lag", Micros, "a publisher's write after the frame's time on the media timeline";

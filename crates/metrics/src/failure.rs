@@ -51,6 +51,14 @@ impl Failure {
                 | Self::RequestTimeout
         )
     }
+
+    /// The figure that counts what is no end of a client, and has words all the same.
+    pub const fn figure(self) -> Option<&'static str> {
+        match self {
+            Self::MessageRefused => Some("mqtt.refused"),
+            _ => None,
+        }
+    }
 }
 
 failures! {
@@ -100,6 +108,8 @@ failures! {
     Rejected = "rejected", Remote;
     /// The broker did not grant a subscription; its reason is in the events.
     SubscriptionRefused = "subscription_refused", Remote;
+    /// The broker refused a message of a client that goes on: `mqtt.refused` counts them, and its reason is in the events.
+    MessageRefused = "message_refused", Remote;
     /// The broker ended the connection and said why.
     Disconnected = "disconnected", Remote;
     /// The broker let a PINGREQ go without an answer.

@@ -300,6 +300,15 @@ impl Client {
         Acknowledgement::of(packet_id, reason).encode(kind, self.options.version, &mut self.output)
     }
 
+    /// The caller is done with a message that came by an earlier connection of this session, which the server has not lost since. At
+    /// QoS 2 it is acknowledged when it has come again, at once if it has; at QoS 1 each coming is a message of its own, and
+    /// nothing is done. Says whether it was acknowledged.
+    pub fn settle(&mut self, packet_id: PacketId, now: Duration) -> bool {
+        let answers = self.session.settle(packet_id) && self.is_connected();
+        // Success is a reason that both versions have.
+        answers && self.acknowledge(packet_id, ReasonCode::Success, now).is_ok()
+    }
+
     /// Sends PINGREQ.
     pub fn ping(&mut self, now: Duration) {
         let written = Packet::Pingreq.encode(self.options.version, &mut self.output);
@@ -348,16 +357,25 @@ impl Client {
         Ok(())
     }
 
-    /// What outlives the connection; give it to the next one.
+    /// What outlives the connection; give it to the next one. Of messages of QoS 2 that the caller has been handed, and has not
+    /// acknowledged, it is to keep what it was handed: they are not handed out again in this session ([`Self::settle`]).
     pub fn into_session(mut self) -> Session {
-        self.session.disconnect();
+        self.end_session();
         self.session
+    }
+
+    fn end_session(&mut self) {
+        // One of which only a part was handed out comes again.
+        if let Some((Qos::ExactlyOnce, Some(id), true)) = self.large.take() {
+            self.session.forget(id);
+        }
+        self.session.disconnect();
     }
 
     /// The connection is gone: begins the next one, with CONNECT ready to be sent.
     pub fn reconnect(&mut self, now: Duration) {
-        let mut session = std::mem::take(&mut self.session);
-        session.disconnect();
+        self.end_session();
+        let session = std::mem::take(&mut self.session);
         *self = Self::new(self.options.clone(), session, now);
     }
 

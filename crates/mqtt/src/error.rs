@@ -159,6 +159,8 @@ violations! {
     ReasonCount = "there are more or fewer reason codes than topic filters", "MQTT-3.8.4-5", "MQTT-3.8.4-6", ProtocolError;
     /// A packet that only the other side sends.
     WrongSide = "only the other side sends this packet", "section 2.2.1", "section 2.1.2", ProtocolError;
+    /// A message of QoS 2 is acknowledged as one of QoS 1.
+    PubackOfQos2 = "PUBACK answers a message of QoS 2, whose answer is PUBREC; a server that does so has QoS 0 and 1 only", "MQTT-4.3.3-2", "MQTT-4.3.3-8", ProtocolError;
     /// An acknowledgement for nothing that was sent, or for something else.
     AcknowledgesNothing = "nothing that was sent waits for this acknowledgement", "MQTT-2.3.1-6", "MQTT-2.2.1-5", ProtocolError;
     /// A SUBACK or UNSUBACK for nothing that was sent.

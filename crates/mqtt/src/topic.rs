@@ -43,8 +43,8 @@ pub struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Reads a topic filter, shared or not. A server of MQTT 3.1.1 takes `$share/…` for an ordinary one: see
-    /// [`Self::parse_unshared`].
+    /// Reads a topic filter, shared or not. The standard of 3.1.1 takes `$share/…` for an ordinary one ([`Self::parse_unshared`]);
+    /// mosquitto, HiveMQ and Artemis share for its clients too.
     ///
     /// # Errors
     /// The rule that it breaks.

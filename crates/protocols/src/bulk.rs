@@ -27,6 +27,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Filler>()],
         output: |_, _| Output::default(),
+        asked: |_, _| Vec::new(),
         lacks: FILLER,
         make: |making| bulk::publish(making.urls, &making.options, making.given.read::<Filler>()?.into()),
     }),

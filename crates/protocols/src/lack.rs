@@ -65,8 +65,10 @@ const OF_SUBSCRIBERS: &[&str] = &[
 const OF_PUBLISHERS: &[&str] = &[
     "mqtt.acknowledged",
     "mqtt.refused",
+    "mqtt.acknowledged_again",
     "mqtt.unmatched",
     "mqtt.unacknowledged",
+    "mqtt.unanswered",
     "mqtt.unsent",
     "mqtt.held_up",
     "mqtt.in_flight",

@@ -16,7 +16,7 @@ use std::time::Duration;
 use weir_clients::mqtt::{
     self, Filling, Framing, MessageProperties, MqttOptions, MqttVersion, Qos, RecordFormat, Will,
 };
-use weir_clients::{Credentials, PublishOptions, Workload, WorkloadError};
+use weir_clients::{Credentials, Password, PublishOptions, Workload, WorkloadError};
 use weir_metrics::{BitRate, parse_duration, parse_rate};
 
 /// The variables with user and password.
@@ -68,6 +68,13 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Stamp>(),
         ],
         output,
+        // What a broker is sent at QoS 1 and 2 it is to take.
+        asked: |given, restarts| match (acknowledged(given), restarts) {
+            (false, _) => Vec::new(),
+            (true, false) => vec!["mqtt.refused == 0", "mqtt.unacknowledged == 0"],
+            // What is lost with a link that the run itself cuts is not the broker's doing.
+            (true, true) => vec!["mqtt.refused == 0", "mqtt.unanswered == 0"],
+        },
         lacks: MESSAGE_PUBLISHER,
         make: publish,
     }),
@@ -94,7 +101,7 @@ pub struct Connection {
     /// User name [environment: WEIR_MQTT_USER]; or in the URL. Of clients of a run a template, as --client-id
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
-    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
+    /// File whose first line is the password, also of a user in the URL [environment: the password itself in WEIR_MQTT_PASSWORD]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub password_file: Option<PathBuf>,
     /// What client identifiers begin with; the client's number follows. Or a template with {client}, {user} or {random:8} in
@@ -110,6 +117,9 @@ pub struct Connection {
     /// End a client whose broker or link breaks, instead of connecting again for up to a minute
     #[arg(long)]
     pub no_reconnect: bool,
+    /// Topic aliases that the broker may use towards a client (MQTT 5); 0 for one that mistakes them
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub topic_alias_maximum: u16,
     /// A last will of each client
     #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
     pub will: Option<Will>,
@@ -342,14 +352,16 @@ impl Users {
 }
 
 impl Connection {
-    /// User and password of flags, file and environment; those of a URL come before them.
-    fn credentials(&self) -> Result<Option<Credentials>, WorkloadError> {
-        let Some(user) = self.user.clone().or_else(|| variable(USER)) else { return Ok(None) };
-        let password = match &self.password_file {
-            Some(path) => first_line(path)?,
-            None => variable(PASSWORD).unwrap_or_default(),
-        };
-        Ok(Some(Credentials { user, password }))
+    /// The password of the file, or of the environment.
+    fn password(&self) -> Result<Option<String>, WorkloadError> {
+        self.password_file
+            .as_deref()
+            .map_or_else(|| Ok(variable(PASSWORD)), |path| first_line(path).map(Some))
+    }
+
+    /// The user of flags and environment; one of a URL comes before it.
+    fn user(&self) -> Option<String> {
+        self.user.clone().or_else(|| variable(USER))
     }
 }
 
@@ -395,12 +407,16 @@ impl Dialogue {
             return Err(WorkloadError::Options(words.to_owned()));
         }
         let mut credentials = users.read()?;
-        if credentials.is_empty() {
-            credentials.extend(connection.credentials()?);
+        let password = connection.password()?;
+        if credentials.is_empty()
+            && let Some(user) = connection.user()
+        {
+            credentials.push(Credentials { user, password: password.clone().unwrap_or_default() });
         }
         Ok(MqttOptions {
             version: connection.mqtt_version,
             credentials,
+            password: password.map(Password),
             client_id: connection.client_id.clone(),
             session: connection.session,
             socket_path: path.ws_path.clone(),
@@ -408,6 +424,7 @@ impl Dialogue {
             qos: delivery.qos_or(qos),
             window: delivery.window.unwrap_or(window),
             reconnect: !connection.no_reconnect,
+            topic_alias_maximum: connection.topic_alias_maximum,
             will: connection.will.clone(),
             ..MqttOptions::default()
         })
@@ -547,6 +564,18 @@ mod tests {
             let said = read(&file).unwrap_err().to_string();
             assert!(said.contains("USER,PASSWORD") && !said.contains("s3cr3t"), "{said}");
         }
+    }
+
+    #[test]
+    fn the_password_of_a_file_is_that_of_the_user_of_a_flag_and_of_one_in_the_url() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"s3cr3t\n").unwrap();
+        let path = file.path().to_str().unwrap();
+        let of = |options: &[(&str, &str)]| super::options(&given(options), &RunContext::default()).unwrap();
+        let made = of(&[("password_file", path)]);
+        assert_eq!((made.credentials.len(), made.password.map(|it| it.0)), (0, Some("s3cr3t".to_owned())));
+        let made = of(&[("password_file", path), ("user", "kim")]);
+        assert_eq!((&*made.credentials[0].user, &*made.credentials[0].password), ("kim", "s3cr3t"));
     }
 
     #[test]

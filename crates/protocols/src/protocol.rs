@@ -71,6 +71,9 @@ pub struct Publish {
     pub options: &'static [Group],
     /// What each publisher with these options sends.
     pub output: fn(&Given, u64) -> Output,
+    /// What publishers with these options are asked by default, written as thresholds, beside what every client is asked; and
+    /// whether the scenario restarts servers, which cuts links.
+    pub asked: fn(&Given, bool) -> Vec<&'static str>,
     /// Figures that publishers never fill.
     pub lacks: &'static [Lack],
     /// Makes publishers.

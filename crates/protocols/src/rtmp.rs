@@ -30,6 +30,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Rtmp>()],
         output: content::output,
+        asked: |_, _| Vec::new(),
         lacks: PUBLISHER,
         make: publish,
     }),

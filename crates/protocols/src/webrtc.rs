@@ -53,6 +53,7 @@ pub(crate) const WHIP: Protocol = Protocol {
             Group::of::<http::Fields>(),
         ],
         output: content::output,
+        asked: |_, _| Vec::new(),
         lacks: PUBLISHER,
         make: |making| {
             let options = content::options(making.options, making.given, making.run.seed)?;

@@ -1,6 +1,6 @@
 //! What is wrong with a payload, and where.
 
-use crate::writers::WriterId;
+use crate::writers::{Lack, WriterId};
 use std::fmt;
 
 /// Why a payload cannot be read. One line; never a value of the payload in it.
@@ -104,6 +104,8 @@ pub enum Problem {
     Writer {
         /// What stands in front of the record.
         writer: WriterId,
+        /// Whether it may be had later.
+        lack: Lack,
         /// Why not.
         reason: Box<str>,
     },

@@ -82,7 +82,7 @@ pub use generator::{Generator, RecordTooLarge, Spread};
 pub use logical::{Logical, TimeUnit};
 pub use schema::{Column, Kind, Schema, SchemaError, SchemaFault};
 pub use value::{Array, Columns, Entries, Items, Map, Record, Value};
-pub use writers::{WriterId, WriterSchemas};
+pub use writers::{Lack, WriterId, WriterSchemas};
 
 /// How deep types and values may be nested.
 pub const MAX_DEPTH: usize = 64;

@@ -19,6 +19,18 @@ pub enum WriterId {
     Fingerprint(u64),
 }
 
+/// What it means that a schema cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lack {
+    /// There is none: records by it are none to a reader.
+    #[default]
+    Lasting,
+    /// Whoever has it does not answer now: the same question may be answered later.
+    Passing,
+    /// Whoever has it wants other credentials.
+    Forbidden,
+}
+
 /// Where the schemas of writers are found.
 pub trait WriterSchemas: Send {
     /// The schema that is known by this. It is asked for once; what is not found is asked for again with each record, so that
@@ -27,6 +39,11 @@ pub trait WriterSchemas: Send {
     /// # Errors
     /// Why it cannot be had, in one line.
     fn find(&mut self, writer: WriterId) -> Result<Schema, String>;
+
+    /// What the last error of [`Self::find`] means.
+    fn lack(&self) -> Lack {
+        Lack::Lasting
+    }
 }
 
 /// Each writer has this schema, whatever stands in front of its records.
@@ -74,9 +91,11 @@ impl Writers {
                 let own = writer == WriterId::Fingerprint(reader.fingerprint());
                 let found = match &mut self.source {
                     _ if own => reader.clone(),
-                    Some(source) => source
-                        .find(writer)
-                        .map_err(|reason| Problem::Writer { writer, reason: reason.into() })?,
+                    Some(source) => source.find(writer).map_err(|reason| Problem::Writer {
+                        writer,
+                        lack: source.lack(),
+                        reason: reason.into(),
+                    })?,
                     None => return Err(without_source(writer, reader)),
                 };
                 let resolution = resolved(&found, reader);

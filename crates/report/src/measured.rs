@@ -3,13 +3,19 @@
 use crate::account;
 use crate::growth;
 use crate::quantity::{bytes, number, percent, seconds, share};
+use crate::quote::{LINE, quote};
 use weir_engine::growth::SERVER_FIGURES;
 use weir_engine::server_load::ServerLoad;
 use weir_engine::summary::{Summary, ThresholdResult};
 use weir_engine::threshold::Threshold;
 
-/// A threshold's value in the unit of its figure.
+/// A threshold's value in the unit of its figure, and what the peer said to it, if it did.
 pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String {
+    let value = value(summary, threshold);
+    threshold.words.as_ref().map_or(value.clone(), |words| format!("{value}: {}", quote(words, LINE)))
+}
+
+fn value(summary: &Summary, threshold: &ThresholdResult) -> String {
     let Some(value) = threshold.value else { return "nothing".to_owned() };
     let left = threshold.expression.split(['<', '>', '=', '!']).next().unwrap_or_default().trim();
     let (figure, statistic) = left.rsplit_once('.').unwrap_or((left, ""));

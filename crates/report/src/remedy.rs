@@ -47,9 +47,10 @@ pub(crate) fn remedy(kind: Failure, is_rtmp: bool) -> &'static str {
         Failure::DtlsFailed | Failure::SrtpFailed | Failure::CounterOffer | Failure::MalformedInput => {
             "the server speaks another dialect or another protocol: `WEIR_LOG=debug` shows the dialogue"
         }
-        Failure::Rejected | Failure::SubscriptionRefused | Failure::Disconnected => {
-            "the server refused, as it says itself: its log says more"
-        }
+        Failure::Rejected
+        | Failure::SubscriptionRefused
+        | Failure::MessageRefused
+        | Failure::Disconnected => "the server refused, as it says itself: its log says more",
         Failure::StreamEnded => "its publisher went away: keep one running while viewers play",
         Failure::ClosedByPeer | Failure::Reset => {
             "the server closed the link: check port and scheme, and look into its log"

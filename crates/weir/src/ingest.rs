@@ -57,10 +57,12 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, Failure> {
     let length = args.duration.as_ref().map(Span::get);
     let progress =
         (!args.quiet).then(|| IngestProgress::start(counts.clone(), length, Subject::of(&settings)));
-    let outcome = weir_ingest::run(&settings, &mut decode, &counts, &interrupt, &|line| match &progress {
+    let say = |line: &str| match &progress {
         Some(progress) => progress.say(line),
         None => print_note(line),
-    });
+    };
+    let drain = args.drain.get();
+    let outcome = weir_ingest::run_with_drain(&settings, drain, &mut decode, &counts, &interrupt, &say);
     drop(progress);
     let outcome = outcome.map_err(|error| {
         let exit = match &error {
@@ -122,6 +124,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
         client_id: args.client_id.clone(),
         session: Some(args.session.get()),
         no_reconnect: false,
+        topic_alias_maximum: args.topic_alias_maximum,
         will: None,
     };
     let delivery = Delivery { qos: Some(args.qos), window: args.window };

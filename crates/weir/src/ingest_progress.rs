@@ -128,7 +128,8 @@ fn show(
             looked = (now, totals);
             if totals.missing > gaps.0 && gaps.1.is_none_or(|said| now - said >= GAPS) {
                 gaps = (totals.missing, Some(now));
-                let cause = DropCause::likely(subject.at_most_once, totals.sessions_lost);
+                let cause =
+                    DropCause::likely(subject.at_most_once, totals.sessions_lost).after(totals.reconnects);
                 locked(view).say(&counts.missing().line(&subject.broker, cause));
             }
         }

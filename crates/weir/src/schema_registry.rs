@@ -1,8 +1,8 @@
 //! Where the schemas of writers are: a registry of Confluent's or Apicurio's, which is asked over HTTP, or a file.
 //!
-//! A registry is asked once for each id, by the thread that decodes, and may take five seconds for its answer. One that did not
-//! answer is left alone for as long, and records come to the dead letters meanwhile: what is decoded by other schemas is never held
-//! up for more than half of the time.
+//! A registry is asked once for each id, by the thread that decodes, and may take five seconds for its answer. One that does not
+//! answer, or not as a registry, is asked again by whoever waits for the schema: nothing is acknowledged before. That there is no
+//! such schema only the registry itself can say (Confluent, "Schema Registry API Reference", error code 40403).
 
 use crate::print::note;
 use serde::Deserialize;
@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_observe::{Http, HttpAddress, HttpTrust, shown_text};
-use weir_record::{Schema, WriterId, WriterSchemas};
+use weir_record::{Lack, Schema, WriterId, WriterSchemas};
 
-/// How long a registry that did not answer is left alone, and one that does not know an id is not asked for it again.
+/// How long a registry that does not know an id is not asked for it again.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
 /// Ids that a registry does not know and that are remembered: what is sent to exhaust memory has any number of them.
@@ -42,15 +42,15 @@ pub(crate) fn writer_schemas(place: &str, trust: &HttpTrust) -> Result<Box<dyn W
     let user = variable(USER);
     let address = if user.is_empty() { address } else { address.with_user(&user, &variable(PASSWORD)) };
     let http = Http::new(&address, trust).map_err(|error| format!("{address}: {error}"))?;
-    Ok(Box::new(Registry { http, address, silent: None, unknown: HashMap::new() }))
+    Ok(Box::new(Registry { http, address, lack: Lack::Lasting, unknown: HashMap::new() }))
 }
 
 /// A registry on a server.
 struct Registry {
     http: Http,
     address: HttpAddress,
-    /// Since when it does not answer, and why.
-    silent: Option<(Instant, String)>,
+    /// What it means that the last schema could not be had.
+    lack: Lack,
     /// What it has said of ids that cannot be had, and when.
     unknown: HashMap<u64, (Instant, String)>,
 }
@@ -71,31 +71,35 @@ struct Reference {
     name: String,
 }
 
-/// Why there is no schema.
-enum Missing {
-    /// The registry did not answer, or not as one.
-    Silent(String),
-    /// It answered that there is none, or one that cannot be used.
-    Unknown(String),
+/// The body of an error (Confluent, "Schema Registry API Reference", "Errors").
+#[derive(Deserialize)]
+struct ErrorAnswer {
+    error_code: u32,
 }
 
+/// The registry has no schema with this id.
+const NO_SUCH_SCHEMA: u32 = 40403;
+
 impl Registry {
-    fn ask(&self, id: u64) -> Result<Schema, Missing> {
+    fn ask(&self, id: u64) -> Result<Schema, (Lack, String)> {
         let place = self.address.below(&format!("schemas/ids/{id}"));
-        let silent = |words: String| Missing::Silent(format!("{}: {words}", self.address));
-        let unknown = |words: String| Missing::Unknown(format!("{}: {words}", self.address));
-        let (status, body) = self.http.answer(&place, ACCEPT).map_err(|error| silent(error.to_string()))?;
+        let passing = |words: String| (Lack::Passing, format!("{}: {words}", self.address));
+        let unknown = |words: String| (Lack::Lasting, format!("{}: {words}", self.address));
+        let (status, body) = self.http.answer(&place, ACCEPT).map_err(|error| passing(error.to_string()))?;
         match status {
             200..=299 => {}
-            404 => return Err(unknown("it knows no such id".to_owned())),
-            401 | 403 => {
-                let line = format!("HTTP status {status}: set {USER} and {PASSWORD}");
-                return Err(silent(line));
+            // The page of a proxy says nothing of schemas.
+            404 if error_code(&body) == Some(NO_SUCH_SCHEMA) => {
+                return Err(unknown("it knows no such id".to_owned()));
             }
-            status => return Err(silent(format!("HTTP status {status}"))),
+            401 | 403 => {
+                let line = format!("{}: HTTP status {status}: set {USER} and {PASSWORD}", self.address);
+                return Err((Lack::Forbidden, line));
+            }
+            status => return Err(passing(format!("HTTP status {status}"))),
         }
         let answer: Answer = serde_json::from_slice(&body)
-            .map_err(|_| silent("its answer is not a schema registry's".to_owned()))?;
+            .map_err(|_| passing("its answer is not a schema registry's".to_owned()))?;
         if let Some(other) = answer.schema_type.filter(|kind| kind != "AVRO") {
             return Err(unknown(format!("it is a schema of {}, not of Avro", shown_text(&other))));
         }
@@ -115,33 +119,24 @@ impl Registry {
 
 impl WriterSchemas for Registry {
     fn find(&mut self, writer: WriterId) -> Result<Schema, String> {
+        self.lack = Lack::Lasting;
         let WriterId::Id(id) = writer else {
             return Err(format!("{}: a registry knows ids, and no fingerprints", self.address));
         };
         let is_recent = |since: &Instant| since.elapsed() < LEFT_ALONE;
-        if let Some((_, words)) = self.silent.as_ref().filter(|(since, _)| is_recent(since)) {
-            return Err(words.clone());
-        }
         if let Some((_, words)) = self.unknown.get(&id).filter(|(since, _)| is_recent(since)) {
             return Err(words.clone());
         }
         match self.ask(id) {
             Ok(schema) => {
-                self.silent = None;
                 self.unknown.remove(&id);
                 Ok(schema)
             }
-            Err(Missing::Silent(words)) => {
-                if self.silent.as_ref().is_none_or(|(_, before)| *before != words) {
-                    note(format_args!(
-                        "weir: {words}; records with ids not seen before go to the dead letters"
-                    ));
-                }
-                self.silent = Some((Instant::now(), words.clone()));
+            Err((lack @ (Lack::Passing | Lack::Forbidden), words)) => {
+                self.lack = lack;
                 Err(words)
             }
-            Err(Missing::Unknown(words)) => {
-                self.silent = None;
+            Err((Lack::Lasting, words)) => {
                 if self.unknown.len() >= REMEMBERED {
                     self.unknown.clear();
                 }
@@ -152,6 +147,15 @@ impl WriterSchemas for Registry {
             }
         }
     }
+
+    fn lack(&self) -> Lack {
+        self.lack
+    }
+}
+
+/// The code of an error, if a registry has said it.
+fn error_code(body: &[u8]) -> Option<u32> {
+    serde_json::from_slice::<ErrorAnswer>(body).ok().map(|answer| answer.error_code)
 }
 
 /// The schemas of a file, `{"7": "old.avsc", "8": {"type": "record", …}}`. Files are found beside it.
@@ -265,13 +269,49 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_that_does_not_answer_is_left_alone_and_its_password_is_not_shown() {
+    fn a_registry_that_does_not_answer_may_later_and_its_password_is_not_shown() {
         let place = format!("http://me:s3cr3t@127.0.0.1:{}", weir_testing::free_port());
         let mut registry = writer_schemas(&place, &HttpTrust::System).unwrap();
         let first = registry.find(WriterId::Id(1)).unwrap_err();
         assert!(first.ends_with("connection refused: nothing listens there"), "{first}");
         assert!(!first.contains("s3cr3t"), "{first}");
-        assert_eq!(registry.find(WriterId::Id(2)).unwrap_err(), first);
+        assert_eq!(registry.lack(), Lack::Passing);
+    }
+
+    #[test]
+    fn only_a_registry_itself_says_that_it_has_no_such_schema_and_one_answer_says_nothing_of_other_ids() {
+        let hiccups = [
+            ("503 Service Unavailable", "<html>try later</html>"),
+            ("429 Too Many Requests", "{}"),
+            ("404 Not Found", "<html>no such page</html>"),
+            ("404 Not Found", r#"{"error_code": 404, "message": "HTTP 404 Not Found"}"#),
+            ("500 Internal Server Error", r#"{"error_code": 50001}"#),
+            ("200 OK", "<html>maintenance</html>"),
+        ];
+        let unknown = ("404 Not Found", r#"{"error_code": 40403, "message": "Schema not found"}"#);
+        let mut answers: Vec<_> =
+            hiccups.iter().map(|(status, body)| (*status, (*body).to_owned())).collect();
+        answers.extend([
+            (unknown.0, unknown.1.to_owned()),
+            ("200 OK", answer(SCHEMA, "")),
+            ("401 Unauthorized", String::new()),
+        ]);
+        let (place, server) = server(answers);
+        let mut registry = writer_schemas(&place, &HttpTrust::System).unwrap();
+        for (status, _) in hiccups {
+            registry.find(WriterId::Id(7)).unwrap_err();
+            assert_eq!(registry.lack(), Lack::Passing, "{status}");
+        }
+        registry.find(WriterId::Id(8)).unwrap_err();
+        assert_eq!(registry.lack(), Lack::Lasting);
+        assert_eq!(registry.find(WriterId::Id(7)).unwrap(), Schema::parse(SCHEMA).unwrap());
+        let refused = registry.find(WriterId::Id(9)).unwrap_err();
+        assert!(
+            refused.ends_with("HTTP status 401: set WEIR_REGISTRY_USER and WEIR_REGISTRY_PASSWORD"),
+            "{refused}"
+        );
+        assert_eq!(registry.lack(), Lack::Forbidden);
+        server.join().unwrap();
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What a broker says to a publisher, read by read.
 
-use super::figures::{ACKNOWLEDGE_TIME, ACKNOWLEDGED, PINGS, REFUSED, RESPONSE_TIME, UNMATCHED};
+use super::figures::{
+    ACKNOWLEDGE_TIME, ACKNOWLEDGED, ACKNOWLEDGED_AGAIN, PINGS, REFUSED, RESPONSE_TIME, UNMATCHED,
+};
 use super::pace::Pace;
 use super::reconnect::may_return;
 use super::{refusal, trace};
@@ -19,8 +21,12 @@ pub(super) struct Heard {
     /// Numbers of messages that the broker did not take.
     pub(super) not_taken: Vec<u64>,
     pub(super) acknowledged: bool,
+    /// Whether it acknowledged a message, or received one of QoS 2.
+    pub(super) has_answered: bool,
     /// Messages that the broker took.
     pub(super) taken: u64,
+    /// What the broker said of the first message that it did not take.
+    pub(super) refusal: Option<String>,
 }
 
 impl Heard {
@@ -37,11 +43,12 @@ impl Heard {
         trace::heard(planned.number(), event);
         let recorder = shard.of(planned);
         match event {
-            ClientEvent::Acknowledged { token, reason, .. } => {
-                self.acknowledged = true;
+            ClientEvent::Acknowledged { token, reason, qos, properties } => {
+                (self.acknowledged, self.has_answered) = (true, true);
                 if reason.is_error() {
                     recorder.count(REFUSED, 1);
                     self.not_taken.push(number_of(*token));
+                    self.refusal.get_or_insert_with(|| refusal::of_message(*reason, *qos, properties));
                 } else {
                     self.taken += 1;
                     recorder.count(ACKNOWLEDGED, 1);
@@ -53,6 +60,8 @@ impl Heard {
                     recorder.record(ACKNOWLEDGE_TIME, response.saturating_sub(token >> 32));
                 }
             }
+            ClientEvent::Received { .. } => self.has_answered = true,
+            ClientEvent::AcknowledgedAgain { .. } => recorder.count(ACKNOWLEDGED_AGAIN, 1),
             ClientEvent::Connected(connack) => {
                 (self.connected, self.session_present) = (true, connack.session_present);
             }

@@ -3,7 +3,7 @@
 use super::options::{MqttOptions, NAMELESS_SESSION};
 use super::template::{ClientNames, Part, parts};
 use crate::shard_recorder::{PlannedStart, Turn};
-use crate::target::Credentials;
+use crate::target::{Credentials, Password};
 use crate::workload_error::WorkloadError;
 use weir_metrics::Moment;
 use weir_mqtt::client::WillOptions;
@@ -17,6 +17,8 @@ pub(super) struct Identities {
     /// Whether the client's number follows an identifier that is no template.
     is_numbered: bool,
     credentials: Vec<Credentials>,
+    /// The password of a user whose URL names none.
+    password: Option<Password>,
     /// Where the random characters of clients come from: others in each workload of each run, or two of them would take
     /// their identifiers from each other.
     random: u64,
@@ -45,7 +47,7 @@ impl Identities {
             // A broker that does not keep to it is measured all the same, as other subscribers would receive from it.
             strict_receive_maximum: false,
             window: options.window.max(1),
-            topic_alias_maximum: 64,
+            topic_alias_maximum: options.topic_alias_maximum,
             will: options.will.as_ref().map(|will| WillOptions {
                 topic: will.topic.clone(),
                 payload: will.payload.clone(),
@@ -55,8 +57,15 @@ impl Identities {
             }),
             ..ClientOptions::new(options.version, "")
         };
-        let (credentials, random) = (options.credentials.clone(), fastrand::u64(..));
-        let mut identities = Self { base, id, is_numbered: true, credentials, random, longest_name: 0 };
+        let mut identities = Self {
+            base,
+            id,
+            is_numbered: true,
+            credentials: options.credentials.clone(),
+            password: options.password.clone(),
+            random: fastrand::u64(..),
+            longest_name: 0,
+        };
         // The longest there are.
         let longest = |text: fn(&Credentials) -> &String| {
             identities.credentials.iter().map(text).max_by_key(|text| text.len()).cloned().unwrap_or_default()
@@ -94,6 +103,8 @@ impl Identities {
         names.user = user_name.clone().unwrap_or_default();
         names.id = self.id(&names, planned.turn.number);
         let password = credentials.map(|it| it.password.clone()).filter(|password| !password.is_empty());
+        let password =
+            password.or_else(|| self.password.as_ref().filter(|_| of_url.is_some()).map(|it| it.0.clone()));
         let options = ClientOptions {
             client_id: names.id.clone(),
             user_name,
@@ -213,6 +224,13 @@ mod tests {
         let url = Credentials::parse("u:p");
         let (of_url, names) = Identities::new("sub", &options).unwrap().of(FIRST, Some(&url));
         assert_eq!((of_url.user_name.as_deref(), &*names.user), (Some("u"), "u"));
+        let password = Some(Password("from a file".to_owned()));
+        let identities = Identities::new("sub", &MqttOptions { password, ..options.clone() }).unwrap();
+        for (url, sent) in [("u:p", "p"), ("u", "from a file")] {
+            let of_url = identities.of(FIRST, Some(&Credentials::parse(url))).0;
+            assert_eq!(of_url.password.as_deref(), Some(sent.as_bytes()), "{url}");
+        }
+        assert_eq!(identities.of(PlannedStart { client: 1, ..FIRST }, None).0.password, None, "of the list");
         let long = vec![Credentials::parse("a:b"), Credentials::parse(&"u".repeat(70_000))];
         let options = MqttOptions { credentials: long, ..MqttOptions::default() };
         assert!(

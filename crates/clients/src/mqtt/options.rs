@@ -4,7 +4,7 @@ use super::filling::Filling;
 use super::published::Published;
 use super::template::is_random;
 use super::times::PublishTimes;
-use crate::target::Credentials;
+use crate::target::{Credentials, Password};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_mqtt::{EncodeError, Property, PropertyBuffer, Qos, Version};
@@ -66,6 +66,8 @@ pub struct MqttOptions {
     /// Users and passwords for URLs that name none: each client has the next, and the first again behind the last. User names may
     /// be templates.
     pub credentials: Vec<Credentials>,
+    /// The password of users that URLs name without one.
+    pub password: Option<Password>,
     /// What client identifiers begin with; the client's number follows. Or a template of them. Without it, a name of this
     /// run's own.
     pub client_id: Option<String>,
@@ -88,10 +90,13 @@ pub struct MqttOptions {
     pub reconnect: bool,
     /// Every how long all clients lose their links at the same moment, if they are to.
     pub break_every: Option<Duration>,
-    /// How long a stopped subscriber waits for what publishers of its run have published.
+    /// How long a stopped publisher waits for acknowledgements, and a stopped subscriber for what publishers of its run have
+    /// published.
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
     pub published: Option<Arc<Published>>,
+    /// Topic aliases that a broker may use towards a client (MQTT 5 section 3.1.2.11.5).
+    pub topic_alias_maximum: u16,
     /// A last will.
     pub will: Option<Will>,
     /// Messages a second of each publisher.
@@ -123,6 +128,7 @@ impl Default for MqttOptions {
         Self {
             version: Version::V5,
             credentials: Vec::new(),
+            password: None,
             client_id: None,
             filters: Vec::new(),
             connect_only: false,
@@ -135,6 +141,7 @@ impl Default for MqttOptions {
             break_every: None,
             linger: Duration::ZERO,
             published: None,
+            topic_alias_maximum: 64,
             will: None,
             rate: 1.0,
             count: None,

@@ -25,6 +25,11 @@ impl Pace {
             .then(|| self.start + Duration::from_nanos((number as f64 * self.interval) as u64))
     }
 
+    /// The time between two messages.
+    pub(super) fn interval(&self) -> Duration {
+        Duration::from_nanos(self.interval as u64)
+    }
+
     /// How many messages are due by a moment.
     pub(super) fn due_by(&self, now: Moment) -> u64 {
         let mut due = ((now.since(self.start).as_nanos() as f64 / self.interval) as u64).saturating_add(1);

@@ -2,7 +2,8 @@
 
 use super::carrier::Carrier;
 use super::figures::{
-    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNSENT,
+    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED,
+    UNSENT,
 };
 use super::heard::{Heard, number_of};
 use super::maker::{Maker, TopicAlias, publisher_number};
@@ -11,6 +12,7 @@ use super::pace::Pace;
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
+use super::refusal;
 use super::template::{ClientNames, PayloadTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
@@ -37,9 +39,6 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 /// Bytes that are gathered for one write.
 const WRITE: usize = 64 * 1024;
 
-/// How long a publisher that has to stop waits for acknowledgements.
-const FAREWELL: Duration = Duration::from_millis(400);
-
 /// What all publishers of a workload share.
 #[derive(Debug)]
 pub(super) struct SharedOptions {
@@ -55,6 +54,8 @@ pub(super) struct SharedOptions {
     pub(super) longest: usize,
     /// Whether the broker is to keep the sessions of publishers that are gone.
     pub(super) keeps_session: bool,
+    /// How long a publisher that has to stop waits for acknowledgements.
+    pub(super) linger: Duration,
     /// Whether each message carries a mark.
     pub(super) mark: bool,
     pub(super) payloads: Payloads,
@@ -93,8 +94,14 @@ pub(super) struct Publisher {
     broker: SocketAddr,
     /// Messages that the broker may or may not have.
     unknown: Vec<u64>,
+    /// Whether its link is away because the run broke it: what is lost by that is not the broker's doing.
+    broken_by_run: bool,
+    /// Whether the broker's words on a message that it refused are kept.
+    has_told_refusal: bool,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
+    /// Since when messages wait for an acknowledgement and none has come.
+    unanswered: Option<Moment>,
 }
 
 /// How far the end has come.
@@ -153,7 +160,10 @@ impl Publisher {
             sent: None,
             broker,
             unknown: Vec::new(),
+            broken_by_run: false,
+            has_told_refusal: false,
             blocked: None,
+            unanswered: None,
         }
     }
 
@@ -186,6 +196,13 @@ impl Publisher {
         }
         if self.sent.is_some() {
             self.unknown.append(&mut heard.not_taken);
+        }
+        if let Some(words) = heard.refusal.filter(|_| !self.has_told_refusal) {
+            self.has_told_refusal = true;
+            context.world.failure(now, planned, Failure::MessageRefused, &words);
+        }
+        if heard.has_answered {
+            self.unanswered = Some(now);
         }
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         if heard.connected {
@@ -225,7 +242,7 @@ impl Publisher {
             self.client.reconnect(since_start(now));
             self.carrier.end();
             self.forget(context.world);
-            (self.blocked, self.resending) = (None, false);
+            (self.blocked, self.unanswered, self.resending) = (None, None, false);
             context.stand_by();
             Ok(())
         } else {
@@ -243,6 +260,7 @@ impl Publisher {
         recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
         self.state.resume(now, shard);
         self.forget(shard);
+        self.broken_by_run = false;
         self.resending = true;
         (self.held_up, self.free_since) = (false, now);
     }
@@ -250,7 +268,9 @@ impl Publisher {
     /// Notes the messages in flight of a session that has ended: the broker may or may not have them.
     fn forget(&mut self, shard: &mut ShardRecorder) {
         let lost = self.client.lost();
-        shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
+        if !self.broken_by_run {
+            shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
+        }
         if self.sent.is_some() {
             self.unknown.extend(lost.iter().map(|token| number_of(*token)));
         }
@@ -326,6 +346,9 @@ impl Publisher {
             times.sent.note(now);
             times.bytes.fetch_add(payload as u64, Relaxed);
         }
+        if self.pace.due(self.next).is_none() {
+            shard.count_reached(self.state.planned(), now + self.pace.interval());
+        }
         let recorder = shard.of(self.state.planned());
         recorder.count(UNITS, 1);
         recorder.count(MEDIA, payload as u64);
@@ -346,7 +369,7 @@ impl Publisher {
         let in_flight = self.resending || self.client.session().in_flight() > 0;
         let done = match self.phase {
             PublishPhase::Working => self.pace.due(self.next).is_none() && !in_flight,
-            PublishPhase::Stopping(since) => !in_flight || now >= since + FAREWELL,
+            PublishPhase::Stopping(since) => !in_flight || now >= since + self.common.linger,
             PublishPhase::Leaving | PublishPhase::Booked => false,
         };
         if done && self.state.phase() == ClientPhase::Playing {
@@ -375,7 +398,12 @@ impl Publisher {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
         }
         let waiting = self.client.in_flight();
-        recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
+        if !self.broken_by_run {
+            recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
+        }
+        if !self.reconnecting.is_away() {
+            recorder.count(UNANSWERED, waiting.len() as u64);
+        }
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
         self.phase = PublishPhase::Booked;
@@ -402,6 +430,19 @@ impl Publisher {
             Some((before, since)) if unsent >= before => Some((unsent, since)),
             _ => Some((unsent, context.now)),
         };
+    }
+
+    /// Notes whether messages wait for an acknowledgement.
+    fn watch_acknowledgements(&mut self, now: Moment) {
+        let waits = self.client.session().in_flight() > 0;
+        self.unanswered = waits.then(|| self.unanswered.unwrap_or(now));
+    }
+
+    /// Until when a publisher with a count waits for any acknowledgement, if that is all that it can do: it has no other end.
+    fn unanswered_until(&self) -> Option<Moment> {
+        let is_stuck = self.pace.due(self.next).is_none() || self.client.room() == 0;
+        let counts = self.common.count.is_some() && self.phase == PublishPhase::Working;
+        self.unanswered.filter(|_| counts && is_stuck).map(|since| since + self.common.timeouts.request)
     }
 
     fn blocked_until(&self) -> Option<Moment> {
@@ -444,6 +485,7 @@ impl ClientSession for Publisher {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
             Some(Turn::Break) if self.phase == PublishPhase::Working => {
+                self.broken_by_run = true;
                 return self.lose(Failure::Reset, BROKEN, context);
             }
             Some(Turn::Break) => {}
@@ -483,7 +525,11 @@ impl ClientSession for Publisher {
             self.state.finish(context.now, context.world);
             return Ok(());
         }
-        self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
+        let words = if words.is_empty() { CLOSED } else { words };
+        if self.state.phase() == ClientPhase::Handshaking {
+            return self.lose(failure, &refusal::before_connack(words, self.common.version), context);
+        }
+        self.lose(failure, words, context)
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
@@ -497,6 +543,15 @@ impl ClientSession for Publisher {
             self.watch_broker(context);
             if self.blocked_until().is_some_and(|until| until <= context.now) {
                 self.lose(Failure::SendTimeout, "the broker took nothing more in time", context)?;
+            }
+            self.watch_acknowledgements(context.now);
+            if self.unanswered_until().is_some_and(|until| until <= context.now) {
+                let seconds = self.common.timeouts.request.as_secs_f64();
+                let waiting = self.client.session().in_flight();
+                let words = format!(
+                    "the broker has acknowledged nothing for {seconds} s, and {waiting} messages wait for it"
+                );
+                return Err((Failure::SendTimeout, words));
             }
         }
         if self.phase != PublishPhase::Leaving {
@@ -512,11 +567,14 @@ impl ClientSession for Publisher {
         let playing = self.state.phase() == ClientPhase::Playing;
         let due = match self.phase {
             PublishPhase::Working if playing && !self.held_up => self.pace.due(self.next),
-            PublishPhase::Stopping(since) => Some(since + FAREWELL),
+            PublishPhase::Stopping(since) => Some(since + self.common.linger),
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.blocked_until(), due, ping, self.reconnecting.deadline()].into_iter().flatten().min()
+        [self.blocked_until(), self.unanswered_until(), due, ping, self.reconnecting.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

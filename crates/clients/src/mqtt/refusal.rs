@@ -3,11 +3,24 @@
 use weir_metrics::Failure;
 use weir_mqtt::packet::{Connack, Disconnect};
 use weir_mqtt::property::Properties;
-use weir_mqtt::{PacketKind, ReasonCode, Version};
+use weir_mqtt::{PacketKind, Qos, ReasonCode, Version};
+
+/// What helps at a broker that does not know MQTT 5.
+const TRY_OLDER: &str = "; try --mqtt-version 3.1.1";
+
+/// The end of a link on which the broker had not answered CONNECT.
+pub(super) fn before_connack(words: &str, version: Version) -> String {
+    // Some brokers of 3.1.1 say nothing to a version that they do not know (3.1.1, MQTT-3.1.2-2).
+    let more = if version == Version::V5 { TRY_OLDER } else { "" };
+    format!("{words} before it answered CONNECT{more}")
+}
 
 /// The failure of a client that was not let in.
 pub(super) fn of_connack(connack: &Connack<'_>, version: Version) -> (Failure, String) {
-    let words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+    let mut words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
+    if connack.reason == ReasonCode::UnsupportedProtocolVersion && version == Version::V5 {
+        words.push_str(TRY_OLDER);
+    }
     (refused(connack.reason, Failure::Rejected), words)
 }
 
@@ -19,6 +32,16 @@ pub(super) fn of_subscription(
 ) -> (Failure, String) {
     let words = reason.words(PacketKind::Suback, properties, version);
     (refused(reason, Failure::SubscriptionRefused), words)
+}
+
+/// Why a broker did not take a message. MQTT 3.1.1 has no words for that.
+pub(super) fn of_message(reason: ReasonCode, qos: Qos, properties: &Properties<'_>) -> String {
+    let packet = match (qos, reason) {
+        (Qos::ExactlyOnce, ReasonCode::PacketIdentifierNotFound) => PacketKind::Pubcomp,
+        (Qos::ExactlyOnce, _) => PacketKind::Pubrec,
+        _ => PacketKind::Puback,
+    };
+    reason.words(packet, properties, Version::V5)
 }
 
 /// The failure of a client that the broker has disconnected.
@@ -81,6 +104,25 @@ mod tests {
         }
         let refused = of_subscription(ReasonCode::TopicFilterInvalid, &Properties::NONE, Version::V5);
         assert_eq!(refused, (Failure::SubscriptionRefused, "SUBACK 0x8f Topic Filter invalid".to_owned()));
+        let old = Connack {
+            session_present: false,
+            reason: ReasonCode::UnsupportedProtocolVersion,
+            properties: Properties::NONE,
+        };
+        let words = "CONNACK 0x84 Unsupported Protocol Version; try --mqtt-version 3.1.1";
+        assert_eq!(of_connack(&old, Version::V5), (Failure::Rejected, words.to_owned()));
+        assert!(!of_connack(&old, Version::V311).1.contains("try"));
+        for (qos, reason, words) in [
+            (Qos::AtLeastOnce, ReasonCode::NotAuthorized, "PUBACK 0x87 Not authorized: not you"),
+            (Qos::ExactlyOnce, ReasonCode::QuotaExceeded, "PUBREC 0x97 Quota exceeded: not you"),
+            (
+                Qos::ExactlyOnce,
+                ReasonCode::PacketIdentifierNotFound,
+                "PUBCOMP 0x92 Packet Identifier not found: not you",
+            ),
+        ] {
+            assert_eq!(of_message(reason, qos, &properties.properties()), words);
+        }
         let gone = of_disconnect(&Disconnect::of(ReasonCode::SessionTakenOver), Version::V5);
         assert_eq!(gone, (Failure::Disconnected, "DISCONNECT 0x8e Session taken over".to_owned()));
     }

@@ -395,7 +395,11 @@ impl ClientSession for Subscriber {
         words: &str,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        self.lose(failure, if words.is_empty() { CLOSED } else { words }, context)
+        let words = if words.is_empty() { CLOSED } else { words };
+        if self.viewer.state.phase() == ClientPhase::Handshaking {
+            return self.lose(failure, &refusal::before_connack(words, self.viewer.common.version), context);
+        }
+        self.lose(failure, words, context)
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {

@@ -61,7 +61,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         linger: mqtt.linger,
         published: mqtt.published.clone(),
     });
-    let (version, reconnect) = (mqtt.version, mqtt.reconnect);
+    let reconnect = mqtt.reconnect;
     let outages = outages(mqtt)?;
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
@@ -72,10 +72,9 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
             true => Vec::new(),
             false => topic::filters(&request.target, &others, &names).unwrap_or_default(),
         };
-        // One that is shared stands alone.
-        let shared = filters.first().filter(|filter| {
-            version == Version::V5 && Filter::parse(filter).is_ok_and(|it| it.share.is_some())
-        });
+        // One that is shared stands alone. Brokers share for clients of 3.1.1 too, whose standard has no word for it.
+        let shared =
+            filters.first().filter(|it| Filter::parse(it).is_ok_and(|filter| filter.share.is_some()));
         let group = shared.map(|filter| {
             let key = (request.target.host.clone(), request.target.port, filter.clone());
             let mut groups = groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -139,6 +138,7 @@ pub fn publish(
         clock: HostClock::read(),
         times: mqtt.times.clone(),
         keeps_session: mqtt.session.is_some(),
+        linger: mqtt.linger,
         longest,
         published: mqtt.published.clone(),
     });

@@ -76,6 +76,7 @@ impl StageAggregator {
         usage: Option<&UsageSummary>,
         environment: &Environment,
         ended: Option<Duration>,
+        count_end: Option<f64>,
     ) -> StageSummary {
         StageSummary {
             end_seconds: ended.map_or(self.span.end, |ended| self.span.end.min(ended)).as_secs_f64(),
@@ -93,7 +94,7 @@ impl StageAggregator {
                 .map_or_else(Vec::new, |usage| usage.unheard.iter().map(ToString::to_string).collect()),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, environment)),
-            ..self.row(&self.window, self.span.window_begin, client_bps, patience)
+            ..self.row(&self.window, self.span.window_begin, client_bps, patience, count_end)
         }
     }
 
@@ -112,18 +113,20 @@ impl StageAggregator {
     }
 
     /// The figures of a stretch of the window that begins with a second, before anything was observed of processes. Its rates are those
-    /// of whole bursts.
+    /// of whole bursts; where the clients have counts and the last was over at `count_end`, within the stretch, those up to then.
     pub(super) fn row(
         &self,
         stretch: &Totals,
         begin: u32,
         client_bps: Option<f64>,
         patience: Patience,
+        count_end: Option<f64>,
     ) -> StageSummary {
         let bursts = stretch.whole_bursts(patience);
         let times = bursts.map_or(1.0, |bursts| bursts.media);
         let at_once = if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) } else { 0 };
-        let mut figures = stretch.figures(|name| !OF_THE_RAMP.contains(&name));
+        let rate_seconds = stretch.rate_seconds(begin, count_end);
+        let mut figures = stretch.figures_over(rate_seconds, |name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
         let mut row = StageSummary {
             stage: self.span.stage,
@@ -137,7 +140,7 @@ impl StageAggregator {
             starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
             lost_mean: self.lost_mean(begin, stretch.seconds),
             expected_bps: None,
-            actual_bps: stretch.actual_bps() * times,
+            actual_bps: stretch.actual_bps_over(rate_seconds) * times,
             messages: None,
             source_fps: None,
             frames_ahead: at_once as f64,

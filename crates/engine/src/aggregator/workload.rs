@@ -25,8 +25,8 @@ use std::borrow::Cow;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
 use weir_metrics::common::{
-    EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED,
-    PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
+    COUNT_END, EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME,
+    PLANNED, PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Interval, Schema, Unit, several};
 use weir_observe::{Environment, UsageSummary};
@@ -164,12 +164,20 @@ impl WorkloadAggregator {
 
     /// How many messages a second `units` in `seconds` are, where its clients send or receive messages, beside what that
     /// many publishers are to send.
-    pub(super) fn messages(&self, clients: f64, units: u64, seconds: u32) -> Option<MessageRate> {
+    pub(super) fn messages(&self, clients: f64, units: u64, seconds: f64) -> Option<MessageRate> {
         let has = self.facts.role != Role::Ingest && weir_protocols::has_messages(&self.facts.protocol);
-        (has && seconds > 0).then(|| MessageRate {
+        (has && seconds > 0.0).then(|| MessageRate {
             offered_per_second: self.facts.messages_per_second.map(|rate| rate * clients * self.presence()),
-            actual_per_second: units as f64 / f64::from(seconds),
+            actual_per_second: units as f64 / seconds,
         })
+    }
+
+    /// When the last of its publishers had sent its count, in seconds of the run, if each of them has one, and all of it was sent.
+    pub(super) fn count_end(&self) -> Option<f64> {
+        let Slots { planned, on_time, late, .. } = self.slots();
+        let end = self.total.figures.gauge(COUNT_END);
+        let is_over = end > 0 && on_time + late == planned && self.total.figures.counter(UNITS_SHORT) == 0;
+        is_over.then(|| end as f64 * Unit::Micros.scale())
     }
 
     /// Video frames a second of the source, where its viewers have pictures.
@@ -236,6 +244,7 @@ impl WorkloadAggregator {
         usages: &[Option<UsageSummary>],
         environment: &Environment,
         ended: Option<Duration>,
+        count_end: Option<f64>,
     ) -> (WorkloadSummary, Vec<Reason>) {
         let total = self.counted();
         let mut reasons = verdict::of_workload(&total.figures, self.slots());
@@ -244,11 +253,12 @@ impl WorkloadAggregator {
         let mut stages = Vec::new();
         for ((stage, usage), published) in self.stages.iter().zip(usages).zip(published) {
             let client_bps = self.client_bps(*published, &stage.window);
-            let mut row = stage.summary(client_bps, patience, usage.as_ref(), environment, ended);
+            let mut row = stage.summary(client_bps, patience, usage.as_ref(), environment, ended, count_end);
             row.window_is_void = self.is_void(stage, &self.media_of(stage));
             let units = stage.window.figures.counter(UNITS);
             let planned = f64::from(row.clients) - row.lost_mean;
-            row.messages = self.messages(planned, units, stage.window.seconds);
+            let seconds = stage.window.rate_seconds(stage.span.window_begin, count_end);
+            row.messages = self.messages(planned, units, seconds).filter(|_| stage.window.seconds > 0);
             let frame_time = self.facts.frame_time_seconds;
             self.set_frames(&mut row, *published, &stage.window, patience);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
@@ -288,13 +298,13 @@ impl WorkloadAggregator {
         thresholds: &[Threshold],
     ) -> Slice {
         let patience = Patience::of(&self.total.figures);
-        let mut row = stage.row(&slice.totals, slice.begin, None, patience);
+        let mut row = stage.row(&slice.totals, slice.begin, None, patience, None);
         row.window_is_void = self.is_void(stage, &slice.media);
         let has_pictures = self.source_fps(source, &stage.window).is_some();
         // How many keyframes lie in a few seconds is chance, and they are later at the viewers than at their publisher: of a stream with
         // pictures the rate is that of the same bytes by their own clock, and the frames that are missing show in `frames.ratio`.
         let expected = self.client_bps(source.filter(|_| !has_pictures), &stage.window);
-        let mut so_far = stage.row(&stage.window, stage.span.window_begin, expected, patience);
+        let mut so_far = stage.row(&stage.window, stage.span.window_begin, expected, patience, None);
         self.set_frames(&mut so_far, source, &stage.window, patience);
         so_far.window_is_void = row.window_is_void;
         let of = |row: &StageSummary, totals: &Totals| {

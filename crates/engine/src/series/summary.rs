@@ -401,6 +401,7 @@ mod tests {
                 passed: bitrate < 20.0,
                 default: true,
                 place: None,
+                words: None,
             }],
             figures: [("bitrate".to_owned(), bitrate)].into(),
             classic: None,

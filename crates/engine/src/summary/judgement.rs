@@ -66,6 +66,9 @@ pub struct ThresholdResult {
     /// Where its value is from, if it is a single stage's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<ThresholdPlace>,
+    /// What the peer said the first time, of one that failed and counts what a peer says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
 }
 
 /// Where the value of a threshold is from.

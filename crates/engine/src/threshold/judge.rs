@@ -39,6 +39,7 @@ impl Threshold {
             passed: value.is_some_and(|value| self.holds(value)),
             default: self.is_default(),
             place: None,
+            words: None,
         }
     }
 
@@ -72,6 +73,7 @@ impl Threshold {
             place: worst.and_then(|(workload, measured)| {
                 Some(ThresholdPlace { workload, stage: measured.stage?, second: None })
             }),
+            words: None,
         }
     }
 

@@ -10,12 +10,12 @@ use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
 
 use weir_engine::scenario::Scenario;
-use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, VerdictState};
+use weir_engine::summary::{GapSources, Outcome, Role, RunFacts, Summary, VerdictState, WorkloadSummary};
 use weir_engine::threshold::Threshold;
 use weir_metrics::common::{
-    AHEAD, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, PLANNED, PLAYED,
-    PLAYING, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS, STARVED, STARVING,
-    TURN_LAG, UNITS,
+    AHEAD, COUNT_END, FRAMES, FRAMES_AHEAD, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, NUMBERED, ON_TIME,
+    PLANNED, PLAYED, PLAYING, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALLED_VIEWERS,
+    STARVED, STARVING, TURN_LAG, UNITS, UNITS_SHORT,
 };
 use weir_metrics::{Failure, Interval, IntervalKey, Recorder, Schema};
 use weir_observe::{
@@ -509,6 +509,56 @@ fn messages_are_told_a_second_beside_those_that_were_planned() {
     let sent = summary.workloads[0].stages[0].figures.total("units");
     assert!((stage.actual_per_second * seconds - sent).abs() < 1e-9, "{stage:?}");
     assert_eq!(summary.series[3].workloads[0].messages.map(|it| it.actual_per_second), Some(80.0));
+}
+
+/// A publisher of 250 messages, 100 a second, and who receives them; the run takes three seconds and a bit to end.
+fn counted(short: u64) -> Vec<WorkloadSummary> {
+    let scenario = Scenario::parse(
+        "{warmup: 0s, workloads: [{publish: mqtt://h/a, rate: 100/s, count: 250}, {play: mqtt://h/a, duration: 9s}]}",
+    )
+    .unwrap();
+    let facts = |role, rate| WorkloadFacts {
+        background: false,
+        servers: Vec::new(),
+        name: "mqtt".to_owned(),
+        role,
+        protocol: "mqtt".to_owned(),
+        targets: vec!["mqtt://h/a".to_owned()],
+        expect: None,
+        frame_time_seconds: None,
+        messages_per_second: rate,
+        timeout_seconds: 10.0,
+    };
+    let workloads = vec![(facts(Role::Publish, Some(100.0)), SCHEMA), (facts(Role::Play, None), SCHEMA)];
+    let mut aggregator = Aggregator::new(scenario.plan().unwrap(), workloads, 0);
+    for (second, units) in (0..).zip([100, 100, 50]) {
+        for workload in 0..2 {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.count(UNITS, units);
+            if second == 2 {
+                figures.set(COUNT_END, if workload == 0 { 2_500_000 } else { 0 });
+                figures.count(PLANNED, 1);
+                figures.count(ON_TIME, 1);
+                figures.count(UNITS_SHORT, if workload == 0 { short } else { 0 });
+            }
+            aggregator.interval(&Interval::new(IntervalKey { second, workload, server: None }, figures));
+        }
+    }
+    finish(&aggregator).workloads
+}
+
+#[test]
+fn the_rate_of_messages_with_a_count_is_that_of_the_time_in_which_they_were_sent() {
+    let workloads = counted(0);
+    let rates = |it: &WorkloadSummary| it.stages[0].messages.unwrap();
+    assert_eq!(rates(&workloads[0]).offered_per_second, Some(100.0));
+    assert_eq!([0, 1].map(|number| rates(&workloads[number]).actual_per_second), [100.0; 2]);
+    let asked: Threshold = "messages.rate >= 100/s".parse().unwrap();
+    assert!(asked.judge(&workloads).passed);
+    // A count that was not reached says nothing of the time.
+    let workloads = counted(1);
+    assert!((rates(&workloads[0]).actual_per_second - 250.0 / 3.0).abs() < 1e-9);
+    assert!(!asked.judge(&workloads).passed);
 }
 
 #[test]

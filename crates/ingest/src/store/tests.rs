@@ -3,7 +3,7 @@
 use super::{Destination, Durability, Part, Saved, Store};
 use crate::batch::Batch;
 use crate::column::Table;
-use crate::decode::Decode;
+use crate::decode::{Decode, DecodeFailure};
 use crate::error::StoreError;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::rows::Cell;
@@ -34,13 +34,14 @@ fn try_save(
     let mut batch = Batch::new(1);
     batch.open(&Arc::new(buffer));
     for position in 0..messages.len() {
-        batch.add(position, |message, buffer, rows| match buffer.payload(message) {
-            payload if payload.starts_with(b"!") => Err("no record".to_owned()),
+        let added = batch.add(position, |message, buffer, rows| match buffer.payload(message) {
+            payload if payload.starts_with(b"!") => Err(DecodeFailure::Dead("no record".to_owned())),
             payload => {
                 rows.push(Cell::Bytes(payload));
                 Ok(1)
             }
         });
+        added.unwrap();
     }
     store.save(&batch, &Part { rows: 0..batch.rows.len(), dead: 0..batch.dead.len(), again })
 }
@@ -180,10 +181,11 @@ fn messages_without_a_mark_are_rows_of_their_own_in_clickhouse() {
     let mut batch = Batch::new(1);
     batch.open(&Arc::new(buffer));
     for position in 0..10 {
-        batch.add(position, |_, _, rows| {
+        let added = batch.add(position, |_, _, rows| {
             rows.push(Cell::Bytes(b"same"));
             Ok(1)
         });
+        added.unwrap();
     }
     for times in 1..=2 {
         let saved = store.save(&batch, &Part { rows: 0..10, dead: 0..0, again: false }).unwrap();

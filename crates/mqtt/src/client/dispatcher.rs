@@ -70,14 +70,17 @@ impl Dispatcher<'_> {
         if *self.phase != ClientPhase::Connected {
             return Err(Violation::ConnackFirst);
         }
-        let fresh = self.admit(publish, on)?;
+        let arrival = self.admit(publish, on)?;
+        let fresh = arrival == Arrival::Fresh;
         let topic = self.aliases.resolve(publish, self.options.topic_alias_maximum)?;
         let message = Message { topic, publish: *publish };
-        match (payload, publish.packet_id) {
-            (None, _) if fresh => on(ClientEvent::Message(message)),
-            (Some(payload), _) if fresh => on(ClientEvent::MessageBegin { message, payload }),
-            (_, Some(packet_id)) => on(ClientEvent::Repeated { packet_id }),
-            (_, None) => {}
+        match (payload, publish.packet_id, arrival) {
+            (None, _, Arrival::Fresh) => on(ClientEvent::Message(message)),
+            (Some(payload), _, Arrival::Fresh) => on(ClientEvent::MessageBegin { message, payload }),
+            (_, Some(packet_id), Arrival::Repeated { settled }) => {
+                on(ClientEvent::Repeated { packet_id, settled });
+            }
+            (_, None, Arrival::Repeated { .. }) => {}
         }
         match payload {
             None => self.answer(publish.qos, publish.packet_id, fresh),
@@ -86,15 +89,18 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Whether a message is a new one, and not one that was received and not yet released (section 4.3.3).
+    /// Whether a message is a new one, and not one that was received and not yet released: "until it has received the corresponding
+    /// PUBREL packet, the receiver MUST acknowledge any subsequent PUBLISH packet with the same Packet Identifier by sending a
+    /// PUBREC. It MUST NOT cause duplicate messages to be delivered to any onward recipients in this case" (MQTT-4.3.3-10; 3.1.1:
+    /// MQTT-4.3.3-2).
     #[inline]
     fn admit(
         &mut self,
         publish: &Publish<'_>,
         on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<bool, Violation> {
-        let Some(id) = publish.packet_id else { return Ok(true) };
-        let fresh = self.session.arrive(publish.qos, id) == Arrival::Fresh;
+    ) -> Result<Arrival, Violation> {
+        let Some(id) = publish.packet_id else { return Ok(Arrival::Fresh) };
+        let arrival = self.session.arrive(publish.qos, id);
         let most = usize::from(self.options.receive_maximum);
         if self.options.version == Version::V5 && self.session.unacknowledged() > most {
             if self.options.strict_receive_maximum {
@@ -102,7 +108,7 @@ impl Dispatcher<'_> {
             }
             on(ClientEvent::Excess { packet_id: id });
         }
-        Ok(fresh)
+        Ok(arrival)
     }
 
     /// Acknowledges a message, unless the caller does.
@@ -252,8 +258,8 @@ impl Dispatcher<'_> {
         self.acknowledge(PacketKind::Pubrel, Acknowledgement::success(packet_id));
     }
 
-    /// The last acknowledgement of a message. A server that resumed a session may repeat one; otherwise one for nothing is a
-    /// violation.
+    /// The last acknowledgement of a message. One that is repeated does no harm, and a server that resumed a session may not know that
+    /// it repeats one; another one for nothing is a violation.
     fn acknowledged(
         &mut self,
         &Acknowledgement { packet_id, reason, properties }: &Acknowledgement<'_>,
@@ -261,8 +267,16 @@ impl Dispatcher<'_> {
         qos: Qos,
         on: &mut impl FnMut(ClientEvent<'_>),
     ) -> Result<(), Violation> {
-        let Some(token) = self.session.flight.awaited(packet_id, awaits) else {
-            return if self.session.was_resumed() { Ok(()) } else { Err(Violation::AcknowledgesNothing) };
+        let flight = &self.session.flight;
+        let Some(token) = flight.awaited(packet_id, awaits) else {
+            if awaits == Awaits::Puback && flight.awaited(packet_id, Awaits::Pubrec).is_some() {
+                return Err(Violation::PubackOfQos2);
+            }
+            if !flight.was_used(packet_id) && !self.session.was_resumed() {
+                return Err(Violation::AcknowledgesNothing);
+            }
+            on(ClientEvent::AcknowledgedAgain { packet_id });
+            return Ok(());
         };
         self.session.flight.end(packet_id);
         on(ClientEvent::Acknowledged { token, qos, reason, properties });

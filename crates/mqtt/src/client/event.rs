@@ -42,10 +42,13 @@ pub enum ClientEvent<'a> {
         /// Its packet identifier.
         packet_id: PacketId,
     },
-    /// A message of QoS 2 came again before it was released. It is not handed out twice.
+    /// A message of QoS 2 came again before it was released, on this connection or on another one of the session. It is not handed
+    /// out twice.
     Repeated {
         /// Its packet identifier.
         packet_id: PacketId,
+        /// Whether the caller had settled it before, by [`Client::settle`](super::Client::settle): it is acknowledged now.
+        settled: bool,
     },
     /// The server has a message of QoS 2, and PUBREL is sent for it.
     Received {
@@ -66,6 +69,11 @@ pub enum ClientEvent<'a> {
         reason: ReasonCode,
         /// Properties of the packet.
         properties: Properties<'a>,
+    },
+    /// A message was acknowledged once more that had been acknowledged before.
+    AcknowledgedAgain {
+        /// The packet identifier that it had.
+        packet_id: PacketId,
     },
     /// The answer to a SUBSCRIBE.
     Subscribed {

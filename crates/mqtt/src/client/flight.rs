@@ -87,6 +87,12 @@ impl Flight {
         (entry.awaits != Awaits::Nothing).then_some((entry.awaits, entry.token))
     }
 
+    /// Whether an identifier was in use, and is free now.
+    pub(super) fn was_used(&self, id: PacketId) -> bool {
+        let entry = self.entries.get(usize::from(id.get()) - 1);
+        entry.is_some_and(|entry| entry.awaits == Awaits::Nothing)
+    }
+
     /// A message of QoS 2 was received: its release is what waits from now on.
     pub(super) fn release(&mut self, id: PacketId) {
         let order = self.order;

@@ -14,7 +14,8 @@ pub enum Acknowledging {
     /// The client, as soon as it has passed the message to the caller.
     #[default]
     AtOnce,
-    /// The caller, with [`Client::acknowledge`](super::Client::acknowledge), when it has done with it what it must.
+    /// The caller, with [`Client::acknowledge`](super::Client::acknowledge), when it has done with it what it must; behind the end
+    /// of the connection with [`Client::settle`](super::Client::settle).
     ByCaller,
 }
 

@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub(super) flight: Flight,
-    /// Messages of QoS 2 that came and are not released yet, by identifier, in its order.
-    received: Vec<(PacketId, Answered)>,
+    /// Messages of QoS 2 that came and are not released yet, by identifier, in its order. They are part of the session (section
+    /// 4.1), so that they outlive a connection: what came once is not handed out a second time when it comes again.
+    received: Vec<ReceivedMessage>,
     /// Messages of QoS 1 that came, and that the caller has not acknowledged.
     unanswered: usize,
     /// What has to be sent again, in order.
@@ -33,18 +34,34 @@ pub struct Resend {
     pub qos: Qos,
 }
 
-/// Whether a message of QoS 2 has been answered with PUBREC.
+/// A message of QoS 2 that came and is not released.
+#[derive(Clone, Copy, Debug)]
+struct ReceivedMessage {
+    id: PacketId,
+    answer: Answer,
+    /// Whether it came on this connection. PUBREC answers a PUBLISH: what the server has not sent again is not answered.
+    is_here: bool,
+}
+
+/// How far the answer to a message of QoS 2 has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answered {
-    No,
-    Yes,
+enum Answer {
+    /// The caller has the message, and is not done with it.
+    Awaited,
+    /// The caller is done with it, and the server has not sent it again since.
+    Ready,
+    /// PUBREC was sent.
+    Sent,
 }
 
 /// Whether a message came for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     Fresh,
-    Repeated,
+    Repeated {
+        /// Whether the caller had settled it while the server could not be told.
+        settled: bool,
+    },
 }
 
 impl Session {
@@ -103,11 +120,11 @@ impl Session {
 
     /// The connection is over.
     pub(super) fn disconnect(&mut self) {
-        // Requests are not part of the session, nor is what the caller had not acknowledged: it comes again.
+        // Requests are not part of the session. Messages that came are, until a server says that it has none of it.
         let requests =
             self.flight.waiting(|awaits| matches!(awaits, Awaits::Suback(_) | Awaits::Unsuback(_)));
         requests.into_iter().for_each(|(id, _)| self.flight.end(id));
-        self.received.retain(|(_, answered)| *answered == Answered::Yes);
+        self.received.iter_mut().for_each(|message| message.is_here = false);
         self.unanswered = 0;
         self.resend.clear();
     }
@@ -137,9 +154,14 @@ impl Session {
             return Arrival::Fresh;
         }
         match self.position(id) {
-            Ok(_) => Arrival::Repeated,
+            Ok(position) => {
+                let message = &mut self.received[position];
+                message.is_here = true;
+                Arrival::Repeated { settled: message.answer == Answer::Ready }
+            }
             Err(position) => {
-                self.received.insert(position, (id, Answered::No));
+                let message = ReceivedMessage { id, answer: Answer::Awaited, is_here: true };
+                self.received.insert(position, message);
                 Arrival::Fresh
             }
         }
@@ -153,7 +175,23 @@ impl Session {
 
     /// Whether a message of QoS 2 came that is not answered.
     pub(super) fn waits_for_caller(&self, id: PacketId) -> bool {
-        self.position(id).is_ok_and(|position| self.received[position].1 == Answered::No)
+        self.position(id).is_ok_and(|position| self.received[position].answer == Answer::Awaited)
+    }
+
+    /// The caller is done with a message that came by an earlier connection of this session. Says whether it waits for PUBREC now:
+    /// the server has sent it again.
+    pub(super) fn settle(&mut self, id: PacketId) -> bool {
+        let Ok(position) = self.position(id) else { return false };
+        let message = &mut self.received[position];
+        if message.answer == Answer::Awaited {
+            message.answer = Answer::Ready;
+        }
+        message.is_here && message.answer == Answer::Ready
+    }
+
+    /// A message of QoS 2 has not come whole.
+    pub(super) fn forget(&mut self, id: PacketId) {
+        self.received.retain(|message| message.id != id);
     }
 
     /// Books the answer to a message, and says which packet it is.
@@ -164,7 +202,7 @@ impl Session {
                 if reason.is_error() {
                     self.received.remove(position);
                 } else {
-                    self.received[position].1 = Answered::Yes;
+                    self.received[position].answer = Answer::Sent;
                 }
                 PacketKind::Pubrec
             }
@@ -186,13 +224,13 @@ impl Session {
 
     pub(super) fn memory(&self) -> usize {
         self.flight.memory()
-            + self.received.capacity() * size_of::<(PacketId, Answered)>()
+            + self.received.capacity() * size_of::<ReceivedMessage>()
             + self.resend.capacity() * size_of::<Resend>()
             + self.lost.capacity() * size_of::<u64>()
     }
 
     #[inline]
     fn position(&self, id: PacketId) -> Result<usize, usize> {
-        self.received.binary_search_by_key(&id, |(id, _)| *id)
+        self.received.binary_search_by_key(&id, |message| message.id)
     }
 }

@@ -96,8 +96,10 @@ fn words(event: &ClientEvent<'_>) -> String {
         ClientEvent::MessagePayload(bytes) => format!("piece {}", bytes.len()),
         ClientEvent::MessageEnd { .. } => "end".into(),
         ClientEvent::Excess { packet_id } => format!("excess {packet_id}"),
-        ClientEvent::Repeated { packet_id } => format!("repeated {packet_id}"),
+        ClientEvent::Repeated { packet_id, settled: false } => format!("repeated {packet_id}"),
+        ClientEvent::Repeated { packet_id, settled: true } => format!("repeated {packet_id}, settled"),
         ClientEvent::Received { token, .. } => format!("received {token}"),
+        ClientEvent::AcknowledgedAgain { packet_id } => format!("{packet_id} again"),
         ClientEvent::Acknowledged { token, reason, .. } => format!("acknowledged {token} {reason:?}"),
         ClientEvent::Subscribed { token, suback } => format!("subscribed {token} {:?}", suback.reasons),
         ClientEvent::Unsubscribed { token, .. } => format!("unsubscribed {token}"),
@@ -290,13 +292,77 @@ fn the_caller_may_acknowledge_when_it_has_done_its_work() {
         it.client.acknowledge(id(1), ReasonCode::Success, NOW).unwrap();
         it.client.acknowledge(id(2), ReasonCode::Success, NOW).unwrap();
         assert_eq!(it.said(), ["PUBACK 1 Success", "PUBREC 2 Success"]);
-        // What was not acknowledged comes again in the next connection, and is handed out again.
+        // What was not acknowledged comes again in the next connection, and is not handed out again (MQTT-4.3.3-10).
         let mut it = Dialogue::open(options, it.client.into_session(), true, &PropertyBuffer::new());
         it.hears(&Packet::Publish(Publish { dup: true, ..message(Qos::ExactlyOnce, 3, "three") })).unwrap();
         it.hears(&Packet::Pubrel(ok(2))).unwrap();
-        assert_eq!(it.heard(), ["message t dup \"three\""]);
+        assert_eq!(it.heard(), ["repeated 3"]);
         assert_eq!(it.said(), ["PUBCOMP 2 Success"]);
+        assert!(it.client.settle(id(3), NOW));
+        assert_eq!(it.said(), ["PUBREC 3 Success"]);
     }
+}
+
+fn saving(version: Version) -> ClientOptions {
+    ClientOptions { acknowledging: Acknowledging::ByCaller, ..lasting(version) }
+}
+
+/// MQTT-4.3.3-10 and section 4.1: received identifiers outlive the connection with the session.
+#[test]
+fn a_message_of_qos_2_that_its_caller_settles_between_two_connections_is_acknowledged_when_it_comes_again() {
+    for version in BOTH {
+        let mut it = Dialogue::open(saving(version), Session::new(), false, &PropertyBuffer::new());
+        it.hears(&Packet::Publish(message(Qos::ExactlyOnce, 7, "x"))).unwrap();
+        it.hears(&Packet::Publish(message(Qos::AtLeastOnce, 8, "y"))).unwrap();
+        let session = it.client.into_session();
+        let mut it = Dialogue::open(saving(version), session, true, &PropertyBuffer::new());
+        // PUBREC answers a PUBLISH, and there is none on this connection yet.
+        assert!(!it.client.settle(id(7), NOW) && !it.client.settle(id(8), NOW));
+        assert!(it.said().is_empty());
+        for again in ["repeated 7, settled", "repeated 7"] {
+            it.hears(&Packet::Publish(Publish { dup: true, ..message(Qos::ExactlyOnce, 7, "x") })).unwrap();
+            assert_eq!(
+                (it.heard(), it.said()),
+                (vec![again.to_owned()], vec!["PUBREC 7 Success".to_owned()])
+            );
+        }
+        it.hears(&Packet::Publish(Publish { dup: true, ..message(Qos::AtLeastOnce, 8, "y") })).unwrap();
+        assert_eq!(it.heard(), ["message t dup \"y\""], "at QoS 1 it comes once or more");
+        it.hears(&Packet::Pubrel(ok(7))).unwrap();
+        it.hears(&Packet::Publish(message(Qos::ExactlyOnce, 7, "another"))).unwrap();
+        assert_eq!(it.heard(), ["message t \"another\""]);
+        assert_eq!(it.said(), ["PUBCOMP 7 Success"]);
+    }
+}
+
+#[test]
+fn identifiers_of_a_session_that_the_server_has_lost_are_those_of_new_messages() {
+    for version in BOTH {
+        let mut it = Dialogue::open(saving(version), Session::new(), false, &PropertyBuffer::new());
+        it.hears(&Packet::Publish(message(Qos::ExactlyOnce, 1, "old"))).unwrap();
+        it.client.acknowledge(id(1), ReasonCode::Success, NOW).unwrap();
+        it.hears(&Packet::Publish(message(Qos::ExactlyOnce, 2, "old"))).unwrap();
+        let session = it.client.into_session();
+        let mut it = Dialogue::open(saving(version), session, false, &PropertyBuffer::new());
+        for number in [1, 2] {
+            it.hears(&Packet::Publish(message(Qos::ExactlyOnce, number, "new"))).unwrap();
+        }
+        assert_eq!(it.heard(), ["message t \"new\"", "message t \"new\""]);
+    }
+}
+
+#[test]
+fn a_large_message_of_qos_2_that_was_cut_off_is_handed_out_when_it_comes_again() {
+    let options = ClientOptions { whole: 16, ..saving(Version::V5) };
+    let mut it = Dialogue::open(options.clone(), Session::new(), false, &PropertyBuffer::new());
+    let payload = "x".repeat(100);
+    let mut bytes = Vec::new();
+    Packet::Publish(message(Qos::ExactlyOnce, 5, &payload)).encode(Version::V5, &mut bytes).unwrap();
+    it.hears_bytes(&bytes[..60]).unwrap();
+    assert_eq!(it.heard()[0], "begin t 100");
+    let mut it = Dialogue::open(options, it.client.into_session(), true, &PropertyBuffer::new());
+    it.hears_bytes(&bytes).unwrap();
+    assert_eq!((it.heard()[0].as_str(), it.said()), ("begin t 100", Vec::new()));
 }
 
 /// MQTT 5 section 3.3.4 and MQTT-3.3.4-9.

@@ -61,6 +61,9 @@ pub(crate) struct Ingest {
     /// Stop after TIME
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
+    /// How long the last commit may take once it is time to stop; what is not committed by then stays with the broker
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub(crate) drain: Span,
     /// The largest message that is taken; what is larger goes to the dead letters
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = "The messages")]
     pub(crate) max_message: usize,
@@ -80,7 +83,7 @@ pub(crate) struct Ingest {
     /// User name [environment: WEIR_MQTT_USER]; or in the URL
     #[arg(long, value_name = "NAME", help_heading = "MQTT")]
     pub(crate) user: Option<String>,
-    /// File whose first line is the password [environment: the password itself in WEIR_MQTT_PASSWORD]
+    /// File whose first line is the password, also of a user in the URL [environment: the password itself in WEIR_MQTT_PASSWORD]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MQTT")]
     pub(crate) password_file: Option<PathBuf>,
     #[command(flatten)]
@@ -99,6 +102,9 @@ pub(crate) struct Ingest {
     /// least]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "MQTT")]
     pub(crate) window: Option<u16>,
+    /// Topic aliases that the broker may use (MQTT 5); 0 for one that mistakes them
+    #[arg(long, value_name = "N", default_value = "64", help_heading = "MQTT")]
+    pub(crate) topic_alias_maximum: u16,
     #[command(flatten)]
     pub(crate) tls: Tls,
     /// Where the summary goes as JSON; - for stdout, instead of the lines

@@ -22,6 +22,7 @@ mod departures;
 mod dialogue;
 mod drops;
 mod endings;
+mod exactly_once;
 mod first_steps;
 mod http_flv;
 mod ingest;

@@ -1,6 +1,7 @@
 //! A ClickHouse server: how to get in, how it is called, how it is asked over HTTP, and what its errors are.
 
 use crate::error::{DatabaseError, StoreError};
+use crate::store::clear_text::{IN_WORDS, is_host_here};
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +28,8 @@ pub struct ClickHouse {
     /// Both as a URL has them.
     user: String,
     password: Option<String>,
+    /// Whether a password may go over the wire as it is: by TLS nobody can read it.
+    allows_clear_text: bool,
     database: String,
     trust: HttpTrust,
     shown: String,
@@ -56,6 +59,12 @@ impl ClickHouse {
     pub(super) fn connect(&self) -> Result<Link, StoreError> {
         let http = Http::new(&self.address, &self.trust).map_err(|error| self.sort_link(&error))?;
         let password = self.password.as_deref().unwrap_or_default();
+        if !password.is_empty() && !self.allows_clear_text && !is_host_here(self.address.host()) {
+            return Err(StoreError::Unfit(format!(
+                "{self}: the password would go over the wire as it is, and anyone on the way could read it; write clickhouses:// for \
+                 TLS, or end the URL with ?{IN_WORDS} if the way is safe"
+            )));
+        }
         // An answer has its status when it is whole: a server that fails half-way says so there, and not in the rows.
         let parameters = [("database", &*self.database), ("wait_end_of_query", "1")];
         let mut address = self.address.with(&parameters);
@@ -184,7 +193,9 @@ impl FromStr for ClickHouse {
         let (http, port) = if scheme == "clickhouses" { ("https", 8443) } else { ("http", 8123) };
         // A password may hold what ends other parts of a URL, and a place has no @.
         let (credentials, place) = rest.rsplit_once('@').unwrap_or(("", rest));
-        if place.contains(['?', '#']) {
+        let (place, options) = place.split_once('?').unwrap_or((place, ""));
+        let is_encrypted = scheme == "clickhouses";
+        if !matches!(options, "" | IN_WORDS) || is_encrypted && !options.is_empty() || place.contains('#') {
             return Err(DatabaseError::Options);
         }
         let (user, password) = match credentials.split_once(':') {
@@ -201,6 +212,7 @@ impl FromStr for ClickHouse {
             address,
             user: user.to_owned(),
             password,
+            allows_clear_text: is_encrypted || !options.is_empty(),
             shown: format!("{scheme}://{host}/{database}"),
             database: database.into_owned(),
             trust: HttpTrust::System,
@@ -231,6 +243,7 @@ mod tests {
             ("clickhouse://me@h:9/d/", "clickhouse://h:9/d", "me", None),
             ("clickhouses://me:s3/c?r@t@[::1]/d", "clickhouses://[::1]:8443/d", "me", Some("s3/c?r@t")),
             ("clickhouse://[::1]:80/d%20e", "clickhouse://[::1]:80/d e", "", None),
+            ("clickhouse://me:pw@h/d?sslmode=disable", "clickhouse://h:8123/d", "me", Some("pw")),
         ] {
             let place: ClickHouse = text.parse().unwrap();
             assert_eq!(place.to_string(), shown);
@@ -240,8 +253,24 @@ mod tests {
             ("clickhouse://", DatabaseError::Unknown),
             ("clickhouse://h:x/d", DatabaseError::Unknown),
             ("clickhouse://me:s3cr3t@h/d?async_insert=1", DatabaseError::Options),
+            ("clickhouses://me:s3cr3t@h/d?sslmode=disable", DatabaseError::Options),
         ] {
             assert_eq!(text.parse::<ClickHouse>().unwrap_err(), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_password_leaves_this_machine_by_tls_or_if_the_url_asks_for_it_in_words() {
+        let refused = |text: &str| text.parse::<ClickHouse>().unwrap().connect().err();
+        let words = refused("clickhouse://me:s3cr3t@192.0.2.1/d").unwrap().to_string();
+        assert!(words.contains("write clickhouses:// for TLS") && !words.contains("s3cr3t"), "{words}");
+        for text in [
+            "clickhouse://me:s3cr3t@127.0.0.1/d",
+            "clickhouse://me@192.0.2.1/d",
+            "clickhouse://me:s3cr3t@192.0.2.1/d?sslmode=disable",
+            "clickhouses://me:s3cr3t@192.0.2.1/d",
+        ] {
+            assert_eq!(refused(text), None, "{text}");
         }
     }
 

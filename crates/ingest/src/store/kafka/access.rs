@@ -26,6 +26,8 @@ pub(super) struct Access {
     pub(super) tls: Option<Arc<ClientConfig>>,
     /// Whether brokers prove by a certificate whose they are.
     pub(super) is_verified: bool,
+    /// Whether the URL asks in words for a login that anyone on the way can read.
+    pub(super) allows_clear_text: bool,
     /// User and password.
     pub(super) login: Option<(String, String)>,
 }
@@ -65,7 +67,8 @@ impl Access {
             (Some(_), None) => return Err(Failed::Locked(format!("a user without a password; {PASSWORD}"))),
             (Some(user), Some(password)) => Some((user.to_owned(), password.to_owned())),
         };
-        Ok(Arc::new(Self { tls, is_verified, login }))
+        let allows_clear_text = cluster.allows_clear_text();
+        Ok(Arc::new(Self { tls, is_verified, allows_clear_text, login }))
     }
 }
 
@@ -89,6 +92,7 @@ impl Connection {
                 ErrorCode::NONE
                     if mechanism == Mechanism::Plain
                         && !connection.access.is_verified
+                        && !connection.access.allows_clear_text
                         && !(refused.is_empty() && connection.link.is_local()) =>
                 {
                     is_exposed = true;
@@ -126,7 +130,8 @@ impl Connection {
         } else if is_exposed {
             Failed::Unfit(
                 "it takes the password in the clear only (PLAIN), and anyone on the way could read it; write kafkas:// and \
-                 name a port of TLS, without --insecure, or have it offer SCRAM-SHA-512"
+                 name a port of TLS, without --insecure, or have it offer SCRAM-SHA-512, or end the URL with ?sslmode=disable if the way \
+                 is safe"
                     .to_owned(),
             )
         } else {
@@ -207,7 +212,12 @@ mod tests {
 
     fn open(port: u16, known: Option<Mechanism>) -> Result<Connection, Failed> {
         let login = Some(("me".to_owned(), "s3cr3t".to_owned()));
-        Connection::open("127.0.0.1", port, &Arc::new(Access { tls: None, is_verified: false, login }), known)
+        Connection::open(
+            "127.0.0.1",
+            port,
+            &Arc::new(Access { tls: None, is_verified: false, allows_clear_text: false, login }),
+            known,
+        )
     }
 
     #[test]

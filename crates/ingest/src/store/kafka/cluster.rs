@@ -1,6 +1,7 @@
 //! A Kafka cluster as a URL names it: brokers that know the others, and a topic.
 
 use crate::error::ClusterError;
+use crate::store::clear_text::IN_WORDS;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +19,8 @@ const LONGEST_TOPIC: usize = 249 - "_dead".len();
 #[derive(Clone)]
 pub struct Cluster {
     is_encrypted: bool,
+    /// Whether a password may go over the wire as it is.
+    allows_clear_text: bool,
     user: Option<String>,
     password: Option<String>,
     trust: HttpTrust,
@@ -66,6 +69,11 @@ impl Cluster {
     /// The certificates that brokers of `kafkas://` may show.
     pub fn set_trust(&mut self, trust: HttpTrust) {
         self.trust = trust;
+    }
+
+    /// Whether the URL asks in words for what anyone on the way can read.
+    pub(super) fn allows_clear_text(&self) -> bool {
+        self.allows_clear_text
     }
 
     pub(super) fn user(&self) -> Option<&str> {
@@ -122,7 +130,8 @@ impl FromStr for Cluster {
         };
         // A password may hold what ends other parts of a URL, and a place has no @.
         let (credentials, place) = rest.rsplit_once('@').unwrap_or(("", rest));
-        if place.contains('?') {
+        let (place, options) = place.split_once('?').unwrap_or((place, ""));
+        if !matches!(options, "" | IN_WORDS) || is_encrypted && !options.is_empty() {
             return Err(ClusterError::Options);
         }
         let (user, password) = match credentials.split_once(':') {
@@ -144,6 +153,7 @@ impl FromStr for Cluster {
         }
         Ok(Self {
             is_encrypted,
+            allows_clear_text: !options.is_empty(),
             user: (!user.is_empty()).then(|| written(user)).transpose()?,
             password: password.map(written).transpose()?,
             trust: HttpTrust::System,
@@ -183,6 +193,7 @@ mod tests {
             ("kafka://h:1,[::1]:2,[fe80::1]/a.b_c-D", "kafka://h:1,[::1]:2,[fe80::1]:9092/a.b_c-D"),
             ("kafka://h", "kafka://h:9092"),
             ("kafkas://me:secret@h:9093,i:9093/t", "kafkas://h:9093,i:9093/t"),
+            ("kafka://me:secret@h/t?sslmode=disable", "kafka://h:9092/t"),
         ] {
             let cluster: Cluster = text.parse().unwrap();
             assert_eq!(cluster.to_string(), shown);
@@ -199,6 +210,7 @@ mod tests {
             ("kafka://h/ä", ClusterError::Topic),
             ("kafkaz://h/t", ClusterError::Unknown),
             ("kafka://me:secret@h/t?acks=1", ClusterError::Options),
+            ("kafkas://me:secret@h/t?sslmode=disable", ClusterError::Options),
             ("kafka://:secret@h/t", ClusterError::User),
             ("kafka://me:s%ff@h/t", ClusterError::Credentials),
             ("kafka://m%00e:secret@h/t", ClusterError::Credentials),

@@ -1,8 +1,9 @@
 //! The bytes of a connection, by TLS or without, all of which come and go by one moment.
 
 use super::failed::{Failed, one_line};
+use crate::store::clear_text::is_here;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_shard::tls::{ClientConfig, ClientConnection, Error as TlsError, ServerName, StreamOwned};
@@ -102,11 +103,6 @@ impl Link {
     }
 }
 
-/// Whether an address is this machine's own loop.
-fn is_here(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
-}
-
 impl Read for Link {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
@@ -158,22 +154,6 @@ fn of_handshake(error: &io::Error) -> Failed {
 mod tests {
     use super::*;
     use std::net::TcpListener;
-
-    #[test]
-    fn only_the_loop_of_this_machine_needs_no_tls() {
-        for (address, is_loop) in [
-            ("127.0.0.1", true),
-            ("127.8.0.1", true),
-            ("::1", true),
-            ("::ffff:127.0.0.1", true),
-            ("10.0.0.1", false),
-            ("0.0.0.0", false),
-            ("::ffff:10.0.0.1", false),
-            ("fe80::1", false),
-        ] {
-            assert_eq!(is_here(address.parse().unwrap()), is_loop, "{address}");
-        }
-    }
 
     #[test]
     fn a_byte_at_a_time_does_not_move_the_end() {

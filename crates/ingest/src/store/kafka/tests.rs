@@ -3,6 +3,7 @@
 use super::attempt::identity_in;
 use super::scripted::{Answer, Logs, broker, cluster};
 use super::*;
+use crate::decode::DecodeFailure;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use std::sync::Arc;
 use weir_kafka::{Budget, partition_of, read_batches};
@@ -36,13 +37,14 @@ fn batch(messages: impl IntoIterator<Item = (u64, u64)>, length: usize, is_dead:
     batch.open(&Arc::new(buffer));
     let mut decode = Decode::raw();
     for position in 0..count {
-        batch.add(position, |message, buffer, rows| {
+        let added = batch.add(position, |message, buffer, rows| {
             if is_dead {
-                Err("why".to_owned())
+                Err(DecodeFailure::Dead("why".to_owned()))
             } else {
                 decode.decode(buffer.payload(message), 1 << 20, rows)
             }
         });
+        added.unwrap();
     }
     batch
 }

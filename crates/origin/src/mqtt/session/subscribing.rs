@@ -5,7 +5,7 @@ use super::{
 };
 use weir_mqtt::PacketKind;
 use weir_mqtt::packet::{Suback, Subscribe, Unsuback, Unsubscribe};
-use weir_mqtt::topic::{Filter, FilterError};
+use weir_mqtt::topic::Filter;
 
 impl MqttSession {
     pub(super) fn subscribe(&mut self, subscribe: &Subscribe<'_>, context: &mut Context<'_, Broker>) {
@@ -26,7 +26,7 @@ impl MqttSession {
         };
         let mut reasons = Vec::new();
         for subscription in subscribe.subscriptions.iter() {
-            let filter = self.filter(subscription.filter);
+            let filter = Filter::parse(subscription.filter);
             reasons.push(match (refusal, filter) {
                 (Some(reason), _) => reason,
                 (None, Err(_)) => ReasonCode::TopicFilterInvalid,
@@ -69,7 +69,7 @@ impl MqttSession {
         let Some(key) = self.inbox else { return };
         let mut reasons = Vec::new();
         for text in unsubscribe.filters.iter() {
-            reasons.push(match self.filter(text) {
+            reasons.push(match Filter::parse(text) {
                 Ok(filter) if context.world.unsubscribe(key, &filter) => ReasonCode::Success,
                 Ok(_) => ReasonCode::NoSubscriptionExisted,
                 Err(_) => ReasonCode::TopicFilterInvalid,
@@ -79,13 +79,5 @@ impl MqttSession {
         let written = Unsuback::write(unsubscribe.packet_id, &reasons, self.version, &mut self.out);
         debug_assert_eq!(written, Ok(()), "reasons of UNSUBACK");
         self.hold_to_largest(before);
-    }
-
-    /// `$share` means something in MQTT 5 only.
-    fn filter<'a>(&self, text: &'a str) -> Result<Filter<'a>, FilterError> {
-        match self.version {
-            Version::V311 => Filter::parse_unshared(text),
-            Version::V5 => Filter::parse(text),
-        }
     }
 }

@@ -55,6 +55,14 @@ pub(crate) fn paho(address: SocketAddr, transport: &str, version: &str, count: u
     heard(command.args([script, &host, &port, transport, version, &count.to_string()]))
 }
 
+/// A publisher of paho, which sends so many messages of QoS 2, so many a second.
+pub(crate) fn paho_publisher(address: SocketAddr, version: &str, count: usize, rate: usize) -> Kept {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/support/paho_publisher.py");
+    let (host, port) = (address.ip().to_string(), address.port().to_string());
+    let mut command = program("/usr/bin/python3", "python3-paho-mqtt");
+    Kept::start(command.args([script, &host, &port, version, &count.to_string(), &rate.to_string()]))
+}
+
 fn heard(command: &mut Command) -> Vec<String> {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
