@@ -26,7 +26,7 @@ use weir_metrics::common::{
     EXITS_BEFORE_START, FAILED, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED,
     PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, WALL_LATENCIES,
 };
-use weir_metrics::{BitRate, Interval, Schema, Unit, several};
+use weir_metrics::{BitRate, Interval, Schema, Side, Unit, several};
 use weir_observe::{Environment, UsageSummary};
 
 /// Media that may be on its way when a stretch ends: servers send in bursts, of 350 ms where SRS merges writes as it is
@@ -253,7 +253,9 @@ impl WorkloadAggregator {
     ) -> Slice {
         let mut row = stage.row(&slice.totals, slice.begin, None);
         row.window_is_void = self.is_void(stage, &slice.media);
-        let arrived = 1.0 - BURST_SECONDS / f64::from(stage.window.seconds.max(1));
+        // Messages are sent one by one: what a broker is behind with is no burst.
+        let burst = if weir_protocols::has_messages(&self.facts.protocol) { 0.0 } else { BURST_SECONDS };
+        let arrived = 1.0 - burst / f64::from(stage.window.seconds.max(1));
         let expected = self.client_bps(source, &stage.window).map(|bps| bps * arrived);
         let mut so_far = stage.row(&stage.window, stage.span.window_begin, expected);
         so_far.source_fps = self.source_fps(source, &stage.window).map(|fps| fps * arrived);
@@ -277,8 +279,15 @@ impl WorkloadAggregator {
             actual_bps: row.actual_bps,
             units_per_second: slice.totals.figures.counter(UNITS) as f64
                 / f64::from(slice.totals.seconds.max(1)),
+            own_faults: 0,
             results: thresholds.iter().map(judge).collect(),
         }
+    }
+
+    /// Clients that weir did not start, or that failed on this machine, up to now.
+    pub(super) fn own_faults(&self) -> u64 {
+        let local = self.total.figures.failures().filter(|(kind, _)| kind.side() == Side::Local);
+        self.total.figures.counter(MISSED) + local.map(|(_, clients)| clients).sum::<u64>()
     }
 
     /// What thresholds are judged on.
