@@ -532,7 +532,9 @@ impl Aggregator {
             slices.filter(|(_, slice)| slice.totals.seconds == length && slice.end() == second + 1);
         let (stage, slice) = over.next()?;
         let source = self.published_in(workload, stage.span.window_begin..slice.end());
-        Some(workload.judge_slice(stage, slice, source, thresholds))
+        let own_faults =
+            self.workloads.iter().filter(|it| !it.facts.background).map(|it| it.own_faults()).sum();
+        Some(Slice { own_faults, ..workload.judge_slice(stage, slice, source, thresholds) })
     }
 
     fn usage(&self, stage: &StageAggregator) -> Option<UsageSummary> {

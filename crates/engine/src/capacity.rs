@@ -1,5 +1,7 @@
 //! How much a target carries: which load to try next, given the trials so far, and what they say together.
 
+mod clients;
+mod hunt;
 mod load;
 mod search;
 #[cfg(test)]
@@ -7,8 +9,9 @@ mod simulation;
 mod summary;
 mod trial;
 
+pub use hunt::{PlannedTrial, TrialRunner, hunt};
 pub use load::{LoadKind, Subject, SubjectError};
-pub use search::{Answer, Bounds, Evidence, Goal, Purpose, Search, Step, Trial, Verdict};
+pub use search::{Answer, Bounds, Evidence, Goal, Purpose, Search, Step, Stopped, Trial, Verdict, VoidCause};
 pub use summary::{CapacitySummary, CapacityTrial, LAYOUT, Sought};
 pub use trial::{
     Cost, CostOf, Criterion, FailedThreshold, LoadOutcome, NetworkLoad, TrialPlan, TrialSlices, criteria,

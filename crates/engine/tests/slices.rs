@@ -4,10 +4,10 @@ use std::time::Duration;
 use weir_engine::EventLine;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::capacity::{LoadKind, LoadOutcome, TrialPlan, TrialSlices, Verdict, criteria};
+use weir_engine::capacity::{LoadKind, LoadOutcome, TrialPlan, TrialSlices, Verdict, VoidCause, criteria};
 use weir_engine::scenario::{Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
-use weir_metrics::common::{DRIFT, FRAMES, MEDIA, PLANNED, PLAYED, PLAYING, TURN_LAG};
+use weir_metrics::common::{DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG};
 use weir_metrics::{BitRate, Failure, Interval, IntervalKey, Recorder, Schema};
 
 const SCHEMA: Schema = Schema::new(&[]);
@@ -30,20 +30,31 @@ struct Second {
     failed: u64,
     media: u64,
     drift_micros: i64,
+    /// Clients that weir itself does not start in this second.
+    missed: u64,
+    /// Clients that are lost in it.
+    lost: (Failure, u64),
 }
 
 impl Trial {
     fn of(loads: &[u32], thresholds: &[&str]) -> Self {
-        let mut scenario = Scenario::parse("{warmup: 0s, workloads: [{play: 'rtmp://h/live/a'}]}").unwrap();
+        Self::with_sources(loads, thresholds, &[])
+    }
+
+    fn with_sources(loads: &[u32], thresholds: &[&str], sources: &[usize]) -> Self {
+        let mut scenario = Scenario::parse(
+            "{warmup: 0s, workloads: [{play: 'rtmp://h/live/a'}, {publish: 'rtmp://h/live/b'}]}",
+        )
+        .unwrap();
         let hold = Duration::from_secs(LOAD_SECONDS.into());
         let stage =
             |load: &u32| StageSpec { clients: *load, hold: hold.into(), ramp: Some(Duration::ZERO.into()) };
         scenario.workloads[0].stages = loads.iter().map(stage).collect();
-        let facts = WorkloadFacts {
+        let facts = |role: Role| WorkloadFacts {
             background: false,
             servers: Vec::new(),
-            name: "play".to_owned(),
-            role: Role::Play,
+            name: format!("{role:?}"),
+            role,
             protocol: "rtmp".to_owned(),
             targets: vec!["rtmp://h/live/a".to_owned()],
             expect: Some(BitRate::from_bps(8_000.0)),
@@ -51,7 +62,11 @@ impl Trial {
             messages_per_second: None,
             timeout_seconds: 10.0,
         };
-        let mut aggregator = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+        let mut aggregator = Aggregator::new(
+            scenario.plan().unwrap(),
+            vec![(facts(Role::Play), SCHEMA), (facts(Role::Publish), SCHEMA)],
+            0,
+        );
         aggregator.cut_into_slices(SLICE);
         let thresholds: Vec<_> = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = TrialPlan {
@@ -59,6 +74,9 @@ impl Trial {
             loads: loads.to_vec(),
             slice_seconds: SLICE,
             slices: SLICES,
+            kind: LoadKind::Clients,
+            judged: vec![0],
+            sources: sources.to_vec(),
         };
         Self { aggregator, slices: TrialSlices::new(plan), second: 0 }
     }
@@ -71,6 +89,8 @@ impl Trial {
             figures.count(PLAYED, second.playing);
             (0..second.failed).for_each(|_| figures.fail(Failure::Rejected));
         }
+        figures.count(MISSED, second.missed);
+        (0..second.lost.1).for_each(|_| figures.fail(second.lost.0));
         figures.set(PLAYING, second.playing);
         figures.count(MEDIA, second.media);
         figures.count(FRAMES, 25 * second.playing);
@@ -83,6 +103,14 @@ impl Trial {
         self.second += 1;
     }
 
+    /// The publisher of what is played, which is of this run then, fails in the second that is next.
+    fn publisher_fails(&mut self, kind: Failure) {
+        let mut figures = Recorder::new(SCHEMA);
+        figures.fail(kind);
+        let key = IntervalKey { second: self.second, workload: 1, server: None };
+        self.aggregator.interval(&Interval::new(key, figures));
+    }
+
     /// Adds seconds that are all the same.
     fn seconds(&mut self, seconds: u32, second: Second) {
         (0..seconds).for_each(|_| self.second(second));
@@ -90,13 +118,14 @@ impl Trial {
 
     fn outcomes(&self, outcome: Outcome) -> Vec<LoadOutcome> {
         let run = RunFacts { duration_seconds: 5.0, ..RunFacts::default() };
-        self.slices.outcomes(&self.aggregator.finish(run, outcome, &Scenario::default()), &[0])
+        self.slices.outcomes(&self.aggregator.finish(run, outcome, &Scenario::default()))
     }
 }
 
 /// All that was asked for comes.
 fn good(clients: u64) -> Second {
-    Second { playing: clients, failed: 0, media: clients * 1_000, drift_micros: 0 }
+    let lost = (Failure::Rejected, 0);
+    Second { playing: clients, failed: 0, media: clients * 1_000, drift_micros: 0, missed: 0, lost }
 }
 
 fn seconds_of(outcome: &LoadOutcome) -> (Verdict, u32, u32) {
@@ -220,7 +249,7 @@ fn what_weir_could_not_do_says_nothing_of_the_target() {
     let outcome = trial.outcomes(Outcome::Completed).remove(0);
     assert_eq!(outcome.verdict, Verdict::Void, "{outcome:?}");
     assert!(outcome.void.as_ref().unwrap().starts_with("generator_pause: "), "{outcome:?}");
-    assert!(outcome.trial().is_void);
+    assert_eq!(outcome.trial().void, Some(VoidCause::Generator));
 }
 
 #[test]
@@ -255,4 +284,69 @@ fn a_load_that_nobody_was_left_of_is_not_carried() {
     let mut trial = Trial::of(&[10], &["failed.ratio <= 0.1%"]);
     trial.seconds(LOAD_SECONDS + 1, good(10));
     assert_eq!(trial.outcomes(Outcome::NobodyLeft)[0].verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_client_that_weir_did_not_start_voids_the_loads_from_then_on_and_none_before() {
+    let mut trial = Trial::of(&[10, 20, 40], &["failed.ratio <= 0.1%"]);
+    trial.seconds(LOAD_SECONDS, good(10));
+    trial.second(Second { missed: 1, ..good(20) });
+    trial.seconds(LOAD_SECONDS - 1, good(20));
+    trial.seconds(LOAD_SECONDS, good(40));
+    let found: Vec<_> = trial.outcomes(Outcome::Completed).iter().map(|it| (it.load, it.verdict)).collect();
+    assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Void), (40, Verdict::Void)]);
+}
+
+#[test]
+fn a_server_that_plays_to_some_and_refuses_all_others_says_its_limit() {
+    let admitted = |playing: [u64; 2], failed: u64| {
+        let mut trial = Trial::of(&[40], &["failed.ratio <= 0.1%"]);
+        trial.seconds(SLICE, Second { failed, ..good(playing[0]) });
+        trial.seconds(SLICE, good(playing[1]));
+        trial.outcomes(Outcome::Completed)[0].admitted
+    };
+    assert_eq!(admitted([30, 30], 10), Some(30));
+    assert_eq!(admitted([30, 28], 10), None, "two were lost later");
+    assert_eq!(admitted([30, 30], 9), None, "one still waits for an answer");
+    assert_eq!(admitted([0, 0], 40), None, "nobody plays");
+}
+
+#[test]
+fn a_source_that_ends_says_nothing_of_the_target() {
+    let of = |kind: Failure, playing: u64| {
+        let mut trial = Trial::of(&[10], &[]);
+        trial.seconds(SLICE, good(playing));
+        trial.second(Second { lost: (kind, 10), ..good(0) });
+        trial.outcomes(Outcome::NobodyLeft).remove(0)
+    };
+    let ended = of(Failure::StreamEnded, 10);
+    assert_eq!((ended.verdict, ended.void_cause), (Verdict::Void, Some(VoidCause::Source)), "{ended:?}");
+    // Nobody published it when they came.
+    let missing = of(Failure::StreamNotFound, 0);
+    assert_eq!(
+        (missing.verdict, missing.void_cause),
+        (Verdict::Void, Some(VoidCause::Source)),
+        "{missing:?}"
+    );
+    // The server cut them off, or lets nobody in.
+    let cut = of(Failure::Reset, 10);
+    assert_eq!((cut.verdict, cut.is_empty), (Verdict::Fail, false), "{cut:?}");
+    let closed = of(Failure::ConnectionRefused, 0);
+    assert_eq!((closed.verdict, closed.is_empty), (Verdict::Fail, true), "{closed:?}");
+}
+
+#[test]
+fn a_publisher_that_the_server_drops_is_told_apart_from_one_that_fails_by_itself() {
+    let of = |kind: Failure| {
+        let mut trial = Trial::with_sources(&[10, 20], &["failed.ratio <= 0.1%"], &[1]);
+        trial.seconds(LOAD_SECONDS, good(10));
+        trial.publisher_fails(kind);
+        trial.second(good(20));
+        trial.second(Second { lost: (Failure::StreamEnded, 20), ..good(0) });
+        let outcomes = trial.outcomes(Outcome::NobodyLeft);
+        assert_eq!(outcomes[0].verdict, Verdict::Pass);
+        outcomes[1].void_cause
+    };
+    assert_eq!(of(Failure::ClosedByPeer), Some(VoidCause::Publisher));
+    assert_eq!(of(Failure::SourceFailed), Some(VoidCause::Source));
 }

@@ -13,10 +13,10 @@ use crate::quantity::{
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::surroundings;
-use lines::{busiest, capacity_line, reason, verdict_word};
+use lines::{busiest, capacity_line, confirmed, full_thread, not_carried, reason, verdict_word, void_reason};
 use std::io;
 use weir_engine::capacity::{
-    CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Verdict,
+    CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Stopped, Verdict,
 };
 use weir_engine::series::Ending;
 
@@ -101,8 +101,17 @@ fn badges(summary: &CapacitySummary) -> Vec<Badge> {
         Evidence::Undecided => Badge::new("undecided", Tone::Doubtful),
         Evidence::Void => Badge::new("void", Tone::Bad),
     }];
-    if summary.answer.recovers == Some(false) {
-        badges.push(Badge::new("does not recover", Tone::Bad));
+    match summary.answer.stopped {
+        Some(Stopped::Broken | Stopped::NotRecovered) => {
+            badges.push(Badge::new("does not recover", Tone::Bad));
+        }
+        Some(Stopped::NoSource | Stopped::NoPublisher) => {
+            badges.push(Badge::new("no source", Tone::Doubtful))
+        }
+        None if summary.answer.recovers == Some(false) => {
+            badges.push(Badge::new("does not recover", Tone::Bad));
+        }
+        None => {}
     }
     badges.extend(Badge::of_ending(&summary.ending));
     badges
@@ -116,6 +125,11 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
         _ => Tone::Doubtful,
     };
     let mut facts = vec![Fact::new("Answer", capacity_line(summary)).tone(tone)];
+    facts.push(Fact::new("Target", quote(&sought.target, LINE)));
+    facts.extend(confirmed(summary).map(|words| Fact::new("Confirmed", words)));
+    facts.extend(not_carried(summary).map(|(name, why)| Fact::new(name, why)));
+    facts.extend(full_thread(summary).map(|thread| Fact::new("Bottleneck", thread)));
+    facts.extend(void_reason(summary).map(|why| Fact::new("Void", why).tone(Tone::Doubtful)));
     if let Some(carried) = answer.bounds.lower.and_then(|lower| summary.at_with(lower, Verdict::Pass)) {
         let mut line = carried_as(sought.kind, carried);
         if let Some((name, busiest)) = carried.targets.iter().find_map(busiest) {

@@ -275,6 +275,8 @@ fn searches(summary: &SweepSummary) -> Grid {
                         low: it.lower.map(f64::from),
                         high: it.upper.map(f64::from),
                         is_sure: true,
+                        low_is_sure: true,
+                        high_is_sure: true,
                     })
                 },
             )),

@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use weir_engine::capacity::{
-    CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadKind, LoadOutcome, Purpose,
-    Search, Sought, Step, Subject, Trial, TrialPlan, TrialSlices, Verdict, criteria,
+    Answer as CapacityAnswer, CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadKind,
+    LoadOutcome, PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices,
+    criteria,
 };
 use weir_engine::record;
 use weir_engine::run::Prepared;
@@ -44,6 +45,9 @@ const FAILURES: u32 = 2;
 /// How long a load is held, in seconds, to find a bound and to confirm one: what twenty minutes are enough for.
 const HOLD_SECONDS: u32 = 15;
 const CONFIRM_SECONDS: u32 = 60;
+
+/// How many slices a load is held for at least, unless it is said: one alone is good or bad by a burst more or less.
+const FEWEST_SLICES: u32 = 2;
 
 /// Searches.
 pub(crate) fn capacity(args: &Capacity) -> Result<Exit, Failure> {
@@ -74,12 +78,12 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
         (of_file(args, folder)?, Exit::Scenario)
     };
     let of = SearchedVariant { variant: None, repetition: 1, folder, wrong };
-    let trials = Trials::new(base, &args.search, &args.run, of)?;
+    let trials = Trials::new(base, &args.search, &args.run, of)?.only(args.at_least)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &trials.subject.base().name, started as u64)?;
     let interrupt = interrupt_flag()?;
     let page = LivePage::start(&args.run.live, &trials.subject.base().name)?;
-    let (summary, trouble) = trials.hunt(&whole, &page, &interrupt)?;
+    let (summary, trouble) = trials.hunt(args.search.budget.get(), None, (&whole, &page), &interrupt)?;
     page.end_series(&summary.ending);
     summary.show(print, &whole)?;
     match trouble {
@@ -106,7 +110,6 @@ pub(crate) struct Trials<'a> {
     goal: Goal,
     arrivals_per_second: f64,
     slice_seconds: u32,
-    search: &'a SearchOptions,
     options: &'a RunOptions,
     of: SearchedVariant<'a>,
 }
@@ -118,7 +121,7 @@ impl<'a> Trials<'a> {
     /// It cannot be searched, or what is asked of it cannot be judged.
     pub(crate) fn new(
         base: Scenario,
-        search: &'a SearchOptions,
+        search: &SearchOptions,
         options: &'a RunOptions,
         of: SearchedVariant<'a>,
     ) -> Result<Self, Failure> {
@@ -137,8 +140,7 @@ impl<'a> Trials<'a> {
         let slice_seconds = whole_seconds(&search.slice, "--slice")?;
         let criteria = criteria(&subject.base().thresholds, kind, subject.role() == Role::Publish);
         let goal = goal(&subject, search, slice_seconds)?;
-        let trials =
-            Self { subject, criteria, goal, arrivals_per_second, slice_seconds, search, options, of };
+        let trials = Self { subject, criteria, goal, arrivals_per_second, slice_seconds, options, of };
         // Before a server is started, or a directory made: a plan that cannot be needs none.
         let first = trials.subject.trial(&[goal.first], goal.short_seconds);
         prepare::plan(&first, of.wrong)?;
@@ -154,36 +156,56 @@ impl<'a> Trials<'a> {
         self.subject.noun()
     }
 
-    /// Searches, in a directory of its own, and says what went wrong beside it.
+    /// The same where one load is all that is asked, if one is.
+    ///
+    /// # Errors
+    /// It is more than may be tried.
+    fn only(mut self, load: Option<u32>) -> Result<Self, Failure> {
+        if let Some(load) = load.filter(|load| *load > self.goal.most) {
+            let line =
+                format!("--at-least {load} is more than {}, the most that may be tried", self.goal.most);
+            return Err(Failure::new(Exit::Usage, line));
+        }
+        self.goal.at_least = load;
+        Ok(self)
+    }
+
+    /// Searches, in a directory of its own and within `budget`, and says what went wrong beside it. `rival` is what another
+    /// variant carries.
     ///
     /// # Errors
     /// Nothing can be written there.
     pub(crate) fn hunt(
         &self,
-        whole: &Path,
-        page: &LivePage,
+        budget: Duration,
+        rival: Option<u32>,
+        (whole, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
     ) -> Result<(CapacitySummary, Result<(), Failure>), Failure> {
-        let search = Search::new(self.goal);
-        let mut summary = CapacitySummary {
+        let summary = CapacitySummary {
             layout: LAYOUT.to_owned(),
             run: run_directory::facts(self.subject.base(), whole, clock::wall_nanos() as f64 * 1e-9),
             ending: Ending::Running,
-            sought: self.sought(),
-            answer: search.answer_now(),
+            sought: self.sought(budget),
+            answer: Search::new(self.goal).answer_now(),
             trials: Vec::new(),
         };
         // What cannot be written is better known before the first trial.
         summary.keep(whole)?;
         summary.show_on(page);
-        let trouble = self.work(search, whole, page, interrupt, &mut summary);
+        let goal = Goal { rival, ..self.goal };
+        let climbs_in_one_run = self.subject.kind().climbs_in_one_run();
+        let mut runner = RealTrials { of: self, whole, page, interrupt, began: Instant::now(), summary };
+        let found = weir_engine::capacity::hunt(goal, budget, climbs_in_one_run, &mut runner);
+        let mut summary = runner.summary;
+        let trouble = found.map(|answer| summary.answer = answer);
         summary.ending = ending(interrupt, trouble.as_ref().err());
         summary.keep(whole)?;
         summary.show_on(page);
         Ok((summary, trouble))
     }
 
-    fn sought(&self) -> Sought {
+    fn sought(&self, budget: Duration) -> Sought {
         let shown = self.subject.base().without_secrets();
         let spec = self.subject.judged().first().and_then(|at| shown.workloads.get(*at));
         let urls =
@@ -193,109 +215,14 @@ impl<'a> Trials<'a> {
             of: self.subject.noun().to_owned(),
             target: urls,
             thresholds: self.criteria.iter().map(|it| it.threshold.text().to_owned()).collect(),
+            at_least: self.goal.at_least,
             precision: self.goal.precision,
             arrivals_per_second: self.arrivals_per_second,
             slice_seconds: self.slice_seconds,
             short_seconds: self.goal.short_seconds,
             long_seconds: self.goal.long_seconds,
-            budget_seconds: self.search.budget.get().as_secs_f64(),
+            budget_seconds: budget.as_secs_f64(),
         }
-    }
-
-    /// Trial after trial, until the search is done, its time is over, or one could not be made.
-    fn work(
-        &self,
-        mut search: Search,
-        whole: &Path,
-        page: &LivePage,
-        interrupt: &Arc<AtomicBool>,
-        summary: &mut CapacitySummary,
-    ) -> Result<(), Failure> {
-        let began = Instant::now();
-        let deadline = began + self.search.budget.get();
-        loop {
-            let (loads, seconds, purpose) = match search.step() {
-                Step::Climb { loads, seconds } => (loads, seconds, None),
-                Step::Hold { load, seconds, purpose } => (vec![load], seconds, Some(purpose)),
-                Step::Done(answer) => {
-                    summary.answer = answer;
-                    break;
-                }
-            };
-            let least = loads.first().copied().unwrap_or_default();
-            let is_one_run = self.subject.kind().climbs_in_one_run();
-            let mut known: Vec<Trial> = Vec::new();
-            let mut is_over = false;
-            for loads in loads.chunks(if is_one_run { loads.len().max(1) } else { 1 }) {
-                let scenario = self.subject.trial(loads, seconds);
-                let length = prepare::plan(&scenario, self.of.wrong)?.length;
-                // A climb ends by itself long before its plan.
-                let is_too_long = (purpose.is_some() || !is_one_run) && Instant::now() + length > deadline;
-                let held = Held { loads, seconds, purpose };
-                let made = if is_too_long || interrupt.load(Relaxed) {
-                    None
-                } else {
-                    self.run_trial(summary, &scenario, held, (whole, page), interrupt, deadline)?
-                };
-                let Some(outcomes) = made else {
-                    is_over = true;
-                    break;
-                };
-                known.extend(outcomes.iter().map(LoadOutcome::trial));
-                summary.run.duration_seconds = began.elapsed().as_secs_f64();
-                if known.last().is_none_or(|trial| trial.verdict() != Verdict::Pass) {
-                    break;
-                }
-            }
-            if is_over && known.is_empty() {
-                break;
-            }
-            match purpose {
-                None => search.climbed(&known),
-                // One that was over before a slice was says nothing.
-                Some(_) => search.held(known.first().unwrap_or(&Trial::void(least))),
-            }
-            summary.answer = search.answer_now();
-            summary.keep(whole)?;
-            summary.show_on(page);
-        }
-        summary.run.duration_seconds = began.elapsed().as_secs_f64();
-        Ok(())
-    }
-
-    /// Runs one trial, prints what came of it and adds it to the summary; none if it was interrupted before anything was known.
-    fn run_trial(
-        &self,
-        summary: &mut CapacitySummary,
-        scenario: &Scenario,
-        held: Held<'_>,
-        (whole, page): (&Path, &LivePage),
-        interrupt: &Arc<AtomicBool>,
-        deadline: Instant,
-    ) -> Result<Option<Vec<LoadOutcome>>, Failure> {
-        let number = summary.trials.len() + 1;
-        let is_single = !self.subject.kind().climbs_in_one_run();
-        let place = format!("{number:03}-{}", held.name(is_single));
-        print_progress(self.options, &held.announcement(number, is_single));
-        let own = whole.join(&place);
-        record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
-        let slices = TrialSlices::new(TrialPlan {
-            criteria: self.criteria.clone(),
-            loads: held.loads.to_vec(),
-            slice_seconds: self.slice_seconds,
-            slices: held.seconds / self.slice_seconds,
-        });
-        let outcomes = self.trial(scenario, slices, (&own, page), interrupt, deadline, number == 1)?;
-        // The loads that a climb went through stay known; a trial of one load has to be whole.
-        if interrupt.load(Relaxed) && (held.purpose.is_some() || outcomes.is_empty()) {
-            return Ok(None);
-        }
-        for outcome in &outcomes {
-            print_progress(self.options, &format!("  {}", load_line(self.subject.kind(), outcome)));
-        }
-        let purpose = held.purpose;
-        summary.trials.push(CapacityTrial { purpose, loads: outcomes.clone(), directory: place });
-        Ok(Some(outcomes))
     }
 
     /// Checks that the workload has the figures that are asked for.
@@ -324,13 +251,14 @@ impl<'a> Trials<'a> {
         required.try_for_each(check).map_err(Failure::with(self.of.wrong))
     }
 
+    /// The run of one trial, and what became of its loads.
     fn trial(
         &self,
         scenario: &Scenario,
         slices: TrialSlices,
         (directory, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
-        deadline: Instant,
+        left: Duration,
         is_first: bool,
     ) -> Result<Vec<LoadOutcome>, Failure> {
         let mut judge: Option<Judge> = None;
@@ -340,11 +268,12 @@ impl<'a> Trials<'a> {
             self.check(&prepared)?;
             let prepared =
                 agents::gather(prepared, &self.options.agents, self.options.print.quiet, interrupt)?;
-            let live = Live::new(run::length(&prepared), self.options);
+            // A climb ends long before its plan, and no trial goes on beyond the budget.
+            let live = Live::new(run::length(&prepared).min(left), self.options);
             let thresholds = slices.thresholds();
             let answer = if is_first { Answer::Awaited } else { Answer::Known };
-            let judge =
-                judge.insert(Judge { live, slices, thresholds, judged: judged.clone(), deadline, answer });
+            let deadline = Instant::now() + left;
+            let judge = judge.insert(Judge { live, slices, thresholds, judged, deadline, answer });
             let measured = run::run_watched(prepared, page, directory, interrupt, judge);
             judge.live.clear();
             measured
@@ -357,9 +286,76 @@ impl<'a> Trials<'a> {
         if is_first && is_of_nothing(&summary) {
             // No load is small enough for a server that is not there, or for a stream that nobody publishes.
             let line = weir_report::shortfall(&summary).unwrap_or_default();
-            return Err(Failure::new(Exit::TargetDied, line));
+            return Err(Failure::new(Exit::of(&summary), line));
         }
-        Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary, &judged)))
+        Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary)))
+    }
+}
+
+/// The trials of a search, each of them a run of clients, and what came of them so far.
+struct RealTrials<'a> {
+    of: &'a Trials<'a>,
+    whole: &'a Path,
+    page: &'a LivePage,
+    interrupt: &'a Arc<AtomicBool>,
+    began: Instant,
+    summary: CapacitySummary,
+}
+
+impl TrialRunner for RealTrials<'_> {
+    type Error = Failure;
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn length(&self, loads: &[u32], seconds: u32) -> Result<Duration, Failure> {
+        Ok(prepare::plan(&self.of.subject.trial(loads, seconds), self.of.of.wrong)?.length)
+    }
+
+    /// Runs one trial, prints what came of it and adds it to the summary.
+    fn run(&mut self, trial: &PlannedTrial, left: Duration) -> Result<Option<Vec<Trial>>, Failure> {
+        if self.interrupt.load(Relaxed) {
+            return Ok(None);
+        }
+        let Trials { subject, criteria, slice_seconds, options, .. } = self.of;
+        let number = self.summary.trials.len() + 1;
+        let is_single = !subject.kind().climbs_in_one_run();
+        let place = format!("{number:03}-{}", directory_of(trial, is_single));
+        print_progress(options, &announcement(trial, number, is_single));
+        let own = self.whole.join(&place);
+        record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
+        let slices = TrialSlices::new(TrialPlan {
+            criteria: criteria.clone(),
+            loads: trial.loads.clone(),
+            slice_seconds: *slice_seconds,
+            slices: trial.seconds / slice_seconds,
+            kind: subject.kind(),
+            judged: subject.judged(),
+            sources: subject.sources(),
+        });
+        let scenario = subject.trial(&trial.loads, trial.seconds);
+        let place_of_run = (own.as_path(), self.page);
+        let outcomes = self.of.trial(&scenario, slices, place_of_run, self.interrupt, left, number == 1)?;
+        // The loads that a climb went through stay known; a trial of one load has to be whole.
+        if self.interrupt.load(Relaxed) && (trial.purpose.is_some() || outcomes.is_empty()) {
+            return Ok(None);
+        }
+        for outcome in &outcomes {
+            print_progress(options, &format!("  {}", load_line(subject.kind(), outcome)));
+        }
+        let made = outcomes.iter().map(LoadOutcome::trial).collect();
+        let purpose = trial.purpose;
+        self.summary.trials.push(CapacityTrial { purpose, loads: outcomes, directory: place });
+        self.summary.run.duration_seconds = self.began.elapsed().as_secs_f64();
+        Ok(Some(made))
+    }
+
+    fn note(&mut self, answer: &CapacityAnswer) -> Result<(), Failure> {
+        self.summary.answer = answer.clone();
+        self.summary.keep(self.whole)?;
+        self.summary.show_on(self.page);
+        Ok(())
     }
 }
 
@@ -388,8 +384,8 @@ fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result
     };
     let budget = search.budget.get();
     let seconds = |asked: Option<&Span>, flag: &str, usual: u32, part: u32| {
-        let seconds =
-            asked.map_or(Ok(usual_seconds(budget, usual, part)), |span| whole_seconds(span, flag))?;
+        let usual = usual_seconds(budget, usual, part).max(FEWEST_SLICES * slice_seconds);
+        let seconds = asked.map_or(Ok(usual), |span| whole_seconds(span, flag))?;
         Ok::<_, Failure>(seconds.div_ceil(slice_seconds) * slice_seconds)
     };
     Ok(Goal {
@@ -401,6 +397,9 @@ fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result
         passes: PASSES,
         failures: FAILURES,
         most_trials: MOST_TRIALS,
+        restarts: subject.restarts(),
+        at_least: None,
+        rival: None,
     })
 }
 
@@ -410,36 +409,22 @@ fn usual_seconds(budget: Duration, usual: u32, part: u32) -> u32 {
     usual.min(share.max(1.0) as u32)
 }
 
-/// A trial's loads.
-#[derive(Clone, Copy)]
-struct Held<'a> {
-    loads: &'a [u32],
-    seconds: u32,
-    /// None of the climb.
-    purpose: Option<Purpose>,
+/// Part of the name of a trial's directory.
+fn directory_of(trial: &PlannedTrial, is_single: bool) -> String {
+    let first = trial.loads.first().copied().unwrap_or_default();
+    match trial.purpose {
+        Some(purpose) => format!("{}-{first}", word(purpose)),
+        None if is_single => format!("climb-{first}"),
+        None => "climb".to_owned(),
+    }
 }
 
-impl Held<'_> {
-    fn first(&self) -> u32 {
-        self.loads.first().copied().unwrap_or_default()
-    }
-
-    /// Part of the name of its directory.
-    fn name(&self, is_single: bool) -> String {
-        match self.purpose {
-            Some(purpose) => format!("{}-{}", word(purpose), self.first()),
-            None if is_single => format!("climb-{}", self.first()),
-            None => "climb".to_owned(),
-        }
-    }
-
-    fn announcement(&self, number: usize, is_single: bool) -> String {
-        let (load, seconds) = (self.first(), self.seconds);
-        match self.purpose {
-            Some(purpose) => format!("trial {number}: {load} for {seconds} s, {}", word(purpose)),
-            None if is_single => format!("trial {number}: {load} for {seconds} s, climbs"),
-            None => format!("trial {number}: climbs from {load}, {seconds} s each, until one fails"),
-        }
+fn announcement(trial: &PlannedTrial, number: usize, is_single: bool) -> String {
+    let (load, seconds) = (trial.loads.first().copied().unwrap_or_default(), trial.seconds);
+    match trial.purpose {
+        Some(purpose) => format!("trial {number}: {load} for {seconds} s, {}", word(purpose)),
+        None if is_single => format!("trial {number}: {load} for {seconds} s, climbs"),
+        None => format!("trial {number}: climbs from {load}, {seconds} s each, until one fails"),
     }
 }
 
@@ -502,6 +487,11 @@ impl KeptAnswer for CapacitySummary {
             Ending::Failed(failure) => Exit::of_code(failure.exit_code),
             Ending::Completed if self.answer.evidence == Evidence::Void => Exit::Invalid,
             Ending::Completed if self.is_unanswered() => Exit::TargetDied,
+            Ending::Completed if self.sought.at_least.is_some() => match self.carries_at_least() {
+                Some(true) => Exit::Passed,
+                Some(false) => Exit::Thresholds,
+                None => Exit::Invalid,
+            },
             Ending::Completed => Exit::Passed,
         }
     }

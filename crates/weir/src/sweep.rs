@@ -25,7 +25,9 @@ use weir_engine::series::{
     Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
 };
 use weir_engine::summary::Summary;
-use weir_engine::sweep::{LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary};
+use weir_engine::sweep::{
+    LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary, budget_of_next, rival_of,
+};
 use weir_engine::threshold::RECONNECTED;
 use weir_shard::clock;
 
@@ -237,8 +239,13 @@ impl Swept<'_> {
     ) -> Option<Failure> {
         let variation = &self.variations[turn.variant];
         if self.is_search {
-            let hunted =
-                self.trials(variation, turn.repetition).and_then(|trials| trials.hunt(own, page, interrupt));
+            let searches = made.facts.variants.len() as u32 * made.facts.repeat;
+            let (each, used) = (self.args.search.budget.get(), made.began.elapsed());
+            let budget = budget_of_next(each, searches, made.cells.len() as u32, used);
+            let rival = rival_of(made.variant(turn), &made.cells);
+            let hunted = self
+                .trials(variation, turn.repetition)
+                .and_then(|trials| trials.hunt(budget, rival, (own, page), interrupt));
             return match hunted {
                 Ok((summary, trouble)) => {
                     made.add_search(turn, own, &summary);

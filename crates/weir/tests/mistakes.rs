@@ -57,6 +57,11 @@ const MISTAKES: &[Mistake] = &[
         &["'soon' is not a duration such as 250ms", "--budget"],
     ),
     Mistake("capacity rtmp://127.0.0.1:1/a/b --from 100 --most 10", 2, &["--from 100 is more than 10"]),
+    Mistake(
+        "capacity rtmp://127.0.0.1:1/a/b --at-least 100 --most 10",
+        2,
+        &["--at-least 100 is more than 10"],
+    ),
     Mistake("capacity rtmp://h/a/b --set a=b", 2, &["--set a is of a scenario file"]),
     Mistake("origin --rtmp 127.0.0.1:99999", 2, &["'127.0.0.1:99999' is not an address", ":1935"]),
     Mistake("origin --fault close", 2, &["'close' needs at=TIME or unit=NUMBER"]),

@@ -28,6 +28,8 @@ pub struct Slice {
     pub actual_bps: f64,
     /// Messages, or other units of media, that came, or went, in a second.
     pub units_per_second: f64,
+    /// Clients of all workloads up to its end that weir itself did not start, or that failed on its machine.
+    pub own_faults: u64,
     /// The thresholds that have a value in it.
     pub results: Vec<ThresholdResult>,
 }

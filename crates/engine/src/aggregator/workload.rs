@@ -28,7 +28,7 @@ use weir_metrics::common::{
     COUNT_END, EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME,
     PLANNED, PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT, WALL_LATENCIES,
 };
-use weir_metrics::{BitRate, Interval, Schema, Unit, several};
+use weir_metrics::{BitRate, Interval, Schema, Side, Unit, several};
 use weir_observe::{Environment, UsageSummary};
 
 #[derive(Debug)]
@@ -326,8 +326,15 @@ impl WorkloadAggregator {
             actual_bps: row.actual_bps,
             units_per_second: slice.totals.figures.counter(UNITS) as f64
                 / f64::from(slice.totals.seconds.max(1)),
+            own_faults: 0,
             results: thresholds.iter().map(judge).collect(),
         }
+    }
+
+    /// Clients that weir did not start, or that failed on this machine, up to now.
+    pub(super) fn own_faults(&self) -> u64 {
+        let local = self.total.figures.failures().filter(|(kind, _)| kind.side() == Side::Local);
+        self.total.figures.counter(MISSED) + local.map(|(_, clients)| clients).sum::<u64>()
     }
 
     /// What thresholds are judged on.

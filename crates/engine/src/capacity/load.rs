@@ -1,6 +1,6 @@
 //! What a load is a number of, and what it makes of a scenario. The search knows the number alone.
 
-use crate::scenario::{Scenario, Span, StageSpec, WorkloadSpec};
+use crate::scenario::{Scenario, Span, StageSpec, Step, WorkloadSpec};
 use crate::summary::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -172,6 +172,20 @@ impl Subject {
     /// The workload that makes the load, then the one whose figures are judged as well, if there is one.
     pub fn judged(&self) -> Vec<usize> {
         [self.sought].into_iter().chain(self.beside).collect()
+    }
+
+    /// The workloads that publish what the load plays, and that are no part of it.
+    pub fn sources(&self) -> Vec<usize> {
+        let is_source =
+            matches!(self.kind, LoadKind::Clients | LoadKind::Arrivals) && self.role == Role::Play;
+        let publishes = |spec: &WorkloadSpec| !spec.publish.0.is_empty() && !spec.background;
+        let all = self.base.workloads.iter().enumerate().filter(|(_, spec)| is_source && publishes(spec));
+        all.map(|(at, _)| at).collect()
+    }
+
+    /// Whether something is started or run before each trial, so that the target may be another one in each.
+    pub fn restarts(&self) -> bool {
+        self.base.before.iter().any(|step| matches!(step, Step::Start(_) | Step::Run(_)))
     }
 
     /// The workload that is given the load.

@@ -40,6 +40,9 @@ pub struct Sought {
     pub target: String,
     /// What each slice of a trial is asked.
     pub thresholds: Vec<String>,
+    /// The one load that was asked for, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<u32>,
     /// How far the upper bound may lie above the lower one, as a share of it.
     pub precision: f64,
     /// Clients a second while a load is approached.
@@ -70,6 +73,31 @@ impl CapacitySummary {
     pub fn is_unanswered(&self) -> bool {
         let mut loads = self.trials.iter().flat_map(|trial| &trial.loads);
         self.answer.evidence == Evidence::AtMost && loads.all(|load| load.playing == 0.0)
+    }
+
+    /// Whether the load that was asked for is carried, if one was, as far as it is known.
+    pub fn carries_at_least(&self) -> Option<bool> {
+        match self.answer.evidence {
+            _ if self.sought.at_least.is_none() => None,
+            Evidence::AtLeast | Evidence::Found => Some(true),
+            Evidence::AtMost => Some(false),
+            Evidence::Undecided | Evidence::Void => None,
+        }
+    }
+
+    /// For how long a search that ran out of time should have been allowed to go on, to the trials that it lacked: halvings of
+    /// the interval, and confirmations of its ends.
+    pub fn needed_seconds(&self) -> Option<u32> {
+        let (answer, sought) = (&self.answer, &self.sought);
+        let (lower, upper) = answer.bounds.lower.zip(answer.bounds.upper)?;
+        let is_open = answer.evidence == Evidence::Undecided && answer.stopped.is_none();
+        let made = f64::from(answer.trials.max(1));
+        let halvings = f64::ln(f64::from(upper) / f64::from(lower)) / f64::ln(1.0 + sought.precision);
+        let confirmations = u32::from(!answer.lower_is_sure) * 3 + u32::from(!answer.upper_is_sure) * 2;
+        let each = self.run.duration_seconds / made;
+        let lacking = halvings.max(1.0).log2().ceil() * each
+            + f64::from(confirmations) * each.max(f64::from(sought.long_seconds));
+        is_open.then_some((self.run.duration_seconds + lacking).ceil() as u32)
     }
 
     /// What became of a load that was held, of the longest trial of it.

@@ -1,7 +1,8 @@
 //! What a trial was like: its loads, each held for some slices, and whether the target carried them.
 
+use super::clients::StageClients;
 use super::load::LoadKind;
-use super::search::{Trial, Verdict};
+use super::search::{Trial, Verdict, VoidCause};
 use crate::aggregator::Slice;
 use crate::summary::{
     FailureCount, LinkLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,
@@ -67,6 +68,12 @@ pub struct TrialPlan {
     pub slice_seconds: u32,
     /// Slices of each load.
     pub slices: u32,
+    /// What a load is a number of.
+    pub kind: LoadKind,
+    /// Positions of the workloads that are judged, the one that makes the load first.
+    pub judged: Vec<usize>,
+    /// Positions of the workloads that publish what the load plays, and are no part of it.
+    pub sources: Vec<usize>,
 }
 
 /// The slices of a trial as they come in, while it runs.
@@ -84,6 +91,8 @@ struct LoadSlices {
     playing: f64,
     bps: f64,
     units: f64,
+    /// Clients up to its end that weir itself did not start, or lost.
+    own_faults: u64,
     /// For each criterion: the slices that it failed in, the sum of its values in them, and how many it had one in.
     failed: Vec<(u32, f64, u32)>,
 }
@@ -103,8 +112,17 @@ pub struct LoadOutcome {
     pub failed: Vec<FailedThreshold>,
     /// What most clients that failed met, if the load was not carried and any failed.
     pub failure: Option<FailureCount>,
-    /// Why nothing can be concluded about the target, if nothing can: a limit of weir or of its machine.
+    /// Why nothing can be concluded about the target, if nothing can.
     pub void: Option<String>,
+    /// Whose fault that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void_cause: Option<VoidCause>,
+    /// Clients that played all the time while the target refused all others, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admitted: Option<u32>,
+    /// Whether no client ever played.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_empty: bool,
     /// Clients that played, or published, in the mean of its seconds.
     pub playing: f64,
     /// Media that came, or went, in bits a second.
@@ -222,6 +240,7 @@ impl TrialSlices {
         load.playing += slice.playing;
         load.bps += slice.actual_bps;
         load.units += slice.units_per_second;
+        load.own_faults = slice.own_faults;
     }
 
     /// Whether a load can no longer be carried, however its other slices turn out: nothing is left to be learnt.
@@ -230,8 +249,9 @@ impl TrialSlices {
     }
 
     /// What became of each load that was held, in the order of the stages: the slices, and what the summary of the run knows
-    /// of its machine and of delays that grew. The first of the workloads was given the load, and all were judged.
-    pub fn outcomes(&self, summary: &Summary, judged: &[usize]) -> Vec<LoadOutcome> {
+    /// of its machine, of its clients and of delays that grew.
+    pub fn outcomes(&self, summary: &Summary) -> Vec<LoadOutcome> {
+        let judged = &self.plan.judged;
         let workload = judged.first().copied().unwrap_or_default();
         let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
         let held = self.loads.iter().filter(|load| load.good + load.bad > 0).count();
@@ -270,8 +290,22 @@ impl TrialSlices {
                     seconds: 0,
                 });
             }
-            outcome.void = judged.iter().find_map(|at| void(summary, *at as u16, stage));
-            if outcome.void.is_some() {
+            let clients = row.map(|row| StageClients::of(summary, workload, row));
+            if let Some(clients) = &clients {
+                outcome.is_empty = clients.is_empty();
+                // A load that is a rate, or a number of streams, is no number of clients.
+                let is_of_clients = self.plan.kind.climbs_in_one_run() && outcome.verdict == Verdict::Fail;
+                outcome.admitted = clients.admitted(*load).filter(|_| is_of_clients);
+            }
+            let own = judged.iter().find_map(|at| void(summary, *at as u16, stage, slices.own_faults));
+            let source = clients.as_ref().and_then(|it| it.without_source(&self.plan.sources));
+            let void = match source {
+                // Without its source nothing else matters; a publisher may have been dropped for what weir did.
+                Some((VoidCause::Source, _)) => source,
+                _ => own.map(|why| (VoidCause::Generator, why)).or(source),
+            };
+            if let Some((cause, why)) = void {
+                (outcome.void, outcome.void_cause) = (Some(why), Some(cause));
                 outcome.verdict = Verdict::Void;
             }
             if outcome.verdict == Verdict::Fail {
@@ -304,6 +338,9 @@ impl TrialSlices {
             failed,
             failure: None,
             void: None,
+            void_cause: None,
+            admitted: None,
+            is_empty: false,
             playing: slices.playing / all,
             actual_bps: slices.bps / all,
             units_per_second: slices.units / all,
@@ -340,7 +377,9 @@ impl LoadOutcome {
             load: self.load,
             good_seconds: self.good_seconds,
             bad_seconds: self.bad_seconds,
-            is_void: self.void.is_some(),
+            void: self.void_cause,
+            is_empty: self.is_empty,
+            admitted: self.admitted,
         }
     }
 
@@ -353,12 +392,14 @@ impl LoadOutcome {
     }
 }
 
-/// Why nothing can be concluded from a stage, if nothing can.
-fn void(summary: &Summary, workload: u16, stage: u16) -> Option<String> {
+/// Why nothing can be concluded from a stage, if nothing can. Clients that were never started, or that failed on this machine,
+/// are known of the whole run: they are of no stage that was over before the first of them.
+fn void(summary: &Summary, workload: u16, stage: u16, own_faults: u64) -> Option<String> {
     let place = (workload, stage);
     let is_of_it = |reason: &&Reason| {
+        let is_later = ["missed_slots", "local_failures"].contains(&&*reason.check) && own_faults == 0;
         let known = reason.stage.is_none_or(|of| of == place || reason.also.contains(&place));
-        reason.state == VerdictState::Invalid && known
+        reason.state == VerdictState::Invalid && known && !is_later
     };
     summary.verdict.reasons.iter().find(is_of_it).map(|reason| format!("{}: {}", reason.check, reason.text))
 }

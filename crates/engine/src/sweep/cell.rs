@@ -46,6 +46,15 @@ pub struct CellCapacity {
     pub lower: Option<u32>,
     /// The smallest load that was not; none if there was none.
     pub upper: Option<u32>,
+    /// Whether the lower bound was confirmed.
+    #[serde(default)]
+    pub lower_is_sure: bool,
+    /// Whether the upper bound was confirmed.
+    #[serde(default)]
+    pub upper_is_sure: bool,
+    /// What a search of it would have needed as its budget to come to its end, of one that did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_seconds: Option<u32>,
 }
 
 /// A thread of what is watched.
@@ -110,6 +119,9 @@ impl SweepCell {
                 evidence: if is_whole { answer.evidence } else { Evidence::Undecided },
                 lower: bounds.lower,
                 upper: bounds.upper,
+                lower_is_sure: answer.lower_is_sure,
+                upper_is_sure: answer.upper_is_sure,
+                needed_seconds: search.needed_seconds(),
             }),
             cpu_percent_per_client: carried.and_then(|carried| per_client(targets, carried.playing)),
             busiest_thread: busiest(targets),

@@ -118,6 +118,12 @@ pub struct SweepValue {
     pub high: Option<f64>,
     /// Whether the ends are what is asked for: bounds that were confirmed, or a 95 % interval.
     pub is_sure: bool,
+    /// Whether the lower end is.
+    #[serde(default)]
+    pub low_is_sure: bool,
+    /// Whether the upper end is.
+    #[serde(default)]
+    pub high_is_sure: bool,
 }
 
 /// How a variant stands to the best one.
@@ -235,9 +241,12 @@ impl SweepSummary {
             })
             .collect();
         if let Some(best) = best
-            && !has_rival(best, &variants, &standings, &ranked)
+            && (!has_rival(best, &variants, &standings, &ranked)
+                || may_be_beaten(best, &variants, &standings, &ranked))
         {
-            standings[best] = Standing::Unknown;
+            // Without a best one there is none to be like.
+            let alike = |it: &&mut Standing| matches!(it, Standing::Best | Standing::Alike);
+            standings.iter_mut().filter(alike).for_each(|it| *it = Standing::Unknown);
         }
         for (variant, standing) in variants.iter_mut().zip(standings) {
             variant.standing = standing;
@@ -321,6 +330,8 @@ fn capacity(cells: &[&SweepCell]) -> Option<SweepValue> {
         low: Some(low),
         high: uppers.and_then(|uppers| uppers.into_iter().max()).map(f64::from),
         is_sure: found.iter().all(|it| !matches!(it.evidence, Evidence::Undecided | Evidence::Void)),
+        low_is_sure: found.iter().all(|it| it.lower_is_sure),
+        high_is_sure: found.iter().all(|it| it.upper_is_sure),
     })
 }
 
@@ -331,6 +342,8 @@ fn figure(values: &[f64]) -> Option<SweepValue> {
         low: estimate.map(|it| it.low),
         high: estimate.map(|it| it.high),
         is_sure: estimate.is_some(),
+        low_is_sure: estimate.is_some(),
+        high_is_sure: estimate.is_some(),
     })
 }
 
@@ -357,6 +370,19 @@ fn has_rival(best: usize, variants: &[SweepVariant], standings: &[Standing], ran
     variants[best].counted >= FEWEST_PAIRS as u64 && standings.iter().any(is_known)
 }
 
+/// Whether another variant may carry more, by all that is known of both, so that the numbers name no best.
+fn may_be_beaten(best: usize, variants: &[SweepVariant], standings: &[Standing], ranked: &Ranked) -> bool {
+    let Some(of_best) = variants[best].value.filter(|_| matches!(ranked.by, Rank::Capacity(_))) else {
+        return false;
+    };
+    let is_open = |at: usize, other: SweepValue| {
+        let is_below = other.high.is_some_and(|high| other.is_sure || Some(high) <= of_best.low);
+        at != best && standings[at] != Standing::Worse && !(of_best.low_is_sure && is_below)
+    };
+    let others = variants.iter().enumerate().filter(|(_, it)| it.failed.is_empty());
+    others.filter_map(|(at, it)| Some((at, it.value?))).any(|(at, value)| is_open(at, value))
+}
+
 /// How a variant stands to the best one.
 fn against(best: &SweepVariant, other: &SweepVariant, ranked: &Ranked, cells: &[SweepCell]) -> Standing {
     let (Some(of_best), Some(of_other)) = (best.value, other.value) else { return Standing::Unknown };
@@ -365,9 +391,11 @@ fn against(best: &SweepVariant, other: &SweepVariant, ranked: &Ranked, cells: &[
         return match (of_other.high, of_best.low) {
             // The best one carried more than the least that was asked of this one, for however short a time.
             (Some(high), Some(low)) if carries_nothing && high <= low => Standing::Worse,
-            _ if !of_best.is_sure || !of_other.is_sure => Standing::Unknown,
             // What it did not carry, the best one did.
-            (Some(high), Some(low)) if high <= low => Standing::Worse,
+            (Some(high), Some(low)) if high <= low && of_best.low_is_sure && of_other.high_is_sure => {
+                Standing::Worse
+            }
+            _ if !of_best.is_sure || !of_other.is_sure => Standing::Unknown,
             _ => Standing::Alike,
         };
     }
@@ -436,7 +464,15 @@ mod tests {
     }
 
     fn search(variant: &str, lower: u32, upper: Option<u32>, evidence: Evidence) -> SweepCell {
-        let capacity = CellCapacity { evidence, lower: Some(lower), upper };
+        let is_sure = evidence != Evidence::Undecided;
+        let capacity = CellCapacity {
+            evidence,
+            lower: Some(lower),
+            upper,
+            lower_is_sure: is_sure,
+            upper_is_sure: is_sure && upper.is_some(),
+            needed_seconds: None,
+        };
         SweepCell { capacity: Some(capacity), ..cell(variant, 1) }
     }
 
@@ -467,9 +503,15 @@ mod tests {
         // One that the generator was the limit of may carry any number.
         let mut limited = cells.clone();
         limited[0] = search("a", 1_700, None, Evidence::AtLeast);
-        assert_eq!(with(&limited)[0], Standing::Alike);
+        assert_eq!(with(&limited), [Standing::Unknown; 3], "and be the best");
         limited[0] = search("a", 1_700, Some(1_785), Evidence::Undecided);
-        assert_eq!(with(&limited)[0], Standing::Unknown);
+        assert_eq!(with(&limited)[..2], [Standing::Unknown, Standing::Best], "it cannot be");
+        limited[0] = search("a", 1_700, Some(3_421), Evidence::Undecided);
+        assert_eq!(with(&limited)[..2], [Standing::Unknown, Standing::Unknown], "it can");
+        // One whose search was ended as soon as it was sure that it does not carry what the best does.
+        limited[0] = search("a", 850, Some(1_785), Evidence::Undecided);
+        limited[0].capacity.as_mut().unwrap().upper_is_sure = true;
+        assert_eq!(with(&limited)[..2], [Standing::Worse, Standing::Best]);
         // A second search of it that came to more.
         let mut again = cells.to_vec();
         again.push(SweepCell { repetition: 2, ..search("a", 3_500, Some(3_600), Evidence::Found) });
@@ -481,7 +523,10 @@ mod tests {
         assert_eq!(with(&[]), [Standing::Unknown; 3]);
         // One that carries nothing is worse than one that carries something, confirmed or not, and alone it is no best.
         let nothing = SweepCell {
-            capacity: Some(CellCapacity { evidence: Evidence::AtMost, lower: None, upper: Some(1) }),
+            capacity: Some(CellCapacity {
+                lower: None,
+                ..search("b", 0, Some(1), Evidence::AtMost).capacity.unwrap()
+            }),
             unanswered: true,
             ..cell("b", 1)
         };

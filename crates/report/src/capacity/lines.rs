@@ -1,79 +1,139 @@
 //! What a search found, in lines of words.
 
-use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several_of, span};
+use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several, several_of, span};
 use crate::quote::{LINE, quote};
-use weir_engine::capacity::{CapacitySummary, Evidence, FailedThreshold, LoadKind, LoadOutcome, Verdict};
+use weir_engine::capacity::{
+    CapacitySummary, Evidence, FailedThreshold, LoadKind, LoadOutcome, Stopped, Verdict, VoidCause,
+};
 use weir_engine::series::Ending;
 use weir_engine::summary::{FailureCount, ProcessLoad};
+use weir_metrics::Failure;
 
 /// CPU of a thread, in percent of a core, from which on little of it is left.
 const FULL_PERCENT: f64 = 90.0;
 
-/// The answer in one line: how many, how many not, how often each was tried, and what failed.
+/// The answer in one short sentence: how many, how many not, and what ended the search before it was sure. How often each was
+/// tried, what failed and where the target is stand beside it.
 pub fn capacity_line(summary: &CapacitySummary) -> String {
     let (answer, sought) = (&summary.answer, &summary.sought);
-    let (target, of) = (quote(&sought.target, LINE), &sought.of);
-    let many = |load: u32| several_of(load.into(), of);
+    let many = |load: u32| several_of(carried_on_average(summary, load), &sought.of);
     let number = |load: u32| count(load.into());
-    let failure = |load: u32| {
-        let outcome = summary.at_with(load, Verdict::Fail)?;
-        let failed = outcome.failed.first().map(failed_as)?;
-        let refused = outcome.failure.as_ref().map_or_else(String::new, |it| format!(", {}", refused_as(it)));
-        Some(format!("{failed}{refused}"))
-    };
-    let because = |load: u32| failure(load).map_or_else(String::new, |why| format!(" ({why})"));
-    let long = span(sought.long_seconds.into());
-    let ratio = |(for_it, against): (u32, u32)| format!("{for_it} of {}", for_it + against);
-    let ((lower_passed, lower_failed), (upper_passed, upper_failed)) =
-        (answer.lower_trials, answer.upper_trials);
+    let is_stopped = answer.stopped.is_some();
+    let undecided = if is_stopped { "" } else { "undecided: " };
     let line = match (answer.evidence, answer.bounds.lower, answer.bounds.upper) {
         (Evidence::Found, Some(lower), Some(upper)) => {
-            let times = ratio((upper_failed, upper_passed));
-            let why = failure(upper).map_or_else(|| times.clone(), |why| format!("{why}; {times}"));
-            format!(
-                "{target} carries {} ({} trials of {long}), not {} ({why})",
-                many(lower),
-                ratio((lower_passed, lower_failed)),
-                number(upper)
-            )
+            format!("carries {}, not {}{}", many(lower), number(upper), publisher_clause(summary, upper))
         }
         (Evidence::AtLeast, Some(lower), _) => {
-            let limit = void_reason(summary).map_or_else(
-                || "more was not to be tried (--most)".to_owned(),
-                |why| format!("the generator's limit, not the server's: {why}"),
-            );
-            format!("{target} carries at least {}; {limit}", many(lower))
+            let limit = match () {
+                () if sought.at_least.is_some() => "",
+                () if is_generator_limited(summary) => "; the load generator was the bottleneck",
+                () => "; more was not tried (--most)",
+            };
+            format!("carries at least {}{limit}", many(lower))
         }
-        (Evidence::AtMost, _, Some(1)) => {
-            format!("{target} does not carry a single one of its {of}{}", because(1))
-        }
+        (Evidence::AtMost, _, Some(1)) => format!("does not carry a single one of its {}", sought.of),
         (Evidence::AtMost, _, Some(upper)) => {
-            format!("{target} does not carry {}{}", many(upper), because(upper))
+            let upper_of = several_of(upper.into(), &sought.of);
+            format!("does not carry {upper_of}{}", publisher_clause(summary, upper))
         }
-        (_, Some(lower), Some(upper)) => format!(
-            "undecided: {target} carried {} and not {}{}, but not both are confirmed: {}",
-            many(lower),
-            number(upper),
-            because(upper),
-            why_no_more(summary)
-        ),
-        (_, Some(lower), None) => {
-            format!("undecided: {target} carried {}; {}", many(lower), why_no_more(summary))
+        (_, Some(lower), Some(upper)) if lower < upper => {
+            let publisher = publisher_clause(summary, upper);
+            format!("{undecided}carried {}, not {}{publisher}{}", many(lower), number(upper), over(summary))
         }
-        _ => void_reason(summary).map_or_else(
-            || match summary.ending {
-                Ending::Running => "it is searched; no trial has come to its end yet".to_owned(),
-                _ => "no result: no trial came to its end".to_owned(),
-            },
-            |why| format!("no result for {target}: {why}"),
-        ),
+        (_, Some(lower), _) => format!("{undecided}carried {}{}", many(lower), over(summary)),
+        (Evidence::Undecided, None, Some(upper)) => {
+            format!("{undecided}did not carry {}{}", several_of(upper.into(), &sought.of), over(summary))
+        }
+        _ => {
+            let why = void_reason(summary);
+            match (why, &summary.ending) {
+                (Some(why), _) => format!("no result: {why}"),
+                (None, Ending::Running) => "it is searched; no trial has come to its end yet".to_owned(),
+                (None, _) => "no result: no trial came to its end".to_owned(),
+            }
+        }
     };
-    let is_limited = matches!(answer.evidence, Evidence::Found | Evidence::Undecided);
-    let line = match full_thread(summary).filter(|_| is_limited) {
-        Some(thread) => format!("{line}; {thread}"),
-        None => line,
+    format!("{line}{}", stopped_clause(summary))
+}
+
+/// A load as a number of what is counted: of messages what was carried on average over the hold, which may be less than what
+/// was offered.
+fn carried_on_average(summary: &CapacitySummary, load: u32) -> u64 {
+    let carried = summary.at_with(load, Verdict::Pass).filter(|_| summary.sought.kind == LoadKind::Messages);
+    carried.map_or(load.into(), |carried| carried.units_per_second.round() as u64)
+}
+
+/// What ended the search though there was more to find out.
+fn stopped_clause(summary: &CapacitySummary) -> String {
+    let lower =
+        || summary.answer.bounds.lower.map_or_else(String::new, |lower| format!(" {}", count(lower.into())));
+    let Some(stopped) = summary.answer.stopped else {
+        return match summary.answer.recovers {
+            // Files of older versions.
+            Some(false) => "; it does not recover from overload".to_owned(),
+            _ => String::new(),
+        };
     };
-    if answer.recovers == Some(false) { format!("{line}; it does not recover from overload") } else { line }
+    match stopped {
+        Stopped::Broken => {
+            let last = summary.trials.last().and_then(|trial| trial.loads.last());
+            let kind = last.and_then(|load| load.failure.as_ref()).map(|failure| failure.kind);
+            let how = match kind {
+                Some(Failure::ConnectionRefused) => " (refused)",
+                Some(kind) if kind.is_silence() => " (silent)",
+                _ => "",
+            };
+            format!("; it has accepted no connection since{how}: restart it with --prepare")
+        }
+        Stopped::NotRecovered => {
+            format!("; after that overload it did not carry{} again: restart it with --prepare", lower())
+        }
+        Stopped::NoSource => "; then its source had ended: see to it that it goes on".to_owned(),
+        Stopped::NoPublisher => "; then it dropped the publisher at that load, too".to_owned(),
+    }
+}
+
+/// That it was the publisher which the target did not carry, where it was.
+fn publisher_clause(summary: &CapacitySummary, upper: u32) -> &'static str {
+    let loads = || summary.trials.iter().flat_map(|trial| &trial.loads).filter(|it| it.load == upper);
+    let is_cut = loads().any(|it| it.void_cause == Some(VoidCause::Publisher));
+    let is_failed = loads().any(|it| it.verdict == Verdict::Fail);
+    if is_cut && !is_failed { ", where it dropped the publisher" } else { "" }
+}
+
+/// How often the bounds were tried, and what came of it.
+pub(super) fn confirmed(summary: &CapacitySummary) -> Option<String> {
+    let answer = &summary.answer;
+    if let Some(admits) = answer.admits {
+        let refused = summary.trials.iter().flat_map(|trial| &trial.loads).filter(|it| it.admitted.is_some());
+        let loads = refused.map(|it| count(it.load.into())).collect::<Vec<_>>().join(" and of ");
+        return Some(format!("it admitted {} of {loads}, and carried them", count(admits.into())));
+    }
+    let long = span(summary.sought.long_seconds.into());
+    let of = |load: Option<u32>, (times, others): (u32, u32), words: &str| {
+        let load = load.filter(|_| times + others > 0)?;
+        Some(format!(
+            "{} {words} in {times} of {} of {long}",
+            count(load.into()),
+            several((times + others).into(), "trial")
+        ))
+    };
+    let (upper_passed, upper_failed) = answer.upper_trials;
+    let parts = [
+        of(answer.bounds.lower, answer.lower_trials, "was carried"),
+        of(answer.bounds.upper, (upper_failed, upper_passed), "was not"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What did not hold at the upper bound, and what the server said.
+pub(super) fn not_carried(summary: &CapacitySummary) -> Option<(String, String)> {
+    let upper = summary.answer.bounds.upper?;
+    let failed = summary.at_with(upper, Verdict::Fail).or_else(|| summary.at_with(upper, Verdict::Void))?;
+    let why = reason(failed);
+    (!why.is_empty()).then(|| (format!("Not {}", count(upper.into())), why))
 }
 
 /// One load of a trial in a line, printed while the search goes on.
@@ -94,8 +154,8 @@ pub fn load_line(kind: LoadKind, outcome: &LoadOutcome) -> String {
 }
 
 /// The busiest thread of what is watched, if it was all but used up at the load that was too much, or at the one that was not:
-/// most often it is the limit.
-fn full_thread(summary: &CapacitySummary) -> Option<String> {
+/// most often it is the bottleneck.
+pub(super) fn full_thread(summary: &CapacitySummary) -> Option<String> {
     let bounds = summary.answer.bounds;
     let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
     let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
@@ -104,7 +164,7 @@ fn full_thread(summary: &CapacitySummary) -> Option<String> {
         threads.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, cpu)| *cpu >= FULL_PERCENT)
     };
     let (name, cpu) = upper.and_then(of).or_else(|| lower.and_then(of))?;
-    Some(format!("its busiest thread, {name}, was at {} of a core", percent(cpu)))
+    Some(format!("thread {name} at {} of a core", percent(cpu)))
 }
 
 /// The busiest thread of a process.
@@ -114,20 +174,30 @@ pub(super) fn busiest(process: &ProcessLoad) -> Option<(String, f64)> {
     Some((quote(&thread.name, 40), thread.full_percent()))
 }
 
-/// Why the first load that could not be judged could not.
-fn void_reason(summary: &CapacitySummary) -> Option<String> {
-    let loads = summary.trials.iter().flat_map(|trial| &trial.loads);
-    loads.filter_map(|load| load.void.as_deref()).map(|why| quote(why, LINE)).next()
+/// Why the first load that could not be judged could not, if no larger one was.
+pub(super) fn void_reason(summary: &CapacitySummary) -> Option<String> {
+    first_void(summary).and_then(|load| load.void.as_deref()).map(|why| quote(why, LINE))
+}
+
+fn is_generator_limited(summary: &CapacitySummary) -> bool {
+    first_void(summary).is_some_and(|it| matches!(it.void_cause, None | Some(VoidCause::Generator)))
+}
+
+fn first_void(summary: &CapacitySummary) -> Option<&LoadOutcome> {
+    let loads = || summary.trials.iter().flat_map(|trial| &trial.loads);
+    let judged = loads().filter(|it| it.void.is_none()).map(|it| it.load).max().unwrap_or(0);
+    loads().find(|it| it.void.is_some() && it.load > judged)
 }
 
 /// Why there was no further trial.
-fn why_no_more(summary: &CapacitySummary) -> String {
-    let over = match summary.ending {
-        Ending::Interrupted => "interrupted before trying more",
-        _ => "ran out of time before trying more",
-    };
-    void_reason(summary)
-        .map_or_else(|| over.to_owned(), |why| format!("the load generator reached its own limit: {why}"))
+fn over(summary: &CapacitySummary) -> &'static str {
+    match summary.ending {
+        _ if summary.answer.stopped.is_some() => "",
+        Ending::Interrupted => "; it was interrupted",
+        Ending::Running => "",
+        _ if is_generator_limited(summary) => "; the load generator was the bottleneck",
+        _ => "; it ran out of time before it was sure",
+    }
 }
 
 /// `bitrate.ratio 91 %`.

@@ -82,7 +82,12 @@ fn no_best(summary: &SweepSummary, unknown: &str) -> String {
     } else if summary.standing(Standing::Unknown).all(carries_nothing) {
         format!("no variant carries anything: {unknown}")
     } else {
-        format!("too little is known to say which is best: {unknown}")
+        let capacities = summary.cells.iter().filter(|cell| cell.counted).filter_map(|cell| cell.capacity);
+        let needed = capacities.filter_map(|capacity| capacity.needed_seconds).max();
+        let budget = needed.map_or_else(String::new, |seconds| {
+            format!(": give it a larger --budget, about {} min", seconds.div_ceil(60))
+        });
+        format!("cannot tell which is best{budget}; {unknown}")
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fixture;
 use weir_engine::capacity::{
     Answer, Bounds, CapacitySummary, CapacityTrial, Cost, CostOf, Evidence, FailedThreshold, LAYOUT,
-    LoadKind, LoadOutcome, NetworkLoad, Purpose, Sought, Verdict,
+    LoadKind, LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, Verdict, VoidCause,
 };
 use weir_engine::series::{Ending, FigureUnit};
 use weir_engine::summary::{FailureCount, LinkLoad, ProcessLoad, ThreadLoad};
@@ -49,6 +49,9 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
         failed: if is_carried { Vec::new() } else { vec![failed] },
         failure: (!is_carried).then_some(failure),
         void: None,
+        void_cause: None,
+        admitted: None,
+        is_empty: false,
         playing: f64::from(carried),
         actual_bps: f64::from(carried) * 235e3,
         units_per_second: f64::from(carried) * 70.0,
@@ -84,6 +87,7 @@ fn summary() -> CapacitySummary {
             of: "viewers".to_owned(),
             target: "rtmp://192.0.2.7/live/…1".to_owned(),
             thresholds: vec!["failed.ratio <= 0.1%".to_owned(), "bitrate.ratio >= 98%".to_owned()],
+            at_least: None,
             precision: 0.05,
             arrivals_per_second: 100.0,
             slice_seconds: 5,
@@ -96,8 +100,12 @@ fn summary() -> CapacitySummary {
             bounds: Bounds { lower: Some(3_420), upper: Some(3_590) },
             lower_trials: (3, 0),
             upper_trials: (0, 2),
+            lower_is_sure: true,
+            upper_is_sure: true,
             recovers: Some(true),
             trials: 8,
+            stopped: None,
+            admits: None,
         },
         trials: vec![
             trial(1, None, &[1_000, 2_000, 4_000], 15),
@@ -134,34 +142,18 @@ fn the_first_line_says_how_sure_it_is() {
         summary.answer = Answer { evidence, bounds: Bounds { lower, upper }, ..summary.answer };
         capacity_line(&summary).replace('\u{a0}', " ")
     };
-    let host = "rtmp://192.0.2.7/live/…1";
-    let failed = "bitrate.ratio 97.5%, 90 closed_by_peer";
-    let thread = "its busiest thread, nginx, was at 100% of a core";
     for (evidence, lower, upper, expected) in [
-        (
-            Evidence::Found,
-            Some(3_420),
-            Some(3_590),
-            format!(
-                "{host} carries 3,420 viewers (3 of 3 trials of 1 min), not 3,590 ({failed}; 2 of 2); {thread}"
-            ),
-        ),
-        (
-            Evidence::AtLeast,
-            Some(3_420),
-            None,
-            format!("{host} carries at least 3,420 viewers; more was not to be tried (--most)"),
-        ),
-        (Evidence::AtMost, None, Some(3_590), format!("{host} does not carry 3,590 viewers ({failed})")),
+        (Evidence::Found, Some(3_420), Some(3_590), "carries 3,420 viewers, not 3,590"),
+        (Evidence::AtLeast, Some(3_420), None, "carries at least 3,420 viewers; more was not tried (--most)"),
+        (Evidence::AtMost, None, Some(3_590), "does not carry 3,590 viewers"),
+        (Evidence::AtMost, None, Some(1), "does not carry a single one of its viewers"),
         (
             Evidence::Undecided,
             Some(3_420),
             Some(3_590),
-            format!(
-                "undecided: {host} carried 3,420 viewers and not 3,590 ({failed}), but not both are confirmed: ran out of time before trying more; {thread}"
-            ),
+            "undecided: carried 3,420 viewers, not 3,590; it ran out of time before it was sure",
         ),
-        (Evidence::Void, None, None, "no result: no trial came to its end".to_owned()),
+        (Evidence::Void, None, None, "no result: no trial came to its end"),
     ] {
         assert_eq!(with(evidence, lower, upper), expected);
     }
@@ -170,24 +162,81 @@ fn the_first_line_says_how_sure_it_is() {
     interrupted.answer = Answer { evidence: Evidence::Undecided, bounds: known, ..interrupted.answer };
     interrupted.ending = Ending::Interrupted;
     let line = capacity_shortfall(&interrupted).unwrap();
-    assert!(line.starts_with("interrupted after ") && line.contains("; undecided: "), "{line}");
-    assert!(line.ends_with("carried 40 viewers; interrupted before trying more"), "{line}");
+    assert!(line.starts_with("interrupted after "), "{line}");
+    assert!(line.ends_with("; undecided: carried 40 viewers; it was interrupted"), "{line}");
     interrupted.answer.bounds.lower = None;
     let line = capacity_shortfall(&interrupted).unwrap();
     assert!(line.starts_with("interrupted after ") && !line.contains(';'), "{line}");
-    let mut stuck = summary();
-    stuck.answer.recovers = Some(false);
-    assert!(capacity_line(&stuck).ends_with("; it does not recover from overload"));
     let mut void = summary();
     void.answer = Answer {
         evidence: Evidence::AtLeast,
         bounds: Bounds { lower: Some(2_000), upper: None },
         ..void.answer
     };
+    void.trials.truncate(1);
     void.trials[0].loads[2].void = Some("generator_thread: weir's thread was at its limit".to_owned());
-    assert!(capacity_line(&void).contains(
-        "at least 2,000 viewers; the generator's limit, not the server's: generator_thread: weir's"
-    ));
+    assert_eq!(capacity_line(&void), "carries at least 2,000 viewers; the load generator was the bottleneck");
+    let text = written(&void, "text", &Text::default());
+    assert!(text.contains("Void         generator_thread: weir's thread was at its limit"), "{text}");
+}
+
+/// The first line of a search that was over before its end, whose last trial met this.
+fn stopped(stopped: Stopped, last: Option<Failure>) -> String {
+    let mut summary = summary();
+    let bounds = Bounds { lower: Some(160), upper: Some(320) };
+    let answer = Answer { evidence: Evidence::Undecided, bounds, ..summary.answer };
+    summary.answer = Answer { stopped: Some(stopped), ..answer };
+    let load = &mut summary.trials.last_mut().unwrap().loads[0];
+    load.failure =
+        last.map(|kind| FailureCount { kind, side: Side::Remote, clients: 160, words: String::new() });
+    capacity_line(&summary).replace('\u{a0}', " ")
+}
+
+#[test]
+fn what_ended_a_search_before_its_end_is_said_with_what_was_known() {
+    let refused = stopped(Stopped::Broken, Some(Failure::ConnectionRefused));
+    let restart = "restart it with --prepare";
+    assert_eq!(
+        refused,
+        format!("carried 160 viewers, not 320; it has accepted no connection since (refused): {restart}")
+    );
+    assert!(stopped(Stopped::Broken, Some(Failure::HandshakeTimeout)).contains("since (silent): "));
+    assert_eq!(
+        stopped(Stopped::NotRecovered, None),
+        format!("carried 160 viewers, not 320; after that overload it did not carry 160 again: {restart}")
+    );
+    assert!(
+        stopped(Stopped::NoSource, None)
+            .ends_with("not 320; then its source had ended: see to it that it goes on")
+    );
+    // A publisher that the server drops is the limit.
+    let mut summary = summary();
+    for load in summary.trials.iter_mut().flat_map(|trial| &mut trial.loads).filter(|it| it.load >= 3_590) {
+        (load.verdict, load.void_cause) = (Verdict::Void, Some(VoidCause::Publisher));
+        load.void = Some("the server dropped the publisher (closed_by_peer)".to_owned());
+    }
+    let line = capacity_line(&summary);
+    assert_eq!(line, "carries 3,420 viewers, not 3,590, where it dropped the publisher");
+    let text = written(&summary, "text", &Text::default());
+    assert!(text.contains("Not 3,590    the server dropped the publisher (closed_by_peer)"), "{text}");
+}
+
+#[test]
+fn one_load_that_was_asked_for_has_a_sentence_of_its_own() {
+    let with = |evidence, lower, upper| {
+        let mut summary = summary();
+        summary.sought.at_least = Some(300);
+        summary.answer = Answer { evidence, bounds: Bounds { lower, upper }, ..summary.answer };
+        (capacity_line(&summary), summary.carries_at_least())
+    };
+    let line = |words: &str| words.to_owned();
+    assert_eq!(with(Evidence::AtLeast, Some(300), None), (line("carries at least 300 viewers"), Some(true)));
+    assert_eq!(with(Evidence::AtMost, None, Some(300)), (line("does not carry 300 viewers"), Some(false)));
+    let open = with(Evidence::Undecided, None, Some(300));
+    assert_eq!(
+        open,
+        (line("undecided: did not carry 300 viewers; it ran out of time before it was sure"), None)
+    );
 }
 
 #[test]
@@ -199,7 +248,7 @@ fn what_is_counted_stands_behind_its_number_and_what_came_beside_it() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let messages = with(LoadKind::Messages, "messages a second");
-    assert!(messages.contains("carries 3,420 messages a second (3 of 3"), "{messages}");
+    assert!(messages.contains("carries 239,400 messages a second, not 3,590"), "{messages}");
     assert!(messages.contains("239,400 messages a second of 3,420 publishers, 804 Mbps"), "{messages}");
     let arrivals = with(LoadKind::Arrivals, "viewers a second");
     assert!(arrivals.contains("3,420 that came at 3,420 a second"), "{arrivals}");

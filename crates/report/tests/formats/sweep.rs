@@ -34,7 +34,14 @@ fn search(at: usize, lower: Option<u32>, upper: Option<u32>, evidence: Evidence)
         counted: evidence != Evidence::Void,
         reason: (evidence == Evidence::Void)
             .then(|| "generator_thread: weir's thread was at its limit".to_owned()),
-        capacity: Some(CellCapacity { evidence, lower, upper }),
+        capacity: Some(CellCapacity {
+            evidence,
+            lower,
+            upper,
+            lower_is_sure: evidence != Evidence::Undecided && lower.is_some(),
+            upper_is_sure: evidence != Evidence::Undecided && upper.is_some(),
+            needed_seconds: (evidence == Evidence::Undecided).then_some(1_500),
+        }),
         cpu_percent_per_client: lower.map(|lower| 99.0 / f64::from(lower)),
         busiest_thread: lower.map(|_| BusiestThread { name: "nginx".to_owned(), cpu_percent: 98.7 }),
         figures: BTreeMap::new(),
@@ -112,7 +119,7 @@ fn a_search_that_carries_nothing_is_worse_and_one_that_was_interrupted_keeps_wha
     );
     assert_eq!(
         of(&[carried]),
-        "too little is known to say which is best: workers-1-chunk-4096 (10 to 12 viewers), workers-1-chunk-60000 (–)"
+        "cannot tell which is best: give it a larger --budget, about 25 min; workers-1-chunk-4096 (10 to 12 viewers), workers-1-chunk-60000 (–)"
     );
     assert!(
         of(&[nothing.clone(), SweepCell { variant: variants()[0].name.clone(), ..nothing }])
@@ -125,7 +132,7 @@ fn searches() -> SweepSummary {
     let cells = [
         search(2, Some(3_420), Some(3_590), Evidence::Found),
         search(0, Some(1_700), Some(1_785), Evidence::Found),
-        search(3, Some(3_350), None, Evidence::AtLeast),
+        search(3, Some(3_350), Some(3_500), Evidence::Found),
         search(1, None, None, Evidence::Void),
     ];
     let ranked = Ranked::by_capacity(LoadKind::Clients, "viewers");
@@ -185,9 +192,20 @@ fn runs_are_ranked_and_their_figures_stand_below() {
 #[test]
 fn the_answer_names_the_best_those_alike_and_those_that_are_worse() {
     let expected = "best: workers-2-chunk-4096 (3,420 to 3,590 viewers); not distinguishable from it: \
-        workers-2-chunk-60000 (at least 3,350); worse: workers-1-chunk-4096 (1,700 to 1,785); \
+        workers-2-chunk-60000 (3,350 to 3,500); worse: workers-1-chunk-4096 (1,700 to 1,785); \
         too little is known of: workers-1-chunk-60000 (–)";
     assert_eq!(sweep_line(&searches()), expected);
+    // One that may carry more than it was given time to show leaves no best.
+    let mut cells = searches().cells;
+    let open = search(3, Some(3_350), Some(6_700), Evidence::Undecided);
+    *cells.iter_mut().find(|cell| cell.variant == open.variant).unwrap() = open;
+    let facts_of = facts(Ranked::by_capacity(LoadKind::Clients, "viewers"), 1);
+    assert_eq!(
+        sweep_line(&SweepSummary::new(&facts_of, &cells, None, Ending::Completed)),
+        "cannot tell which is best: give it a larger --budget, about 25 min; \
+        workers-1-chunk-60000 (–), workers-2-chunk-4096 (3,420 to 3,590 viewers), \
+        workers-2-chunk-60000 (3,350 to 6,700 viewers)"
+    );
     let nothing = SweepSummary::new(&facts(Ranked::by_cpu_per_client(), 1), &[], None, Ending::Completed);
     assert_eq!(sweep_line(&nothing), "no result for any variant");
     let mut valueless = failing(4);

@@ -14,6 +14,10 @@ pub(crate) struct Capacity {
     /// workload that plays, or publishes if none plays, is given ever more clients
     #[arg(value_name = "URL|FILE")]
     pub(crate) what: String,
+    /// One load, and whether it is carried, instead of the largest: exit code 0 as soon as that is confirmed, 99 as soon as it
+    /// is sure that it is not, 98 if the time is over before
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "The search")]
+    pub(crate) at_least: Option<u32>,
     #[command(flatten)]
     pub(crate) search: SearchOptions,
     /// FILE: any other key of the scenario, as if it stood in the file: seed=3, workloads.0.bitrate=2mbps; repeatable
@@ -53,7 +57,8 @@ pub(crate) struct SearchOptions {
     /// Clients started a second while a load is approached from below
     #[arg(long, value_name = "RATE", default_value = "100/s", value_parser = arrival)]
     pub(crate) arrival: String,
-    /// Time that a load is held to find the bounds, in slices of --slice [default: 15s; of less than 20m of --budget an 80th of it]
+    /// Time that a load is held to find the bounds, in slices of --slice [default: 15s; of less than 20m of --budget an 80th of it,
+    /// and two slices at least]
     #[arg(long, value_name = "TIME")]
     pub(crate) hold: Option<Span>,
     /// Time that a bound is held to confirm it: three times the lower one, twice the upper one [default: 60s; of less than 20m of

@@ -144,7 +144,7 @@ fn mosquitto_is_searched_for_messages_a_second() {
     assert!(page.last().contains("at least 400") && !page.last().contains("search-part"), "{}", page.last());
     let standings: Vec<_> =
         summary["variants"].as_array().unwrap().iter().map(|it| &it["standing"]).collect();
-    assert!(standings.contains(&&"best".into()) && standings.contains(&&"alike".into()), "{standings:?}");
+    assert!(standings.iter().all(|it| **it == "unknown"), "either may carry more: {standings:?}");
 }
 
 /// An origin of weir for each run, whose bit rate and number of viewers are two dimensions.
