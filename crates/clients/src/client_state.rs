@@ -4,7 +4,7 @@ use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
-    ACTIVE, CONNECT, CONNECTED, CUT_OFF, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY,
+    ACTIVE, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY,
     PLAYED, PLAYING, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
@@ -186,12 +186,11 @@ impl ClientState {
     }
 
     /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
-    pub fn pause(&mut self, shard: &mut ShardRecorder) {
+    pub fn pause(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            let recorder = shard.of(self.planned);
-            recorder.shift(PLAYING, -1);
-            recorder.count(CUT_OFF, 1);
+            shard.of(self.planned).shift(PLAYING, -1);
+            shard.cut_off(self.planned, now);
         }
     }
 
@@ -316,9 +315,9 @@ fn micros(now: Moment, since: Moment) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shard_recorder::Turn;
+    use crate::shard_recorder::{Absences, Turn};
     use weir_metrics::Schema;
-    use weir_metrics::common::RETURNED;
+    use weir_metrics::common::{CUT_OFF, RETURNED};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -369,18 +368,19 @@ mod tests {
     fn a_client_without_a_link_does_not_play_and_returns_once() {
         let (mut state, mut shard, start) = begin(Duration::ZERO);
         let planned = state.planned();
-        state.pause(&mut shard);
+        state.pause(start, &mut shard);
         state.reach(ClientPhase::Playing, start, &mut shard);
-        state.pause(&mut shard);
-        state.pause(&mut shard);
+        state.pause(start + SECOND / 2, &mut shard);
+        state.pause(start + SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (0, 1, 0));
         state.resume(start + SECOND, &mut shard);
         state.resume(start + 2 * SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (1, 1, 1));
-        assert_eq!(shard.last_returns(), [Some(start + SECOND)]);
-        state.pause(&mut shard);
+        let (last_cut_off, last_return) = (Some(start + SECOND / 2), Some(start + SECOND));
+        assert_eq!(shard.absences(), [Absences { last_cut_off, last_return }]);
+        state.pause(start + 2 * SECOND, &mut shard);
         state.finish(start + 3 * SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.counter(LEFT_AWAY), figures.counter(RETURNED)), (1, 1));

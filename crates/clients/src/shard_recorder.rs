@@ -109,12 +109,21 @@ pub struct Gap {
     pub place: u64,
 }
 
+/// When a client of a cell last lost its link, and when one that had lost it last came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Absences {
+    /// The latest of the figure `cut_off`.
+    pub last_cut_off: Option<Moment>,
+    /// The latest of `returned`.
+    pub last_return: Option<Moment>,
+}
+
 /// The [`World`] of a shard of clients.
 #[derive(Debug)]
 pub struct ShardRecorder {
     recorders: Vec<Recorder>,
-    /// Of each recorder: when a client that had lost its link last came back.
-    last_returns: Vec<Option<Moment>>,
+    /// Of each recorder.
+    absences: Vec<Absences>,
     told: Vec<[u32; Failure::ALL.len()]>,
     failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
@@ -131,7 +140,7 @@ impl ShardRecorder {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
         Self {
-            last_returns: vec![None; recorders.len()],
+            absences: vec![Absences::default(); recorders.len()],
             recorders,
             told,
             failures: Vec::new(),
@@ -166,15 +175,21 @@ impl ShardRecorder {
         self.ended.iter_mut().for_each(|ended| ended.push((planned, ending)));
     }
 
-    /// Books that a client which had lost its link plays again.
-    pub fn returned(&mut self, planned: PlannedStart, now: Moment) {
-        self.of(planned).count(common::RETURNED, 1);
-        self.last_returns[usize::from(planned.cell)] = Some(now);
+    /// Books that a client which played has lost its link, and looks for another.
+    pub fn cut_off(&mut self, planned: PlannedStart, now: Moment) {
+        self.of(planned).count(common::CUT_OFF, 1);
+        self.absences[usize::from(planned.cell)].last_cut_off = Some(now);
     }
 
-    /// When a client of each cell last came back that had lost its link.
-    pub fn last_returns(&self) -> &[Option<Moment>] {
-        &self.last_returns
+    /// Books that such a client plays again.
+    pub fn returned(&mut self, planned: PlannedStart, now: Moment) {
+        self.of(planned).count(common::RETURNED, 1);
+        self.absences[usize::from(planned.cell)].last_return = Some(now);
+    }
+
+    /// Of each cell.
+    pub fn absences(&self) -> &[Absences] {
+        &self.absences
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.

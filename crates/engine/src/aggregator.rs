@@ -194,6 +194,7 @@ impl Aggregator {
             }
             EventLine::AgentBegun { .. } | EventLine::AgentLost { .. } | EventLine::AgentEnded { .. } => {
                 self.agents.take(line);
+                self.restarts.take(line);
                 if let EventLine::AgentLost { at_seconds, segment, open, is_allowed, .. } = line {
                     self.workloads.iter_mut().zip(open).for_each(|(workload, open)| workload.let_go(*open));
                     if *is_allowed {

@@ -13,7 +13,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    LAST_CUT_OFF, LAST_RETURN, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};
@@ -194,9 +194,11 @@ impl Generator {
         let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
         let mut figures = self.shard.recorder().take_figures();
         self.count_arrivals(&mut figures, last);
-        for (recorder, at) in figures.iter_mut().zip(self.shard.recorder().last_returns()) {
-            let since = at.map_or(Duration::ZERO, |at| at.since(self.config.origin));
-            recorder.set(LAST_RETURN, since.as_micros() as u64);
+        let origin = self.config.origin;
+        let since = |at: Option<Moment>| at.map_or(0, |at| at.since(origin).as_micros() as u64);
+        for (recorder, absences) in figures.iter_mut().zip(self.shard.recorder().absences()) {
+            recorder.set(LAST_CUT_OFF, since(absences.last_cut_off));
+            recorder.set(LAST_RETURN, since(absences.last_return));
         }
         if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.
