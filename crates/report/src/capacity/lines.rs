@@ -7,7 +7,7 @@ use weir_engine::series::Ending;
 use weir_engine::summary::{FailureCount, ProcessLoad};
 
 /// CPU of a thread, in percent of a core, from which on little of it is left.
-const FULL_PERCENT: f64 = 90.0;
+pub(super) const FULL_PERCENT: f64 = 90.0;
 
 /// The answer in one line: how many, how many not, how often each was tried, and what failed.
 pub fn capacity_line(summary: &CapacitySummary) -> String {
