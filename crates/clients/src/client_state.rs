@@ -4,8 +4,8 @@ use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
-    ACTIVE, CONNECT, CONNECTED, CUT_OFF, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY,
-    PLAYED, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
+    ACTIVE, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY, PLAYED,
+    REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
 use weir_metrics::{Failure, Moment, Spread};
 
@@ -188,7 +188,7 @@ impl ClientState {
     pub fn pause(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
             self.supply = Supply::Cut;
-            shard.of(self.planned).count(CUT_OFF, 1);
+            shard.cut_off(self.planned, now);
             shard.shift_playing(self.planned, -1, now);
         }
     }
@@ -317,8 +317,7 @@ mod tests {
     use super::*;
     use crate::shard_recorder::Turn;
     use weir_metrics::Schema;
-    use weir_metrics::common::RETURNED;
-    use weir_metrics::common::{PLAYED_TIME, PLAYING};
+    use weir_metrics::common::{CUT_OFF, PLAYED_TIME, PLAYING, RETURNED};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -371,16 +370,17 @@ mod tests {
         let planned = state.planned();
         state.pause(start, &mut shard);
         state.reach(ClientPhase::Playing, start, &mut shard);
-        state.pause(start, &mut shard);
-        state.pause(start, &mut shard);
+        state.pause(start + SECOND / 2, &mut shard);
+        state.pause(start + SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (0, 1, 0));
         state.resume(start + SECOND, &mut shard);
         state.resume(start + 2 * SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (1, 1, 1));
-        assert_eq!(shard.last_returns(), [Some(start + SECOND)]);
-        state.pause(start, &mut shard);
+        let latest = shard.latest()[0];
+        assert_eq!((latest.cut_off, latest.returned), (Some(start + SECOND / 2), Some(start + SECOND)));
+        state.pause(start + 2 * SECOND, &mut shard);
         state.finish(start + 3 * SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.counter(LEFT_AWAY), figures.counter(RETURNED)), (1, 1));

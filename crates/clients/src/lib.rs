@@ -60,7 +60,7 @@ pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
 pub use shard_recorder::{
-    ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder, Turn,
+    Absences, ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder, Turn,
 };
 pub use suggest::meant;
 pub use target::{

@@ -140,18 +140,27 @@ fn micros(now: Moment) -> u64 {
     now.as_nanos() / 1_000
 }
 
+/// When something last happened to a client of a cell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Latest {
+    /// One that played lost its link (the figure `cut_off`).
+    pub cut_off: Option<Moment>,
+    /// Such a client played again (`returned`).
+    pub returned: Option<Moment>,
+    /// A publisher's count of units was over.
+    pub count_end: Option<Moment>,
+    /// The last frame of pictures, and of sound, came to viewers that are without them, or were.
+    pub frames: [Option<Moment>; 2],
+}
+
 /// The [`World`] of a shard of clients.
 #[derive(Debug)]
 pub struct ShardRecorder {
     recorders: Vec<Recorder>,
     /// Of each recorder: for how long its clients have played.
     played: Vec<PlayedTime>,
-    /// Of each recorder: when a client that had lost its link last came back.
-    last_returns: Vec<Option<Moment>>,
-    /// Of each recorder: when the last frame came of pictures, and of sound, that a viewer is without.
-    last_frames: Vec<[Option<Moment>; 2]>,
-    /// Of each recorder: when the latest count of units was over.
-    count_ends: Vec<Option<Moment>>,
+    /// Of each recorder.
+    latest: Vec<Latest>,
     told: Vec<[u32; Failure::ALL.len()]>,
     failures: Vec<ClientFailure>,
     /// How planned starts ended, if anybody asks.
@@ -169,9 +178,7 @@ impl ShardRecorder {
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
         Self {
             played: vec![PlayedTime::default(); recorders.len()],
-            last_returns: vec![None; recorders.len()],
-            last_frames: vec![[None; 2]; recorders.len()],
-            count_ends: vec![None; recorders.len()],
+            latest: vec![Latest::default(); recorders.len()],
             recorders,
             told,
             failures: Vec::new(),
@@ -219,40 +226,36 @@ impl ShardRecorder {
         }
     }
 
-    /// Books that a client which had lost its link plays again.
-    pub fn returned(&mut self, planned: PlannedStart, now: Moment) {
-        self.of(planned).count(common::RETURNED, 1);
-        self.last_returns[usize::from(planned.cell)] = Some(now);
+    /// Books that a client which played has lost its link, and looks for another.
+    pub fn cut_off(&mut self, planned: PlannedStart, now: Moment) {
+        self.of(planned).count(common::CUT_OFF, 1);
+        self.latest[usize::from(planned.cell)].cut_off = Some(now);
     }
 
-    /// When a client of each cell last came back that had lost its link.
-    pub fn last_returns(&self) -> &[Option<Moment>] {
-        &self.last_returns
+    /// Books that such a client plays again.
+    pub fn returned(&mut self, planned: PlannedStart, now: Moment) {
+        self.of(planned).count(common::RETURNED, 1);
+        self.latest[usize::from(planned.cell)].returned = Some(now);
+    }
+
+    /// Of each cell.
+    pub fn latest(&self) -> &[Latest] {
+        &self.latest
     }
 
     /// Notes the track that a viewer is without from now on, and when its last frame came.
     #[inline]
     pub fn track_ended(&mut self, planned: PlannedStart, ended: Option<(Track, Moment)>) {
         if let Some((track, at)) = ended {
-            let last = &mut self.last_frames[usize::from(planned.cell)][track as usize];
+            let last = &mut self.latest[usize::from(planned.cell)].frames[track as usize];
             *last = (*last).max(Some(at));
         }
     }
 
-    /// When the last frame of pictures, and of sound, came to viewers of each cell that are without them, or were.
-    pub fn last_frames(&self) -> &[[Option<Moment>; 2]] {
-        &self.last_frames
-    }
-
     /// Books that a publisher has sent all units of its count, and when the next one would have been due.
     pub fn count_reached(&mut self, planned: PlannedStart, end: Moment) {
-        let latest = &mut self.count_ends[usize::from(planned.cell)];
+        let latest = &mut self.latest[usize::from(planned.cell)].count_end;
         *latest = (*latest).max(Some(end));
-    }
-
-    /// When the latest count of units was over, of the clients of each cell.
-    pub fn count_ends(&self) -> &[Option<Moment>] {
-        &self.count_ends
     }
 
     /// Keeps the peer's words with a failure, as long as not too many of its kind were kept.

@@ -2,7 +2,6 @@
 
 mod agents;
 mod blocks;
-mod distributions;
 mod growth;
 mod points;
 mod progress;
@@ -12,7 +11,6 @@ mod slice;
 mod stage;
 mod workload;
 
-pub use distributions::Distribution;
 pub use progress::StageProgress;
 pub use slice::Slice;
 
@@ -199,6 +197,7 @@ impl Aggregator {
             }
             EventLine::AgentBegun { .. } | EventLine::AgentLost { .. } | EventLine::AgentEnded { .. } => {
                 self.agents.take(line);
+                self.restarts.take(line);
                 if let EventLine::AgentLost { at_seconds, segment, open, is_allowed, .. } = line {
                     self.workloads.iter_mut().zip(open).for_each(|(workload, open)| workload.let_go(*open));
                     if *is_allowed {
@@ -513,14 +512,6 @@ impl Aggregator {
     /// From now on each stage's window is cut into slices of this many seconds, for [`Self::judge_slice`].
     pub fn cut_into_slices(&mut self, seconds: u32) {
         self.slice_seconds = Some(seconds.max(1));
-    }
-
-    /// Every distribution of every stage, of the same seconds as its spread in the summary.
-    pub fn distributions(&self) -> Vec<Distribution> {
-        let stages = self.workloads.iter().enumerate().flat_map(|(workload, it)| {
-            it.stages.iter().enumerate().map(move |(stage, it)| (workload, stage, it))
-        });
-        stages.flat_map(|(workload, stage, it)| it.distributions(workload, stage)).collect()
     }
 
     /// Judges the slice of this workload that ended with `second`, if one did.

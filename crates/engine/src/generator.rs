@@ -13,8 +13,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
-    COUNT_END, EDGE_AGE, LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED, PLANNED, RECEIVED,
-    SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    COUNT_END, EDGE_AGE, LAST_CUT_OFF, LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS, MEDIA, MISSED,
+    PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};
@@ -201,13 +201,13 @@ impl Generator {
         self.count_arrivals(&mut figures, end);
         let origin = self.config.origin;
         let since = |at: Option<Moment>| at.map_or(0, |at| at.since(origin).as_micros() as u64);
-        let recorder = self.shard.recorder();
-        let moments = recorder.last_returns().iter().zip(recorder.count_ends()).zip(recorder.last_frames());
-        for (recorder, ((returned, counted), [picture, sound])) in figures.iter_mut().zip(moments) {
-            recorder.set(LAST_RETURN, since(*returned));
-            recorder.set(COUNT_END, since(*counted));
-            recorder.set(LAST_PICTURE, since(*picture));
-            recorder.set(LAST_SOUND, since(*sound));
+        for (recorder, latest) in figures.iter_mut().zip(self.shard.recorder().latest()) {
+            let [picture, sound] = latest.frames;
+            recorder.set(LAST_CUT_OFF, since(latest.cut_off));
+            recorder.set(LAST_RETURN, since(latest.returned));
+            recorder.set(COUNT_END, since(latest.count_end));
+            recorder.set(LAST_PICTURE, since(picture));
+            recorder.set(LAST_SOUND, since(sound));
         }
         if !self.config.background {
             // Of a thread, whatever its clients do: once a workload.

@@ -56,6 +56,7 @@ crate::figures! {
     SHARD_WAIT: Gauge(Max) = "shard_wait", Micros, "of the interval's second, time that the shard's thread which waited longest waited for a CPU";
     TURN_LAG: Gauge(Max) = "turn_lag", Micros, "of the interval's second, the longest that a shard's thread overslept, or took for one turn";
     LATE_TURNS: Gauge(Max) = "late_turns", Micros, "of the interval's second, time that went into turns of 10 ms and more of the shard's thread that had most, time overslept included";
+    LAST_CUT_OFF: Gauge(Max) = "last_cut_off", Micros, "from the run's beginning to the latest of `cut_off`; 0 before the first";
     LAST_RETURN: Gauge(Max) = "last_return", Micros, "from the run's beginning to the latest of `returned`; 0 before the first";
     COUNT_END: Gauge(Max) = "count_end", Micros, "from the run's beginning to the end of the last count of messages that was sent; 0 before";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";

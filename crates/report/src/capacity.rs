@@ -1,14 +1,16 @@
 //! A search for a capacity, in every format that a run has.
 
 mod edge;
+mod glances;
 pub(crate) mod lines;
 
 use crate::document::{Badge, Cell, Document, Fact, Grid, Part, Section, Tone, columns};
+use crate::glance::Glance;
 use crate::picture::Picture;
 use crate::plot::{Hue, Line, Mark, Plot};
 use crate::quantity::{
     BIT_RATE, COUNT, PERCENT, TIE, Units, bit_rate, count, joined, moment, percent, several, several_of,
-    share, span,
+    share, shortened, span,
 };
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
@@ -19,6 +21,9 @@ use weir_engine::capacity::{
     CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Stopped, Verdict,
 };
 use weir_engine::series::Ending;
+
+/// Letters of what a load is a number of that there is room for beside the axis.
+const AXIS_LETTERS: usize = 12;
 
 impl Findings for CapacitySummary {
     const NOUN: &'static str = "a search";
@@ -39,6 +44,10 @@ impl Findings for CapacitySummary {
 
     fn subject(&self) -> String {
         self.run.id.clone()
+    }
+
+    fn glances(&self) -> Vec<Glance> {
+        glances::glances(self)
     }
 
     fn pictures(&self) -> Vec<Picture> {
@@ -285,7 +294,10 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Void];
     let title = "Loads, in the order in which they were held".to_owned();
     let lines = verdicts.into_iter().map(of_verdict).collect();
-    let mut plots = vec![Plot::new(title, COUNT, lines, loads.len() as f64 + 1.0)];
+    let mut plots = vec![Plot {
+        across_unit: "trials".to_owned(),
+        ..Plot::new(title, COUNT, lines, loads.len() as f64 + 1.0)
+    }];
     let mut tried: Vec<u32> = loads.iter().map(|load| load.load).collect();
     tried.sort_unstable();
     tried.dedup();
@@ -296,7 +308,8 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         Line::new(name, hue, points)
     };
     let against = |title: &str, units: Units, lines| {
-        Plot::new(format!("{title} against the load"), units, lines, length)
+        let across_unit = shortened(&summary.sought.of, AXIS_LETTERS);
+        Plot { across_unit, ..Plot::new(format!("{title} against the load"), units, lines, length) }
     };
     let asked = line("asked for", Hue::Plan, &|it| Some(f64::from(it.load))).dashed();
     let came: &dyn Fn(&LoadOutcome) -> Option<f64> = match summary.sought.kind {

@@ -1,5 +1,6 @@
 //! A comparison of runs, as text, Markdown, JSON and a page.
 
+mod answer;
 mod pictures;
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
@@ -111,42 +112,33 @@ pub(crate) fn finding_word(finding: Finding) -> &'static str {
 }
 
 fn facts(comparison: &Comparison) -> Vec<Fact> {
-    let mut facts: Vec<Fact> = comparison
-        .sides
-        .iter()
-        .enumerate()
-        .map(|(position, side)| {
-            let words = format!("{}: {}", quote(&side.name, LINE), several(side.runs.len() as u64, "run"));
-            Fact::new(letter(position), format!("{words}{}", span_of(side)))
-        })
-        .collect();
+    let answer = |contest| Fact::new("Answer", answer::answer(comparison, contest));
+    let mut facts: Vec<Fact> = comparison.contests.iter().map(answer).collect();
+    facts.extend(comparison.sides.iter().enumerate().map(|(position, side)| {
+        let words = format!("{}: {}", quote(&side.name, LINE), several(side.runs.len() as u64, "run"));
+        Fact::new(letter(position), format!("{words}{}", span_of(side)))
+    }));
     let fewest = comparison.fewest_runs();
-    if fewest < FEWEST_FOR_DIFFERENCE {
-        facts.push(
-            Fact::new(
-                "Judged",
-                format!(
-                    "nothing: two runs of the same server differ as well, and {} a side cannot show by how much. {FEWEST_FOR_DIFFERENCE} a side show a difference, {FEWEST_FOR_INTERVAL} an interval",
-                    several(fewest as u64, "run")
-                ),
-            )
-            .tone(Tone::Doubtful),
+    let judged = if fewest < FEWEST_FOR_DIFFERENCE {
+        let runs = several(fewest as u64, "run");
+        let words = format!(
+            "nothing: two runs of the same server differ as well, and {runs} a side cannot show by how much. {FEWEST_FOR_DIFFERENCE} runs a side show a difference, {FEWEST_FOR_INTERVAL} an interval"
         );
+        Fact::new("Judged", words).tone(Tone::Doubtful)
     } else {
         let more = if fewest < FEWEST_FOR_INTERVAL {
             format!("; {FEWEST_FOR_INTERVAL} runs a side would show an interval")
         } else {
             String::new()
         };
-        facts.push(Fact::new(
+        let comparisons = several(comparison.compared, "comparison");
+        let margin = share(comparison.margin);
+        Fact::new(
             "Judged",
-            format!(
-                "at 95 % confidence, corrected for {}; \"same\" is within ±{}{more}",
-                several(comparison.compared, "comparison"),
-                share(comparison.margin)
-            ),
-        ));
-    }
+            format!("at 95 % confidence, corrected for {comparisons}; \"same\" is within ±{margin}{more}"),
+        )
+    };
+    facts.push(judged);
     facts.extend(comparison.subject.iter().map(|it| unlike("differs", it)));
     facts.push(Fact::new("Definitions", "docs/method.md, section 34"));
     facts
@@ -173,8 +165,6 @@ fn doubts(comparison: &Comparison) -> Vec<Fact> {
 }
 
 fn changes(comparison: &Comparison, contest: &Contest) -> Grid {
-    let side = |name: &str| comparison.sides.iter().find(|side| side.name == name);
-    let (base, other) = (comparison.sides.first(), side(&contest.side));
     let has_intervals = contest.changes.iter().any(|it| it.runs >= FEWEST_FOR_INTERVAL as u64);
     let mut columns = vec![
         Column::word("Figure"),
@@ -188,14 +178,11 @@ fn changes(comparison: &Comparison, contest: &Contest) -> Grid {
     columns.push(Column::word("Finding"));
     let rows = contest.changes.iter().filter_map(|it| {
         let figure = comparison.figures.iter().find(|figure| figure.name == it.figure)?;
-        let value = |side: Option<&SideSummary>| {
-            let value = side.and_then(|side| side.figures.get(&it.figure));
-            value.map_or_else(Cell::nothing, |value| Cell::text(in_figure_unit(figure.unit, *value)))
-        };
+        let value = |value| Cell::text(in_figure_unit(figure.unit, value));
         let mut row = vec![
             Cell::text(quote(figure.title.as_ref().unwrap_or(&figure.name), LINE)),
-            value(base),
-            value(other),
+            value(it.base),
+            value(it.other),
             Cell::text(change(figure, it)),
         ];
         if has_intervals {
@@ -208,7 +195,7 @@ fn changes(comparison: &Comparison, contest: &Contest) -> Grid {
     let pairs = if contest.paired { ", in pairs that were run next to each other" } else { "" };
     Grid {
         caption: format!(
-            "Percentiles of all runs of a side together, other figures in the mean of its runs; changes from run to run{pairs}"
+            "Means of the runs of a side, geometric where the change is in percent; a percentile is that of each run{pairs}"
         ),
         columns,
         rows: rows.collect(),

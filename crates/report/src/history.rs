@@ -208,11 +208,24 @@ fn plots(history: &History) -> Vec<Plot> {
             Line::new("runs", Hue::Done, grown(values)).marked(Mark::Circle),
             Line::new("level", Hue::Plan, levels).dashed(),
         ];
-        Plot::new(title(figure), units, lines, number(count))
+        let places = dates(history);
+        Plot { places, ..Plot::new(title(figure), units, lines, number(count)) }
     };
     // What changed comes first.
     let (changed, others): (Vec<_>, Vec<_>) = history.figures.iter().partition(|it| !it.changes.is_empty());
     changed.into_iter().chain(others).map(of).collect()
+}
+
+/// The dates of the first run, of the one in the middle and of the last one, at their numbers: there is room for three.
+fn dates(history: &History) -> Vec<(f64, String)> {
+    let last = history.runs.len().saturating_sub(1);
+    let mut positions = vec![0, last / 2, last];
+    positions.dedup();
+    let date = |at: usize| {
+        let date: String = moment(history.runs.get(at)?.started_at_seconds, ' ').chars().take(10).collect();
+        Some((at as f64 + 1.0, date))
+    };
+    positions.into_iter().filter_map(date).collect()
 }
 
 /// The units of a figure, and what its values are multiplied by for them.

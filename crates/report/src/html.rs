@@ -75,13 +75,13 @@ struct FigureRow {
     values: Vec<String>,
 }
 
-/// Writes the page of what was found out from several runs, of which `id` is the identifier and `note` what all pictures have in
-/// common.
+/// Writes the page of what was found out from several runs, of which `id` is the identifier and `heading_note` what all pictures have
+/// in common.
 pub(crate) fn write_document(
     id: &str,
     document: Document,
-    plots: Vec<Picture>,
-    note: &'static str,
+    glances: Vec<Glance>,
+    (plots, heading_note): (Vec<Picture>, &'static str),
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let state = document.state();
@@ -95,10 +95,10 @@ pub(crate) fn write_document(
         badges,
         is_run: false,
         run: quote(id, 200),
-        glances: Vec::new(),
+        glances,
         first,
         heading: "In pictures",
-        heading_note: note,
+        heading_note,
         plots,
         then,
         folded,

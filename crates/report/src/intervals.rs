@@ -43,21 +43,25 @@ struct DrawnRow {
     value: String,
     standing: &'static str,
     class: &'static str,
+    /// Whether it goes on beyond the picture on the left, and on the right: an arrow says so.
+    goes_on_below: bool,
+    goes_on_above: bool,
 }
 
-/// Where the intervals are, within the 460 units of the picture's width.
-const LEFT: f64 = 152.0;
-const RIGHT: f64 = 444.0;
+/// Where the intervals are, within the 368 units of the picture's width.
+const LEFT: f64 = 144.0;
+const RIGHT: f64 = 354.0;
 /// Between two rows, and above the first.
 const ROW: u32 = 24;
 const TOP: u32 = 40;
 /// Letters of a name that there is room for; the rows have whole names as titles.
 pub(crate) const LETTERS: usize = 24;
 
-/// The picture; none if no row has a value.
-pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Option<Picture> {
+/// The picture; none if no row has a value. What lies beyond `most`, on either side of 0, is drawn at its end.
+pub(crate) fn intervals(title: &str, units: Units, most: f64, rows: &[IntervalRow]) -> Option<Picture> {
     let ends = rows.iter().flat_map(|row| [Some(row.mean), row.low, row.high]).flatten();
     let (lowest, highest) = ends
+        .map(|end| end.clamp(-most, most))
         .filter(|end| end.is_finite())
         .fold((0.0, 0.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
     if highest <= lowest {
@@ -68,13 +72,15 @@ pub(crate) fn intervals(title: &str, units: Units, rows: &[IntervalRow]) -> Opti
     let first = (lowest / step).floor();
     let length = (highest / step).ceil() * step - first * step;
     let x = |value: f64| LEFT + (RIGHT - LEFT) * ((value - first * step) / length).clamp(0.0, 1.0);
+    let is_endless = |row: &IntervalRow| row.low.is_some() && row.high.is_none();
     let drawn = |(at, row): (u32, &IntervalRow)| DrawnRow {
+        goes_on_below: row.low.unwrap_or(row.mean) < -most,
+        goes_on_above: is_endless(row) || row.high.unwrap_or(row.mean) > most,
         name: shortened(&row.name, LETTERS),
         at: TOP + at * ROW,
         low: x(row.low.unwrap_or(row.mean)),
         mean: x(row.mean),
-        // What has no upper bound goes on.
-        high: row.high.map_or_else(|| if row.low.is_some() { RIGHT } else { x(row.mean) }, x),
+        high: row.high.map_or_else(|| if is_endless(row) { RIGHT } else { x(row.mean) }, x),
         value: row.value.clone(),
         standing: row.standing,
         class: row.class,

@@ -26,6 +26,10 @@ pub(crate) struct Plot {
     pub(crate) across: Across,
     /// Length of that axis.
     pub(crate) length: f64,
+    /// What the numbers of that axis are of.
+    pub(crate) across_unit: String,
+    /// What stands at places of that axis instead of numbers: dates of runs.
+    pub(crate) places: Vec<(f64, String)>,
     /// The note under it.
     pub(crate) note: String,
     /// Whether a few values far above all others may lie above the axis, marked, so that they do not flatten the rest.
@@ -164,14 +168,14 @@ const FEWEST_FOR_PEAKS: usize = 8;
 /// The number of lines that colours distinguish.
 pub(crate) const COLOURS: usize = 6;
 
-/// Where the lines are, within the 460 by 216 units of `plot.svg`; text is 11 of them high, and readable
-/// on a page of 360 pixels.
+/// Where the lines are, within the 368 by 216 units of `plot.svg`. Text is 11 of them high: as many pixels as of a drawing on a page
+/// of 400 pixels, whose margins take 32.
 const LEFT: f64 = 40.0;
-const RIGHT: f64 = 366.0;
+const RIGHT: f64 = 280.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 192.0;
 /// Letters of a name that fit beside the lines.
-const NAME_LETTERS: usize = 13;
+const NAME_LETTERS: usize = 12;
 /// Width of a letter of a tick's label, and a little more.
 const LETTER: f64 = 6.0;
 /// Between an event's line and its word.
@@ -193,6 +197,7 @@ pub(crate) struct Drawing {
     high: f64,
     length: f64,
     across: &'static str,
+    across_unit: String,
     /// Said beside the title, of values above the axis.
     above: String,
     peaks: Vec<Peak>,
@@ -259,15 +264,29 @@ impl Axes {
 impl Plot {
     /// Lines over numbers up to `length`, without stages and without a note.
     pub(crate) fn new(title: String, units: Units, lines: Vec<Line>, length: f64) -> Self {
-        let (bands, events, across, note) = (Vec::new(), Vec::new(), Across::Numbers, String::new());
-        Self { title, units, lines, bands, events, across, length, note, robust: false }
+        Self {
+            title,
+            units,
+            lines,
+            bands: Vec::new(),
+            events: Vec::new(),
+            across: Across::Numbers,
+            length,
+            across_unit: String::new(),
+            places: Vec::new(),
+            note: String::new(),
+            robust: false,
+        }
     }
 
-    /// The drawing; none if there is nothing to draw.
+    /// The drawing; none if there is nothing to draw: no value but 0, or a single point, which a table says as well.
     pub(crate) fn draw(&self, id: &str) -> Option<Drawing> {
-        let values = || self.lines.iter().flat_map(|line| line.points.iter().filter_map(|(_, value)| *value));
-        let values = || values().filter(|value| value.is_finite());
-        values().next()?;
+        let points = || self.lines.iter().flat_map(|line| line.points.iter());
+        let points = || points().filter_map(|(at, value)| Some((*at, value.filter(|it| it.is_finite())?)));
+        let values = || points().map(|(_, value)| value);
+        values().find(|value| *value != 0.0)?;
+        let (first, _) = points().next()?;
+        points().find(|(at, _)| *at != first)?;
         let ranges = self.lines.iter().flat_map(|line| &line.range);
         let ends = ranges.filter_map(|(_, range)| *range).flat_map(|(low, high)| [low, high]);
         let (lowest, peak) = values()
@@ -276,11 +295,9 @@ impl Plot {
         let highest = self.ceiling(peak).unwrap_or(peak);
         let (scale, unit) = unit_of(highest.max(-lowest), self.units);
         let range = highest - lowest;
-        // A line that is zero throughout has an axis up to 1.
-        let (scale, unit, step) =
-            if range > 0.0 { (scale, unit, step(range / scale) * scale) } else { (1.0, "", 1.0) };
+        let step = step(range / scale) * scale;
         let low = (lowest / step).floor() * step;
-        let high = if highest > low { (highest / step).ceil() * step } else { low + step };
+        let high = (highest / step).ceil() * step;
         let axes = Axes { length: self.length.max(1.0), low, high };
         let steps = ((high - low) / step).round() as u32;
         let value_ticks = (0..=steps).map(|count| low + f64::from(count) * step);
@@ -322,7 +339,12 @@ impl Plot {
             peaks,
             bands: self.bands.iter().map(|band| band.drawn(&axes)).collect(),
             events: self.events.iter().map(|event| event.drawn(&axes)).collect(),
+            across_unit: self.across_unit.clone(),
             ticks: match self.across {
+                _ if !self.places.is_empty() => {
+                    let tick = |(at, label): &(f64, String)| Tick { at: axes.x(*at), label: label.clone() };
+                    self.places.iter().map(tick).collect()
+                }
                 Across::Time => time_ticks(&axes),
                 Across::Numbers => number_ticks(&axes),
                 Across::Nines => nine_ticks(&axes),
@@ -441,17 +463,7 @@ mod tests {
 
     fn plot(points: Vec<(f64, Option<f64>)>) -> Plot {
         let lines = vec![Line::new("a <b>", Hue::Done, points)];
-        Plot {
-            title: "T & t".to_owned(),
-            units: COUNT,
-            lines,
-            bands: Vec::new(),
-            events: Vec::new(),
-            across: Across::Time,
-            length: 60.0,
-            note: String::new(),
-            robust: false,
-        }
+        Plot { across: Across::Time, ..Plot::new("T & t".to_owned(), COUNT, lines, 60.0) }
     }
 
     #[test]
@@ -484,6 +496,8 @@ mod tests {
     fn nothing_measured_is_not_drawn() {
         assert!(plot(Vec::new()).draw("p").is_none());
         assert!(plot(vec![(0.0, None), (1.0, Some(f64::NAN))]).draw("p").is_none());
+        assert!(plot(vec![(0.0, Some(0.0)), (1.0, Some(0.0))]).draw("p").is_none(), "an axis from 0 to 1 says nothing");
+        assert!(plot(vec![(1.0, Some(7.0)), (1.0, Some(3.0))]).draw("p").is_none(), "nor does a single place");
     }
 
     #[test]
@@ -494,10 +508,10 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_line_at_zero_has_an_axis() {
-        let drawing = plot(vec![(0.0, Some(0.0)), (1.0, Some(0.0))]).draw("p").unwrap();
+    fn a_flat_line_has_an_axis_from_zero_on() {
+        let drawing = plot(vec![(0.0, Some(1.0)), (1.0, Some(1.0))]).draw("p").unwrap();
         let ticks: Vec<_> = drawing.value_ticks.iter().map(|tick| tick.label.as_str()).collect();
-        assert_eq!(ticks, ["0", "1"]);
+        assert_eq!(ticks, ["0", "0.5", "1"]);
         assert!(drawing.lines[0].path.chars().all(|letter| "ML0123456789. ".contains(letter)));
     }
 
@@ -520,7 +534,7 @@ mod tests {
 
     #[test]
     fn text_is_escaped() {
-        let svg = plot(vec![(0.0, Some(1.0))]).draw("p").unwrap().to_string();
+        let svg = plot(vec![(0.0, Some(1.0)), (1.0, Some(2.0))]).draw("p").unwrap().to_string();
         assert!(!svg.contains("<b>") && !svg.contains("& t"), "{svg}");
     }
 
@@ -528,7 +542,7 @@ mod tests {
     fn an_event_is_a_line_with_a_word_beside_it_that_stays_on_the_drawing() {
         let event = |at| Event { at, label: "restart", words: "a <b> was told to end".to_owned() };
         let events = vec![event(10.0), event(58.0)];
-        let drawing = Plot { events, ..plot(vec![(0.0, Some(1.0))]) }.draw("p").unwrap();
+        let drawing = Plot { events, ..plot(vec![(0.0, Some(1.0)), (1.0, Some(2.0))]) }.draw("p").unwrap();
         let [early, late] = &drawing.events[..] else { panic!() };
         assert!(early.label_at > early.at && !early.is_before);
         assert!(late.label_at < late.at && late.is_before && late.at <= RIGHT);

@@ -1,6 +1,7 @@
 //! One writer for all formats of a run, a series, a search, a sweep, a comparison and a history.
 
 use crate::document::Document;
+use crate::glance::Glance;
 use crate::picture::Picture;
 use crate::text::Text;
 use crate::{clients_csv, csv, html, json, junit, markdown};
@@ -44,6 +45,11 @@ pub(crate) trait Findings: Serialize {
     /// What its page is of: the id of what was run.
     fn subject(&self) -> String;
 
+    /// What a reader wants to know first, on cards at the top of its page.
+    fn glances(&self) -> Vec<Glance> {
+        Vec::new()
+    }
+
     /// The pictures of its page.
     fn pictures(&self) -> Vec<Picture> {
         Vec::new()
@@ -77,8 +83,9 @@ impl<A: Findings> Report for A {
             "text" => text.write_document(&self.document(), out),
             "markdown" => markdown::write_document(&self.document(), out),
             "html" => {
-                let (document, pictures) = (self.document(), self.pictures());
-                html::write_document(&self.subject(), document, pictures, self.pictures_note(), out)
+                let (document, glances) = (self.document(), self.glances());
+                let pictures = (self.pictures(), self.pictures_note());
+                html::write_document(&self.subject(), document, glances, pictures, out)
             }
             "json" => json::write(self, out),
             "csv" => self.write_csv(out),

@@ -29,9 +29,9 @@ struct DrawnCell {
     said: String,
 }
 
-/// Where the cells are, within the 460 by 216 units of all plots.
+/// Where the cells are, within the 368 by 216 units of all plots.
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 452.0;
+const RIGHT: f64 = 360.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 192.0;
 

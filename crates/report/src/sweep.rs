@@ -68,7 +68,7 @@ impl Findings for SweepSummary {
                 })
             })
             .collect();
-        let of_intervals = intervals(&self.ranked.title, units(self.ranked.unit), &rows);
+        let of_intervals = intervals(&self.ranked.title, units(self.ranked.unit), f64::INFINITY, &rows);
         let of_plane = heat_map(self, |variant| short(self, variant), standing_word);
         of_intervals.into_iter().chain(of_plane).collect()
     }

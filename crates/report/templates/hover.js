@@ -2,7 +2,7 @@
 // without this script the page says the same in its tables and titles.
 "use strict";
 (() => {
-  const [left, right, top, bottom] = [40, 366, 34, 192];
+  const [left, right, top, bottom] = [40, 280, 34, 192];
   const box = document.createElement("output");
   box.className = "hover";
   box.hidden = true;
@@ -19,7 +19,7 @@
     if (!plot) return hide();
     const { low, high, length, across, unit } = plot.dataset;
     const size = plot.getBoundingClientRect();
-    const x = ((event.clientX - size.left) / size.width) * 460;
+    const x = ((event.clientX - size.left) / size.width) * 368;
     if (x < left - 6 || x > right + 6) return hide();
     const digits = Math.max(0, 2 - Math.floor(Math.log10(high - low || 1)));
     let nearest = null;

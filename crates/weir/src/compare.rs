@@ -188,7 +188,6 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
 }
 
 fn read(directory: &Path, repetition: Option<u32>) -> Result<ComparedRun, Failure> {
-    let Recomputed { head, aggregator, summary } = recompute(directory)?;
-    let distributions = aggregator.distributions();
-    Ok(ComparedRun { name: directory.display().to_string(), repetition, head, summary, distributions })
+    let Recomputed { head, summary, .. } = recompute(directory)?;
+    Ok(ComparedRun { name: directory.display().to_string(), repetition, head, summary })
 }

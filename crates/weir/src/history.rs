@@ -142,7 +142,7 @@ fn whole(directory: &Path) -> Result<Option<ComparedRun>, String> {
     // Of hundreds of runs, each second of each would be held for nothing.
     summary.series = Vec::new();
     let name = directory.display().to_string();
-    Ok(Some(ComparedRun { name, repetition: None, head, summary, distributions: Vec::new() }))
+    Ok(Some(ComparedRun { name, repetition: None, head, summary }))
 }
 
 /// A file of a run directory; an error is the line that says that the run is left out, and why.

@@ -6,7 +6,6 @@ use crate::exit::{Exit, Failure};
 use crate::print::{check_print, print, write_artefacts};
 use crate::run::explained;
 use std::path::Path;
-use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::CapacitySummary;
 use weir_engine::merge;
 use weir_engine::record::{self, RunHead};
@@ -68,8 +67,6 @@ fn part_of(directory: &Path) -> Option<usize> {
 pub(crate) struct Recomputed {
     /// What was known before its first second.
     pub(crate) head: RunHead,
-    /// Its seconds.
-    pub(crate) aggregator: Aggregator,
     /// What they come to.
     pub(crate) summary: Summary,
 }
@@ -101,5 +98,5 @@ pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
         }
     }
     summary.warnings.extend(damage);
-    Ok(Recomputed { head, aggregator, summary })
+    Ok(Recomputed { head, summary })
 }

@@ -238,7 +238,7 @@ impl Publisher {
         let now = context.now;
         let works = self.phase == PublishPhase::Working && self.state.phase() == ClientPhase::Playing;
         if works && self.reconnecting.lost(failure, words, now) {
-            self.state.pause(context.now, context.world);
+            self.state.pause(now, context.world);
             self.client.reconnect(since_start(now));
             self.carrier.end();
             self.forget(context.world);

@@ -299,7 +299,7 @@ impl Subscriber {
         viewer.book_cut(&self.client, context.world);
         let works = viewer.state.phase() == ClientPhase::Playing && !viewer.stopping;
         if works && self.reconnecting.lost(failure, words, now) {
-            viewer.state.pause(context.now, context.world);
+            viewer.state.pause(now, context.world);
             self.client.reconnect(since_start(now));
             self.carrier.end();
             context.stand_by();

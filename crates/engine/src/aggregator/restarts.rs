@@ -3,7 +3,7 @@
 use crate::event::EventLine;
 use crate::summary::RestartSummary;
 use std::collections::BTreeMap;
-use weir_metrics::common::{CUT_OFF, LAST_RETURN, LEFT_AWAY, RETURNED};
+use weir_metrics::common::{CUT_OFF, LAST_CUT_OFF, LAST_RETURN, LEFT_AWAY, RETURNED};
 use weir_metrics::{Interval, Unit};
 
 /// The restarts of a run, and what its seconds say of clients without a link.
@@ -15,6 +15,8 @@ pub(super) struct Restarts {
     second: Second,
     /// Clients that have lost their link and are not back, at the end of the second before it. Those that gave up are among them.
     away: u64,
+    /// How far the clock of any agent may be from the coordinator's, in seconds.
+    clock_bound: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +25,8 @@ struct Second {
     cut_off: u64,
     /// Those that play again, and those that had left by plan before they could.
     returned: u64,
-    /// The latest return up to its end, since the run's beginning.
+    /// The latest loss of a link and the latest return up to its end, since the run's beginning.
+    last_cut_off: f64,
     last_return: f64,
 }
 
@@ -36,8 +39,12 @@ struct Restart {
 }
 
 impl Restarts {
-    /// Takes a line on a restart, of which there are two: the second one has when the server was started again.
+    /// Takes a line on a restart, of which there are two: the second one has when the server was started again. Agents say how
+    /// far their clocks may be wrong.
     pub(super) fn take(&mut self, line: &EventLine) {
+        if let EventLine::AgentBegun { clock_bound_seconds, .. } = line {
+            self.clock_bound = self.clock_bound.max(*clock_bound_seconds);
+        }
         let EventLine::Restart { at_seconds, number, server, started_seconds } = line else { return };
         let restart = self.restarts.entry(*number).or_insert_with(|| Restart {
             summary: RestartSummary::new(server.clone(), *at_seconds),
@@ -57,8 +64,9 @@ impl Restarts {
         second.end = second.end.max(interval.end());
         second.cut_off += interval.figures.counter(CUT_OFF);
         second.returned += interval.figures.counter(RETURNED) + interval.figures.counter(LEFT_AWAY);
-        let last_return = interval.figures.gauge(LAST_RETURN) as f64 * Unit::Micros.scale();
-        second.last_return = second.last_return.max(last_return);
+        let seconds = |gauge| interval.figures.gauge(gauge) as f64 * Unit::Micros.scale();
+        second.last_cut_off = second.last_cut_off.max(seconds(LAST_CUT_OFF));
+        second.last_return = second.last_return.max(seconds(LAST_RETURN));
     }
 
     /// What is known up to now.
@@ -83,7 +91,9 @@ impl Restarts {
         let second = std::mem::take(&mut self.second);
         let before = self.away;
         self.away = (before + second.cut_off).saturating_sub(second.returned);
-        let begun = |it: &&mut Restart| it.summary.at_seconds < f64::from(second.end);
+        // A thread that wakes late books what came meanwhile in the second before.
+        let end = f64::from(second.end).max(second.last_cut_off + self.clock_bound);
+        let begun = |it: &&mut Restart| it.summary.at_seconds < end;
         let Some(restart) = self.restarts.values_mut().rev().find(begun) else { return };
         let away_before = *restart.away_before.get_or_insert(before);
         let summary = &mut restart.summary;
@@ -140,6 +150,26 @@ mod tests {
         let [known] = &restarts.summaries()[..] else { panic!() };
         assert!((known.reconnected_seconds.unwrap() - 2.2).abs() < 1e-6, "{known:?}");
         assert_eq!((known.down_seconds, known.away), (Some(1.0), 0));
+    }
+
+    #[test]
+    fn a_link_that_breaks_at_the_edge_of_a_second_is_of_the_restart_wherever_it_was_counted() {
+        let booked = |last_cut_off: f64, clock_bound_seconds: f64| {
+            let mut restarts = Restarts::default();
+            restarts.take(&EventLine::AgentBegun { agent: 0, late_seconds: 0.0, clock_bound_seconds });
+            restart(&mut restarts, 0, 3.0, Some(4.5));
+            let mut figures = Recorder::new(Schema::new(&[]));
+            figures.count(CUT_OFF, 20);
+            figures.set(LAST_CUT_OFF, (last_cut_off * 1e6) as u64);
+            restarts.add(&Interval::new(IntervalKey { second: 2, workload: 0, server: None }, figures));
+            second(&mut restarts, 0, 3, [3, 0], 0.0);
+            second(&mut restarts, 0, 4, [0, 23], 4.75);
+            let known = restarts.summaries().swap_remove(0);
+            (known.cut_off, known.away, known.reconnected_seconds)
+        };
+        assert_eq!(booked(3.03, 0.0), (23, 0, Some(1.75)), "a thread woke 30 ms late");
+        assert_eq!(booked(2.998, 0.005), (23, 0, Some(1.75)), "the agent's clock is late");
+        assert_eq!(booked(2.5, 0.005), (3, 0, Some(1.75)), "before the server was told to end");
     }
 
     #[test]

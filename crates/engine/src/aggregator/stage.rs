@@ -1,6 +1,5 @@
 //! One stage of a workload: the sums over its ramp and hold, and over its window.
 
-use super::distributions::Distribution;
 use super::slice::SliceTotals;
 use crate::edges::{Edge, Patience};
 use crate::loads::{host_load, process_load};
@@ -31,16 +30,6 @@ pub(super) struct StageAggregator {
 }
 
 impl StageAggregator {
-    /// The distributions behind its spreads, each of the same seconds as its spread in the summary.
-    pub(super) fn distributions(&self, workload: usize, stage: usize) -> Vec<Distribution> {
-        let figures = (0..).zip(self.window.figures.schema().figures());
-        let found = figures.filter_map(|(position, figure)| {
-            let totals = if OF_THE_RAMP.contains(&figure.name) { &self.whole } else { &self.window };
-            Distribution::of((workload, stage), position, figure, totals)
-        });
-        found.collect()
-    }
-
     pub(super) fn new(span: StageSpan, schema: Schema, turns_over: bool) -> Self {
         let (whole, window) = (Totals::new(schema), Totals::new(schema));
         Self { span, whole, window, slice: None, turns_over, let_go: Vec::new() }

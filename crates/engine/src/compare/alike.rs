@@ -38,8 +38,8 @@ const BESIDE_THE_LOAD: [&str; 26] = [
     "shards",
 ];
 
-/// What a machine has now, and what it is called until it is started again.
-const PASSING: [&str; 3] = ["boot_id", "disk_available_bytes", "memory"];
+/// What a machine has now, and what it is called until it is started again; memory and interfaces are compared by themselves.
+const PASSING: [&str; 4] = ["boot_id", "disk_available_bytes", "interfaces", "memory"];
 
 /// What a workload is sent to, or its rows.
 const TARGETS: [&str; 4] = ["play", "publish", "ingest", "probe"];
@@ -146,6 +146,13 @@ fn between(base: &ComparedRun, other: &ComparedRun, is_variant: bool) -> Likenes
     for (one, two, key) in each(&generator(base), &generator(other)) {
         put(&key, one, two, false);
     }
+    // Containers bring interfaces with names of their own and take them away again, so that only those are compared that both runs had.
+    for (name, one) in speeds(base) {
+        let Some((_, two)) = speeds(other).find(|(it, _)| *it == name) else { continue };
+        if one != two {
+            put(&format!("environment.interfaces.{name}"), one.to_string(), two.to_string(), false);
+        }
+    }
     let (one, two) = (memory(base), memory(other));
     if (one - two).abs() > one.max(two) * SAME_MEMORY {
         put("environment.memory.total_bytes", one.to_string(), two.to_string(), false);
@@ -235,6 +242,11 @@ fn generator(run: &ComparedRun) -> BTreeMap<String, String> {
     flat.insert("shards".to_owned(), scenario.shards.map_or_else(none, |shards| shards.to_string()));
     flat.insert("bind_addr".to_owned(), scenario.bind_addr.len().to_string());
     flat
+}
+
+/// The network interfaces of a run's machine with the bits that each carries in a second.
+fn speeds(run: &ComparedRun) -> impl Iterator<Item = (&str, u64)> {
+    run.head.run.environment.interfaces.iter().map(|it| (it.name.as_str(), it.bits_per_second))
 }
 
 fn memory(run: &ComparedRun) -> f64 {

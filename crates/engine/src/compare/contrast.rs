@@ -61,6 +61,23 @@ impl Values {
         }
     }
 
+    /// The means of the base and of the other, of which one is the other by the change that is told of them: geometric where that is a
+    /// ratio, arithmetic where it is a difference.
+    pub(crate) fn means(&self, contrast: Option<&Contrast>) -> (f64, f64) {
+        let is_ratio = contrast.is_some_and(|it| it.ratio.is_some());
+        let (base, other): (Vec<f64>, Vec<f64>) = match if is_ratio { self.map(f64::ln) } else { self.clone() } {
+            Self::Apart(base, other) => (base, other),
+            Self::Pairs(pairs) => pairs.into_iter().unzip(),
+        };
+        let mean = |mut values: Vec<f64>| {
+            // In order of size, so that the sum does not depend on the order of the runs.
+            values.sort_by(f64::total_cmp);
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            if is_ratio { mean.exp() } else { mean }
+        };
+        (mean(base), mean(other))
+    }
+
     fn map(&self, of: impl Fn(f64) -> f64) -> Self {
         let each = |values: &[f64]| values.iter().map(|it| of(*it)).collect();
         match self {
@@ -226,6 +243,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn one_mean_becomes_the_other_by_the_change_between_them(
+            base in prop::collection::vec(-1e3f64..1e6, 2..12),
+            other in prop::collection::vec(-1e3f64..1e6, 2..12),
+            pairs: bool,
+        ) {
+            let values = if pairs {
+                Values::Pairs(base.into_iter().zip(other).collect())
+            } else {
+                Values::Apart(base, other)
+            };
+            if let Some(contrast) = Contrast::of(&values) {
+                let (base, other) = values.means(Some(&contrast));
+                let told = contrast.ratio.map_or(base + contrast.difference.mean, |ratio| base * ratio.mean);
+                prop_assert!((told - other).abs() <= 1e-6 * base.abs().max(other.abs()).max(1.0));
+            }
+        }
+
         #[test]
         fn the_other_way_round_is_the_mirror_image(
             base in prop::collection::vec(0.01f64..1e6, 2..12),

@@ -2,10 +2,9 @@
 
 use super::better::{Better, better};
 use super::limit::means;
-use crate::aggregator::Distribution;
 use crate::record::RunHead;
 use crate::series::{FigureUnit, SeriesRun};
-use crate::summary::{Figures, Summary, Value};
+use crate::summary::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +19,6 @@ pub struct ComparedRun {
     pub head: RunHead,
     /// What it came to.
     pub summary: Summary,
-    /// What its percentiles are of.
-    pub distributions: Vec<Distribution>,
 }
 
 /// Several runs of one and the same.
@@ -68,16 +65,9 @@ pub(crate) fn meant_by<'a>(name: &str, known: &[&'a ComparedFigure]) -> Vec<&'a 
     found
 }
 
-/// A figure of one run or of one side.
-pub(crate) type Valued = (ComparedFigure, f64);
-
 /// The figures of a run.
-pub(crate) fn values(run: &ComparedRun) -> Vec<Valued> {
-    of_summary(&run.summary)
-}
-
-fn of_summary(summary: &Summary) -> Vec<Valued> {
-    let (run, figures) = SeriesRun::new("", 1, String::new(), summary);
+pub(crate) fn values(run: &ComparedRun) -> Vec<(ComparedFigure, f64)> {
+    let (run, figures) = SeriesRun::new("", 1, String::new(), &run.summary);
     let valued = figures.into_iter().filter_map(|it| {
         let value = *run.figures.get(&it.name)?;
         let better = better(&it.name);
@@ -86,40 +76,9 @@ fn of_summary(summary: &Summary) -> Vec<Valued> {
     valued.collect()
 }
 
-/// The percentiles of all runs of a side together: of their merged distributions.
-pub(super) fn percentiles(side: &Side) -> Vec<Valued> {
-    let Some((first, others)) = side.runs.split_first() else { return Vec::new() };
-    let mut merged = first.summary.clone();
-    // What is left is what was merged, and not what the first run alone had.
-    for stage in merged.workloads.iter_mut().flat_map(|it| &mut it.stages) {
-        for figure in stage.figures.0.values_mut() {
-            if let Value::Spread(spread) = &mut figure.value {
-                spread.count = 0;
-            }
-        }
-    }
-    for distribution in &first.distributions {
-        let mut sum = distribution.clone();
-        let same = others.iter().flat_map(|run| &run.distributions).filter(|it| it.is_like(distribution));
-        same.for_each(|it| sum.add(it));
-        let stage = merged.workloads.get_mut(sum.workload).and_then(|it| it.stages.get_mut(sum.stage));
-        if let Some(figure) = stage.and_then(|it| it.figures.get_mut(sum.figure)) {
-            figure.value = Value::Spread(sum.spread());
-        }
-    }
-    let is_percentile = |it: &Valued| it.0.name.ends_with(".p50") || it.0.name.ends_with(".p99");
-    of_summary(&merged).into_iter().filter(is_percentile).collect()
-}
-
 impl ComparedRun {
     /// When it began, in seconds since the Unix epoch.
     pub(crate) fn started(&self) -> f64 {
         self.summary.run.started_at_seconds
-    }
-}
-
-impl Figures {
-    fn get_mut(&mut self, name: &str) -> Option<&mut crate::summary::FigureValue> {
-        self.0.get_mut(name)
     }
 }

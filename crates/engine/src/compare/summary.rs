@@ -3,7 +3,7 @@
 use super::alike::{Likeness, Unlike, likeness};
 use super::contrast::{Contrast, Values, corrected};
 use super::limit::{ChangeLimit, LimitFinding, LimitResult, means};
-use super::side::{ComparedFigure, ComparedRun, Side, meant_by, percentiles, values};
+use super::side::{ComparedFigure, ComparedRun, Side, meant_by, values};
 use super::{Better, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
 use crate::summary::{Point, RunFacts, VerdictState};
 use schemars::JsonSchema;
@@ -104,7 +104,7 @@ pub struct SideSummary {
     pub name: String,
     /// Its runs.
     pub runs: Vec<SideRun>,
-    /// By the figure's name: percentiles are those of the distributions of all runs together, other figures the mean of the runs.
+    /// By the figure's name, the mean of the runs.
     pub figures: BTreeMap<String, f64>,
     /// The names of the workloads of its first run, for plots.
     #[serde(skip)]
@@ -145,6 +145,10 @@ pub struct Change {
     pub figure: String,
     /// Runs of the side that has fewer, or pairs.
     pub runs: u64,
+    /// The mean of the base's runs, from which the change is counted: geometric where the change is a ratio.
+    pub base: f64,
+    /// The same mean of the other side's runs.
+    pub other: f64,
     /// The difference of the means; its interval is shown from six runs a side on. None with fewer than two runs a side.
     pub difference: Option<Estimate>,
     /// The ratio of the geometric means; none if a value is not above 0.
@@ -363,9 +367,12 @@ impl<'a> Measured<'a> {
     fn change(&self, p: Option<f64>, margin: f64) -> Change {
         let runs = self.values.fewest();
         let finding = (runs >= FEWEST_FOR_DIFFERENCE).then(|| self.finding(p, margin));
+        let (base, other) = self.values.means(self.contrast.as_ref());
         Change {
             figure: self.figure.name.clone(),
             runs: runs as u64,
+            base,
+            other,
             difference: self.contrast.map(|it| it.difference),
             ratio: self.contrast.and_then(|it| it.ratio),
             p,
@@ -422,9 +429,7 @@ impl SideSummary {
             values.sort_by(f64::total_cmp);
             values.iter().sum::<f64>() / values.len() as f64
         };
-        let mut figures: BTreeMap<_, _> =
-            sums.into_iter().map(|(name, values)| (name, mean(values))).collect();
-        figures.extend(percentiles(side).into_iter().map(|(figure, value)| (figure.name, value)));
+        let figures = sums.into_iter().map(|(name, values)| (name, mean(values))).collect();
         let of_run = |it: &ValuedRun<'_>| SideRun {
             directory: it.run.name.clone(),
             started_at_seconds: it.run.summary.run.started_at_seconds,

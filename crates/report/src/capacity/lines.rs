@@ -10,7 +10,7 @@ use weir_engine::summary::{FailureCount, ProcessLoad};
 use weir_metrics::Failure;
 
 /// CPU of a thread, in percent of a core, from which on little of it is left.
-const FULL_PERCENT: f64 = 90.0;
+pub(super) const FULL_PERCENT: f64 = 90.0;
 
 /// The answer in one short sentence: how many, how many not, and what ended the search before it was sure. How often each was
 /// tried, what failed and where the target is stand beside it.

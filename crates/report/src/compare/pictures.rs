@@ -18,12 +18,12 @@ pub(super) fn pictures(comparison: &Comparison) -> Vec<Picture> {
 
 /// By how much each figure of a side changed, with its interval.
 fn intervals_of(comparison: &Comparison, contest: &Contest) -> Option<Picture> {
-    /// What changed by more is at the end of the axis: one figure that is ten times as high would press all others together.
+    /// What changed by more goes on beyond the picture: one figure that is ten times as high would press all others together.
     const MOST_PERCENT: f64 = 100.0;
     let row = |change: &Change| {
         let ratio = change.ratio.filter(|_| change.runs >= FEWEST_FOR_INTERVAL as u64)?;
         let figure = comparison.figures.iter().find(|figure| figure.name == change.figure)?;
-        let percent = |ratio: f64| ((ratio - 1.0) * 100.0).clamp(-MOST_PERCENT, MOST_PERCENT);
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         Some(IntervalRow {
             name: quote(figure.title.as_ref().unwrap_or(&figure.name), 40),
             mean: percent(ratio.mean),
@@ -41,9 +41,9 @@ fn intervals_of(comparison: &Comparison, contest: &Contest) -> Option<Picture> {
     };
     let rows: Vec<_> = contest.changes.iter().filter_map(row).collect();
     let title = format!("Change of {} from {}", side_name(comparison, &contest.side), letter(0));
-    let picture = intervals(&title, PERCENT, &rows)?;
+    let picture = intervals(&title, PERCENT, MOST_PERCENT, &rows)?;
     let note = "Mean and 95% interval. Red is worse, green better; dotted is undecided. An interval over the line at 0 tells no difference. \
-        What changed by more than 100% is drawn at the end.";
+        An arrow stands where it goes on beyond 100%.";
     Some(Picture { note: note.to_owned(), ..picture })
 }
 

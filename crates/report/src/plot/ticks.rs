@@ -70,8 +70,10 @@ pub(super) fn nine_ticks(axes: &Axes) -> Vec<Tick> {
         (0.9999, "99.99%"),
         (0.99999, "99.999%"),
     ];
-    let there = NAMED.into_iter().filter(|(quantile, _)| nines(*quantile) <= axes.length + 1e-9);
-    there.map(|(quantile, label)| Tick { at: axes.x(nines(quantile)), label: label.to_owned() }).collect()
+    // On a long axis 0 % stands too near to 50 %.
+    let named = &NAMED[usize::from(axes.length > 4.0)..];
+    let there = named.iter().filter(|(quantile, _)| nines(*quantile) <= axes.length + 1e-9);
+    there.map(|(quantile, label)| Tick { at: axes.x(nines(quantile)), label: (*label).to_owned() }).collect()
 }
 
 /// Ticks on round numbers.

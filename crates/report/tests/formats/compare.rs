@@ -36,7 +36,7 @@ fn run(side: &str, number: u32, factor: f64) -> ComparedRun {
     let head =
         RunHead { run: summary.run.clone(), origin_ns: 0, scenario, workloads: Vec::new(), segment: None };
     let name = format!("{side}/{number:03}");
-    ComparedRun { name, repetition: None, head, summary, distributions: Vec::new() }
+    ComparedRun { name, repetition: None, head, summary }
 }
 
 fn side(name: &str, runs: u32, factor: f64) -> Side {
@@ -133,6 +133,40 @@ fn what_is_not_alike_is_refused_with_every_key() {
         refused(|run| run.head.scenario.workloads[0].play.0[0] = "rtmps://127.0.0.1/live/stream".to_owned()),
         ["workloads[0].play[0]"]
     );
+}
+
+#[test]
+fn interfaces_of_containers_come_and_go_without_making_runs_unlike() {
+    let side = |name: &str, interfaces: &[(&str, u64)]| {
+        let mut side = side(name, 4, 1.0);
+        for run in &mut side.runs {
+            let speeds = interfaces.iter().map(|(name, bits_per_second)| weir_observe::InterfaceSpeed {
+                name: (*name).to_owned(),
+                bits_per_second: *bits_per_second,
+            });
+            run.head.run.environment.interfaces = speeds.collect();
+        }
+        side
+    };
+    let base = side("yesterday", &[("eth0", 1_000_000_000), ("veth5c1f", 10_000_000_000)]);
+    let renamed = side("today", &[("eth0", 1_000_000_000), ("veth77ab", 10_000_000_000), ("veth77ac", 1)]);
+    assert!(Comparison::new(&[base.clone(), renamed], &options()).is_ok());
+    let slower = side("today", &[("eth0", 100_000_000)]);
+    let refused = Comparison::new(&[base, slower], &options()).unwrap_err().to_string();
+    assert!(refused.contains("environment.interfaces.eth0: 1000000000, in today"), "{refused}");
+}
+
+#[test]
+fn one_sentence_says_first_what_a_comparison_comes_to() {
+    let sentence = |runs, factor| {
+        let sides = [side("yesterday", runs, 1.0), side("today", runs, factor)];
+        let text = written(&Comparison::new(&sides, &options()).unwrap(), "markdown", &Text::default());
+        text.lines().find(|line| line.contains("Answer")).unwrap().to_owned()
+    };
+    assert!(sentence(6, 1.2).contains("B is worse: CPU of nginx +20.0% (20% → 24%)"), "{}", sentence(6, 1.2));
+    assert!(sentence(6, 0.8).contains("B is better: CPU of nginx −20.0%"), "{}", sentence(6, 0.8));
+    assert!(sentence(6, 1.0).contains("no difference between A and B is shown; 2 figures undecided"));
+    assert!(sentence(3, 1.2).contains("cannot tell B from A: give 4 runs a side"), "{}", sentence(3, 1.2));
 }
 
 #[test]
