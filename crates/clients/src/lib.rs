@@ -60,7 +60,7 @@ pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
 pub use sequence::{Finding, Sequence};
 pub use shard_recorder::{
-    Absences, ClientFailure, ClientRecord, Ending, Gap, ON_TIME, PlannedStart, ShardRecorder, Turn,
+    ClientFailure, ClientRecord, Ending, Gap, Latest, ON_TIME, PlannedStart, ShardRecorder, Turn,
 };
 pub use suggest::meant;
 pub use target::{

@@ -496,8 +496,14 @@ mod tests {
     fn nothing_measured_is_not_drawn() {
         assert!(plot(Vec::new()).draw("p").is_none());
         assert!(plot(vec![(0.0, None), (1.0, Some(f64::NAN))]).draw("p").is_none());
-        assert!(plot(vec![(0.0, Some(0.0)), (1.0, Some(0.0))]).draw("p").is_none(), "an axis from 0 to 1 says nothing");
-        assert!(plot(vec![(1.0, Some(7.0)), (1.0, Some(3.0))]).draw("p").is_none(), "nor does a single place");
+        assert!(
+            plot(vec![(0.0, Some(0.0)), (1.0, Some(0.0))]).draw("p").is_none(),
+            "an axis from 0 to 1 says nothing"
+        );
+        assert!(
+            plot(vec![(1.0, Some(7.0)), (1.0, Some(3.0))]).draw("p").is_none(),
+            "nor does a single place"
+        );
     }
 
     #[test]

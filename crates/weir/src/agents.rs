@@ -19,7 +19,7 @@ use weir_agents::NatsError;
 /// What cannot be used of NATS: a server that is not there is as one under test that is not there.
 fn of_nats(error: &NatsError) -> Failure {
     let exit = match error {
-        NatsError::Unreachable { .. } => Exit::TargetDied,
+        NatsError::Unreachable { .. } | NatsError::Flood(_) => Exit::TargetDied,
         NatsError::Refused(_) | NatsError::File { .. } => Exit::Usage,
         NatsError::Thread(_) => Exit::Internal,
     };

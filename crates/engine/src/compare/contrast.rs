@@ -65,10 +65,11 @@ impl Values {
     /// ratio, arithmetic where it is a difference.
     pub(crate) fn means(&self, contrast: Option<&Contrast>) -> (f64, f64) {
         let is_ratio = contrast.is_some_and(|it| it.ratio.is_some());
-        let (base, other): (Vec<f64>, Vec<f64>) = match if is_ratio { self.map(f64::ln) } else { self.clone() } {
-            Self::Apart(base, other) => (base, other),
-            Self::Pairs(pairs) => pairs.into_iter().unzip(),
-        };
+        let (base, other): (Vec<f64>, Vec<f64>) =
+            match if is_ratio { self.map(f64::ln) } else { self.clone() } {
+                Self::Apart(base, other) => (base, other),
+                Self::Pairs(pairs) => pairs.into_iter().unzip(),
+            };
         let mean = |mut values: Vec<f64>| {
             // In order of size, so that the sum does not depend on the order of the runs.
             values.sort_by(f64::total_cmp);

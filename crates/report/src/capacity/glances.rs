@@ -88,7 +88,8 @@ fn limit(summary: &CapacitySummary) -> Glance {
     let bounds = summary.answer.bounds;
     let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
     let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
-    let glance = |answer: String, lines, tone| Glance { question: "What was the limit?", answer, lines, tone };
+    let glance =
+        |answer: String, lines, tone| Glance { question: "What was the limit?", answer, lines, tone };
     let Some(at) = upper.or(lower) else {
         return glance("Unknown: nothing was measured".to_owned(), Vec::new(), Tone::Plain);
     };

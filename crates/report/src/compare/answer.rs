@@ -27,7 +27,7 @@ pub(super) fn answer(comparison: &Comparison, contest: &Contest) -> String {
     let is_any = |finding| !of(finding).is_empty();
     if contest.changes.iter().all(|it| it.finding.is_none()) {
         return format!(
-            "cannot tell {side} from {base}: give {FEWEST_FOR_DIFFERENCE} runs a side to tell a difference"
+            "cannot say whether {side} differs from {base}: give {FEWEST_FOR_DIFFERENCE} runs a side"
         );
     }
     match (is_any(Finding::Worse), is_any(Finding::Better)) {
@@ -42,7 +42,10 @@ pub(super) fn answer(comparison: &Comparison, contest: &Contest) -> String {
         (false, false) if is_any(Finding::Undecided) => {
             let undecided = of(Finding::Undecided).len() as u64;
             let word = finding_word(Finding::Undecided);
-            format!("no difference between {base} and {side} is shown; {} {word}", several(undecided, "figure"))
+            format!(
+                "no difference between {base} and {side} is shown; {} {word}",
+                several(undecided, "figure")
+            )
         }
         (false, false) => format!("{side} is the same as {base}, within ±{}", share(comparison.margin)),
     }

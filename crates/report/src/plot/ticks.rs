@@ -73,7 +73,7 @@ pub(super) fn nine_ticks(axes: &Axes) -> Vec<Tick> {
     // On a long axis 0 % stands too near to 50 %.
     let named = &NAMED[usize::from(axes.length > 4.0)..];
     let there = named.iter().filter(|(quantile, _)| nines(*quantile) <= axes.length + 1e-9);
-    there.map(|(quantile, label)| Tick { at: axes.x(nines(quantile)), label: (*label).to_owned() }).collect()
+    there.map(|(quantile, label)| Tick { at: axes.x(nines(*quantile)), label: (*label).to_owned() }).collect()
 }
 
 /// Ticks on round numbers.

@@ -166,7 +166,11 @@ fn one_sentence_says_first_what_a_comparison_comes_to() {
     assert!(sentence(6, 1.2).contains("B is worse: CPU of nginx +20.0% (20% → 24%)"), "{}", sentence(6, 1.2));
     assert!(sentence(6, 0.8).contains("B is better: CPU of nginx −20.0%"), "{}", sentence(6, 0.8));
     assert!(sentence(6, 1.0).contains("no difference between A and B is shown; 2 figures undecided"));
-    assert!(sentence(3, 1.2).contains("cannot tell B from A: give 4 runs a side"), "{}", sentence(3, 1.2));
+    assert!(
+        sentence(3, 1.2).contains("cannot say whether B differs from A: give 4 runs a side"),
+        "{}",
+        sentence(3, 1.2)
+    );
 }
 
 #[test]

@@ -198,7 +198,8 @@ fn the_answer_names_the_best_those_alike_and_those_that_are_worse() {
     // One that may carry more than it was given time to show leaves no best.
     let mut cells = searches().cells;
     let open = search(3, Some(3_350), Some(6_700), Evidence::Undecided);
-    *cells.iter_mut().find(|cell| cell.variant == open.variant).unwrap() = open;
+    let place = cells.iter().position(|cell| cell.variant == open.variant).unwrap();
+    cells[place] = open;
     let facts_of = facts(Ranked::by_capacity(LoadKind::Clients, "viewers"), 1);
     assert_eq!(
         sweep_line(&SweepSummary::new(&facts_of, &cells, None, Ending::Completed)),

@@ -11,7 +11,8 @@ use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::tls::{self, ClientTls, ServerName, Trust};
 use weir_shard::{
-    Context, Endpoint, Event, Incoming, Session, SessionId, Shard, Side, Transport, World, clock, listeners,
+    Context, Edge, Endpoint, Event, Incoming, Session, SessionId, Shard, Side, Transport, World, clock,
+    listeners,
 };
 
 /// A test that is not over by then has failed.
@@ -114,6 +115,7 @@ impl fmt::Debug for Happened {
         match self {
             Self::Opening => f.write_str("opening"),
             Self::Connected => f.write_str("connected"),
+            Self::Edge(_) => f.write_str("edge"),
             Self::Bytes(bytes) if bytes.len() <= 32 => {
                 write!(f, "bytes {:?}", String::from_utf8_lossy(bytes))
             }

@@ -89,11 +89,16 @@ fn each_message_is_one_row(broker: SocketAddr, version: &str, level: &str) {
     let rows = || {
         let table = rusqlite::Connection::open(&file).ok()?;
         let query = "SELECT count(*), count(DISTINCT payload) FROM messages";
-        table.query_row(query, (), |row| Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?))).ok()
+        table.query_row(query, (), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).ok()
     };
-    soon("all are saved", || rows().is_some_and(|(_, different)| different >= MESSAGES));
+    soon("all are saved", || rows().is_some_and(|(_, different)| different >= MESSAGES as i64));
     let settled = ingester.stop();
-    assert_eq!((settled.code, rows()), (Some(0), Some((MESSAGES, MESSAGES))), "{}", settled.err);
+    assert_eq!(
+        (settled.code, rows()),
+        (Some(0), Some((MESSAGES as i64, MESSAGES as i64))),
+        "{}",
+        settled.err
+    );
     // It came back often, with its session.
     assert!(settled.total("reconnects") as usize >= CUTS / 2, "{}", settled.err);
     assert_eq!((settled.total("sessions_lost"), settled.total("unmarked") as usize), (0, MESSAGES));
