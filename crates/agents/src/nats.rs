@@ -505,7 +505,7 @@ mod tests {
         let link = connect_with_limit(&local(&nats), Echo { pause, ..Echo::default() }, 4).unwrap();
         let mut flood = nats.client();
         (0..5_000).for_each(|_| flood.publish("echo", b"x"));
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         while link.event(SOON) != Ok(Received::Dropped) {
             assert!(began.elapsed() < SOON, "dropped messages are not reported");
         }
