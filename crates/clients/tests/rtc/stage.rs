@@ -48,8 +48,8 @@ pub(crate) struct Server {
     offer: Description,
     agreed: Vec<Agreement>,
     pub(crate) keys: Option<(Outbound, MasterKey)>,
-    number: u16,
-    timestamp: u32,
+    pub(crate) number: u16,
+    pub(crate) timestamp: u32,
     /// Packets of pictures and bytes of their payload so far.
     sent: (u32, u32),
     /// The number of the last packet of sound.
