@@ -4,6 +4,7 @@
 //! proves its keys, and throughout for witnesses.
 
 mod account;
+mod candidates;
 mod client;
 mod connection;
 mod dialogue;
@@ -69,6 +70,9 @@ pub const WHIP_SCHEMES: &[Scheme] = &[Scheme::tcp("whip+http", 80), Scheme::tls(
 
 /// The schemes of viewers of OvenMediaEngine. Its own port is 3333.
 pub const OVEN_SCHEMES: &[Scheme] = &[Scheme::tcp("ws", 80), Scheme::tls("wss", 443)];
+
+/// Datagrams of strangers, and of no agreed kind: one of [`SCHEMA`].
+pub const STRANGE: weir_metrics::Counter = figures::STRANGE;
 
 /// Their figures.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

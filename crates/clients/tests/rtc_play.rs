@@ -4,6 +4,8 @@
 mod hostile;
 #[path = "rtc/oven.rs"]
 mod oven;
+#[path = "rtc/padding.rs"]
+mod padding;
 #[path = "rtc/stage.rs"]
 mod stage;
 #[path = "rtc/whep.rs"]

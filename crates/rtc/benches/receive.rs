@@ -81,6 +81,7 @@ fn receive(stream: &[Vec<u8>], packets: usize, tracks: usize, losing: bool) -> f
         let hints = Hints {
             start: marking.map(|marking| marking.start),
             keyframe: marking.map(|marking| marking.independent),
+            padding: false,
         };
         black_box(accounts[at % tracks].receive(now, &packet, hints));
     }

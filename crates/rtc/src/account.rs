@@ -5,11 +5,13 @@
 
 mod arrival;
 mod drift;
+mod frame_time;
 mod frames;
 mod freezes;
 mod gaps;
 mod jitter;
 mod keyframes;
+mod padding;
 mod sent;
 mod sequence;
 mod track;

@@ -334,9 +334,15 @@ impl Transport {
     }
 
     /// Whether ICE has proven that the peer is at this address. DTLS itself proves nothing before its end, so that anybody that
-    /// guesses our address could take part in the handshake, or end it.
-    fn is_validated(&self, source: SocketAddr) -> bool {
+    /// guesses our address could take part in the handshake, or end it; media may come from each of them (RFC 8445 section
+    /// 12.2).
+    pub fn is_validated(&self, source: SocketAddr) -> bool {
         self.path == Some(source) || self.ice.has_viable_remote_candidate(source)
+    }
+
+    /// Whether the peer may also be at another address than this one.
+    pub fn may_be_elsewhere(&self, address: SocketAddr) -> bool {
+        self.ice.remote_candidates().any(|candidate| candidate.addr() != address)
     }
 
     fn take_dtls(&mut self, now: Instant, source: SocketAddr, datagram: &[u8]) {

@@ -43,6 +43,8 @@ pub struct Rig<W> {
     pub datagram_address: SocketAddr,
     /// Whether it opened one.
     pub hears_datagrams: bool,
+    /// The one peer that its datagrams are exchanged with, if it said so.
+    pub datagram_peer: Option<SocketAddr>,
     /// The datagrams that it has sent, with their destinations.
     pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
     /// How many datagrams the kernel has dropped, for the session.
@@ -87,6 +89,7 @@ impl<W> Rig<W> {
             stands_by: false,
             datagram_address: SocketAddr::from(([127, 0, 0, 1], 40_000)),
             hears_datagrams: false,
+            datagram_peer: None,
             datagrams: Vec::new(),
             dropped: 0,
             side: None,
@@ -120,6 +123,7 @@ impl<W> Rig<W> {
             room: &mut self.room,
             address: self.datagram_address,
             hears_datagrams: &mut self.hears_datagrams,
+            datagram_peer: &mut self.datagram_peer,
             datagrams: &mut self.datagrams,
             dropped: self.dropped,
             side: &mut self.side,
@@ -212,6 +216,7 @@ impl<W> Rig<W> {
             room: &mut self.room,
             address: self.datagram_address,
             hears_datagrams: &mut self.hears_datagrams,
+            datagram_peer: &mut self.datagram_peer,
             datagrams: &mut self.datagrams,
             dropped: self.dropped,
             side: &mut self.side,
@@ -237,6 +242,7 @@ struct Tape<'a> {
     room: &'a mut usize,
     address: SocketAddr,
     hears_datagrams: &'a mut bool,
+    datagram_peer: &'a mut Option<SocketAddr>,
     datagrams: &'a mut Vec<(SocketAddr, Vec<u8>)>,
     dropped: u64,
     side: &'a mut Option<Endpoint>,
@@ -288,7 +294,9 @@ impl Transmit for Tape<'_> {
         true
     }
 
-    fn connect_datagrams(&mut self, _: SocketAddr) {}
+    fn connect_datagrams(&mut self, to: SocketAddr) {
+        *self.datagram_peer = Some(to);
+    }
 
     fn dropped_datagrams(&self) -> u64 {
         self.dropped

@@ -157,7 +157,7 @@ impl<R: Role> Client<R> {
     ) -> Result<(), End> {
         let kind = Datagram::of(bytes);
         let is_media = matches!(kind, Datagram::Rtp | Datagram::Rtcp);
-        if is_media && self.line.connection.path().is_some_and(|path| path != source) {
+        if is_media && !self.line.connection.takes_media_of(source) {
             context.world.of(self.line.state.planned()).count(STRANGE, 1);
             return Ok(());
         }

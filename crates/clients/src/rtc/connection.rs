@@ -83,8 +83,8 @@ pub(super) struct Connection {
     has_socket: bool,
     /// The way that all datagrams go, if they do not go on their own.
     relay: Option<Box<Relay>>,
-    /// A server that may relay, and from when on it is to.
-    spare: Option<(Moment, Box<Server>)>,
+    /// Servers that may relay, and from when on one of them is to.
+    spare: Option<(Moment, Vec<Server>)>,
     agreed: Vec<Agreement>,
     sources: Sources,
     keys: Option<Box<Keys>>,
@@ -272,8 +272,8 @@ impl Connection {
                 let description = read_offer(&offer)?;
                 // OvenMediaEngine names its relay to those that asked for TCP, and with `TcpForce` to everybody: its own
                 // players take no other path then.
-                self.is_relay_wanted |=
-                    Server::choose(&offer.ice_servers).is_ok_and(|server| server.carrier() == Carrier::Tcp);
+                self.is_relay_wanted |= Server::all(&offer.ice_servers)
+                    .is_ok_and(|servers| servers.iter().any(|server| server.carrier() == Carrier::Tcp));
                 let relayed = self.is_relay_wanted;
                 let mut negotiation = self.negotiate(description.ice_lite, relayed, context)?;
                 let (answer, agreed) =
@@ -341,6 +341,9 @@ impl Connection {
                         self.settle(path, context);
                     }
                     self.spare_relay(context);
+                    if let Some(relay) = &mut self.relay {
+                        relay.stay();
+                    }
                     self.path = Some(path);
                     self.path_lost = None;
                 }
@@ -424,9 +427,12 @@ impl Connection {
         self.keys.take()
     }
 
-    /// Where media comes from and goes to.
-    pub(super) fn path(&self) -> Option<SocketAddr> {
-        self.path
+    /// Whether media from there is the server's: of the path, or of another of its candidates that a check has proven. A
+    /// server with several addresses sends from any of them (RFC 8445 section 12.2).
+    #[inline]
+    pub(super) fn takes_media_of(&self, source: SocketAddr) -> bool {
+        self.path.is_none_or(|path| path == source)
+            || self.negotiation.as_ref().is_some_and(|it| it.transport.is_validated(source))
     }
 
     /// Since when no connectivity check has been answered, if that is so.
@@ -475,9 +481,10 @@ impl Connection {
             self.look_at = now + LOOK;
             self.look(context);
         }
-        if let Some((_, server)) = self.spare.take_if(|(at, _)| *at <= now) {
-            self.begin_relay(*server, context)?;
+        if let Some((_, servers)) = self.spare.take_if(|(at, _)| *at <= now) {
+            self.begin_relay(servers, context)?;
         }
+        self.resolve_candidates(context)?;
         if let Some(relay) = self.relay.as_mut().filter(|relay| relay.due().is_some_and(|due| due <= now)) {
             relay.handle_timeout(&self.terms.redirects, context)?;
             self.flush_relay(context);
@@ -505,7 +512,8 @@ impl Connection {
         let look = self.negotiation.is_some().then_some(self.look_at);
         let spare = self.spare.as_ref().map(|(at, _)| *at);
         let relay = self.relay.as_ref().and_then(|relay| relay.due());
-        [self.transport_due, look, spare, relay].into_iter().flatten().min()
+        let names = self.negotiation.as_ref().and_then(|it| it.names.poll_timeout());
+        [self.transport_due, look, spare, relay, names].into_iter().flatten().min()
     }
 }
 

@@ -8,6 +8,11 @@ use weir_rtc::signalling::websocket::{Incoming, Opening, OpeningError, Role, Web
 use weir_rtc::signalling::{http, oven};
 use weir_web::{Ending, Part, Response, Responses};
 
+/// What OvenMediaEngine calls itself, and how its streams are played: it takes publishers by WHIP, and answers 404 to WHEP
+/// where that is not set up.
+const OVEN: &str = "OvenMediaEngine";
+const OVEN_PLAYS: &str = "OvenMediaEngine's viewers usually come by ws://host:3333/app/stream";
+
 /// The longest answer that is read.
 const LONGEST: usize = weir_rtc::sdp::MOST_BYTES;
 
@@ -79,7 +84,7 @@ impl Dialogue {
     ) -> Result<Option<Heard>, End> {
         match self {
             Self::Http(http) => http.read(request, bytes),
-            Self::Oven(oven) => oven.read(bytes, out),
+            Self::Oven(oven) => oven.read(request, bytes, out),
         }
     }
 
@@ -134,13 +139,21 @@ impl Http {
             // A description is no word to a person.
             let text = if text.starts_with("v=0") { "" } else { text };
             let said = format!("{} {text}", response.said());
-            of_http(&refusal, request.publishes(), said.trim_end())
+            let (failure, words) = of_http(&refusal, request.publishes(), said.trim_end());
+            let names_itself = response.fields.get("server").is_some_and(|name| name.contains(OVEN));
+            let plays_otherwise = names_itself && response.status == 404 && !request.publishes();
+            (failure, if plays_otherwise { format!("{words}; {OVEN_PLAYS}") } else { words })
         }))
     }
 }
 
 impl Oven {
-    fn read(&mut self, bytes: &mut &[u8], out: &mut Vec<u8>) -> Result<Option<Heard>, End> {
+    fn read(
+        &mut self,
+        request: &Request,
+        bytes: &mut &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Heard>, End> {
         if self.socket.is_none() {
             if !self.opening.take(bytes).map_err(of_opening)? {
                 return Ok(None);
@@ -166,7 +179,9 @@ impl Oven {
                     self.id = Some(offer.id);
                     return Ok(Some(Heard::Offer(Box::new(offer))));
                 }
-                oven::Message::Refused { code, error } => return Err(of_oven(code, &error)),
+                oven::Message::Refused { code, error } => {
+                    return Err(of_oven(code, &error, request.is_signed()));
+                }
                 oven::Message::Other(_) => {}
             }
         }

@@ -1,10 +1,13 @@
 //! Our side of a session: what is offered or answered, and what both sides have agreed on.
 
+use super::candidates::NamedCandidates;
 use super::refusal::of_transport;
 use crate::client_session::End;
 use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
-use weir_rtc::sdp::{Agreement, Description, Direction, Local, Media, OfferOptions, Sources, agree};
+use weir_rtc::sdp::{
+    Agreement, Description, Direction, Local, Media, MediaKind, OfferOptions, Sources, agree,
+};
 use weir_rtc::signalling::{http, oven};
 use weir_rtc::transport::{Certificate, Clock, Remote, Transport, TransportSettings};
 
@@ -15,8 +18,9 @@ pub(super) struct Negotiation {
     offer: Option<Description>,
     /// The section that the transport is named by.
     identifier: String,
-    /// Candidates of the server that can be checked.
+    /// Candidates of the server that can be checked, and those of which only a name is known.
     pub(super) reachable: usize,
+    pub(super) names: NamedCandidates,
 }
 
 impl Negotiation {
@@ -45,6 +49,7 @@ impl Negotiation {
             offer: None,
             identifier: String::new(),
             reachable: 0,
+            names: NamedCandidates::default(),
         })
     }
 
@@ -81,9 +86,7 @@ impl Negotiation {
         let answer = read(answer)?;
         let offer = self.offer.take().unwrap_or_default();
         let agreed = agree(&offer, &answer, false);
-        if agreed.is_empty() {
-            return Err(nothing(&answer));
-        }
+        common(&answer, &agreed).map_err(|end| mismatch(&offer, &answer).unwrap_or(end))?;
         self.connect(now, &answer, &agreed, &[])?;
         Ok(agreed)
     }
@@ -98,9 +101,7 @@ impl Negotiation {
     ) -> Result<(String, Vec<Agreement>), End> {
         let answer = self.local().answer(offer, offer_options);
         let agreed = agree(offer, &answer, true);
-        if agreed.is_empty() {
-            return Err(nothing(offer));
-        }
+        common(offer, &agreed)?;
         self.connect(now, offer, &agreed, candidates)?;
         Ok((answer.to_string(), agreed))
     }
@@ -113,7 +114,7 @@ impl Negotiation {
         agreed: &[Agreement],
         more: &[String],
     ) -> Result<(), End> {
-        let role = agreed.first().ok_or_else(|| nothing(theirs))?.role;
+        let Some(role) = agreed.first().map(|agreed| agreed.role) else { return common(theirs, agreed) };
         let credentials =
             |media: &&Media| !media.rejected && media.user_fragment.is_some() && media.password.is_some();
         let media = theirs.media.iter().find(credentials).ok_or_else(|| missing("ICE credentials"))?;
@@ -128,8 +129,10 @@ impl Negotiation {
             let is_udp = candidate.split_whitespace().nth(2).is_some_and(|it| it.eq_ignore_ascii_case("udp"));
             if is_udp && !known.contains(&&**candidate) {
                 known.push(candidate);
-                // A name of multicast DNS, an address of another family: there may be others.
-                self.reachable += usize::from(self.transport.add_candidate(candidate).is_ok());
+                if !self.names.take(now, candidate) {
+                    // An address of another family: there may be others.
+                    self.reachable += usize::from(self.transport.add_candidate(candidate).is_ok());
+                }
             }
         }
         self.identifier = agreed.first().map(|agreed| agreed.identifier.clone()).unwrap_or_default();
@@ -148,16 +151,66 @@ pub(super) fn read_offer(offer: &oven::Offer) -> Result<Description, End> {
     read(&offer.sdp)
 }
 
+/// Whether there is anything to play, and pictures if the server has some.
+///
+/// # Errors
 /// The two sides have no codec in common; the server's description shows why.
-fn nothing(theirs: &Description) -> End {
-    let words = if theirs.media.is_empty() {
-        "the server's description has no media: it did not take up the offer"
+fn common(theirs: &Description, agreed: &[Agreement]) -> Result<(), End> {
+    let mut pictures = theirs.media.iter().filter(|media| media.kind == MediaKind::Video && !media.rejected);
+    let words = if agreed.iter().any(|agreed| agreed.kind == MediaKind::Video) {
+        return Ok(());
+    } else if let Some(media) = pictures.next() {
+        // Sound alone is not what was asked for.
+        format!("the server offers {}; weir plays H.264 only (packetization-mode 1)", encodings(media))
+    } else if !agreed.is_empty() {
+        return Ok(());
+    } else if theirs.media.is_empty() {
+        "the server's description has no media: it did not take up the offer".to_owned()
     } else if theirs.media.iter().all(|media| media.rejected) {
-        "the server rejects all media (port 0 in each m= line)"
+        "the server rejects all media (port 0 in each m= line)".to_owned()
     } else {
-        "the two descriptions agree on neither H.264 nor Opus"
+        "the two descriptions agree on neither H.264 nor Opus".to_owned()
     };
-    (Failure::Rejected, words.to_owned())
+    Err((Failure::Rejected, words))
+}
+
+/// Where the sections of an answer are not those of the offer, one by one (RFC 3264 section 6).
+fn mismatch(offer: &Description, answer: &Description) -> Option<End> {
+    let name = |kind| match kind {
+        MediaKind::Video => "video",
+        MediaKind::Audio => "audio",
+        MediaKind::Other => "something else",
+    };
+    let [offered, answered] = [offer, answer].map(|it| it.media.iter().map(|media| name(media.kind)));
+    let differs = offered.clone().zip(answered.clone()).position(|(offered, answered)| offered != answered);
+    let words = if let Some(at) = differs {
+        let [offered, answered] = [offered, answered].map(|mut kinds| kinds.nth(at).unwrap_or_default());
+        format!("media section {} of the answer is {answered}, and {offered} was offered there", at + 1)
+    } else if !answer.media.is_empty() && answer.media.len() != offer.media.len() {
+        let counts = (answer.media.len(), offer.media.len());
+        format!("the answer has {} media sections, and {} were offered", counts.0, counts.1)
+    } else {
+        return None;
+    };
+    Some((Failure::MalformedInput, format!("{words}: an answer has the offer's sections in their order")))
+}
+
+/// The encodings of a section, each once, without those that only repair or wrap others.
+fn encodings(media: &Media) -> String {
+    const NO_ENCODING: &[&str] = &["rtx", "red", "ulpfec", "flexfec-03", ""];
+    let mut names: Vec<String> = Vec::new();
+    for format in &media.formats {
+        let name = match format.parameter("packetization-mode") {
+            _ if NO_ENCODING.iter().any(|none| format.is(none)) => continue,
+            None if format.is("H264") => format!("{} (packetization-mode 0)", format.name),
+            Some(mode) if format.is("H264") => format!("{} (packetization-mode {mode})", format.name),
+            _ => format.name.clone(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { "pictures of a codec that it does not name".to_owned() } else { names.join(", ") }
 }
 
 fn missing(what: &str) -> End {

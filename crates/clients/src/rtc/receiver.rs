@@ -15,7 +15,6 @@ use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS};
 use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
-use weir_rtc::h264;
 use weir_rtc::rtcp::{self, Compound};
 use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
 use weir_rtc::sdp::{MediaKind, extension};
@@ -81,6 +80,8 @@ pub(super) struct Receiver {
     last_media: Moment,
     /// Bytes that were sent and did not arrive, not reported yet.
     missing: u64,
+    /// Media time, in microseconds, from before the time between frames was known.
+    untimed: i64,
     /// Frames of the source, in fractions, not reported yet.
     source_frames: f64,
 }
@@ -128,6 +129,7 @@ impl Receiver {
             out: Vec::new(),
             last_media: now,
             missing: 0,
+            untimed: 0,
             source_frames: 0.0,
         })
     }
@@ -156,7 +158,9 @@ impl Receiver {
         let track = &mut self.tracks[at];
         let marking = track.frame_marking.and_then(|identifier| packet.extension(identifier));
         let mut hints = match marking.and_then(FrameMarking::parse) {
-            Some(marking) => Hints { start: Some(marking.start), keyframe: Some(marking.independent) },
+            Some(marking) => {
+                Hints { start: Some(marking.start), keyframe: Some(marking.independent), padding: false }
+            }
             None => Hints::default(),
         };
         let (packet, payload) = if self.opens {
@@ -165,11 +169,11 @@ impl Receiver {
                 Ok(opened) => {
                     self.opened += 1;
                     recorder.count(OPENED, 1);
-                    Packet::parse(opened).ok().and_then(|it| it.payload()).map_or(0, <[u8]>::len)
+                    Packet::parse(opened).ok().and_then(|it| it.payload()).map(<[u8]>::len)
                 }
                 Err(SrtpError::Replayed | SrtpError::TooOld) => {
                     recorder.count(REPLAYED, 1);
-                    0
+                    None
                 }
                 Err(_) => {
                     self.refused += 1;
@@ -178,18 +182,25 @@ impl Receiver {
             };
             // The header is as it was, and lengths are those on the wire.
             let Ok(packet) = Packet::parse(bytes) else { return };
-            (packet, bytes.get(header_length..header_length + length).unwrap_or_default())
+            (packet, length.and_then(|length| bytes.get(header_length..header_length + length)))
         } else {
-            (packet, Default::default())
+            (packet, None)
         };
-        if track.kind == MediaKind::Video && !payload.is_empty() {
-            hints.start = Some(h264::starts_frame(payload));
-            hints.keyframe = Some(h264::is_keyframe(payload));
+        if track.kind == MediaKind::Video {
+            match payload {
+                Some(payload) => {
+                    hints = Hints::of_h264(payload);
+                    track.pads_media |= packet.has_padding() && !payload.is_empty();
+                }
+                None if !self.opens => hints.padding = track.is_padding(&packet, self.tag),
+                None => {}
+            }
         }
         self.end_seconds(now, recorder);
         let track = &mut self.tracks[at];
         totals.packets += 1;
-        let payload_length = packet.body().len().saturating_sub(self.tag) as u64;
+        let payload_length =
+            if hints.padding { 0 } else { packet.body().len().saturating_sub(self.tag) as u64 };
         totals.media += payload_length;
         track.media += payload_length;
         self.last_media = now;
@@ -221,9 +232,9 @@ impl Receiver {
             Arrival::Restart { .. } => return track.restart_frames(),
         };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        totals.frame_ended = marker;
+        totals.frame_ended = marker && !hints.padding;
         if let Some(assembler) = &mut track.assembler
-            && !payload.is_empty()
+            && let Some(payload) = payload
         {
             assembler.push(number, timestamp, marker, payload, |unit| {
                 totals.keyframe_whole |= unit.keyframe && unit.complete;
@@ -254,9 +265,7 @@ impl Receiver {
         totals.media += payload.len() as u64;
         track.media += payload.len() as u64;
         let hints = match track.kind {
-            MediaKind::Video => {
-                Hints { start: Some(h264::starts_frame(payload)), keyframe: Some(h264::is_keyframe(payload)) }
-            }
+            MediaKind::Video => Hints::of_h264(payload),
             _ => Hints::default(),
         };
         track.account.repair(now, original, timestamp, marker, hints);
@@ -397,15 +406,15 @@ impl Receiver {
         std::mem::take(&mut self.missing)
     }
 
-    /// How many frames the source has in `media` microseconds of media time, by the intervals between consecutive frames.
+    /// How many frames the source has in `media` microseconds of media time, by the intervals between frames that are shown
+    /// one behind the other.
     pub(super) fn source_frames(&mut self, media: i64) -> u64 {
         let video = self.tracks.iter().find(|track| track.kind == MediaKind::Video);
-        let Some((ticks, rate)) =
-            video.and_then(|track| Some((track.account.frame_ticks()?, track.clock_rate)))
-        else {
-            return 0;
-        };
-        self.source_frames += media.max(0) as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
+        let known = video.and_then(|track| Some((track.account.frame_ticks()?, track.clock_rate)));
+        self.untimed += media.max(0);
+        let Some((ticks, rate)) = known else { return 0 };
+        let media = std::mem::take(&mut self.untimed);
+        self.source_frames += media as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
         let whole = self.source_frames.floor();
         self.source_frames -= whole;
         whole as u64

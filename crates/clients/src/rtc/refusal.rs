@@ -24,10 +24,14 @@ pub(super) fn of_http(refusal: &Refusal, publishes: bool, said: &str) -> End {
     (failure, format!("{refusal}; the server said: {said}"))
 }
 
-/// A refusal by OvenMediaEngine.
-pub(super) fn of_oven(code: u32, error: &str) -> End {
+/// A refusal by OvenMediaEngine. Of a signed policy that it refuses it says what it says of a missing stream.
+pub(super) fn of_oven(code: u32, error: &str, is_signed: bool) -> End {
     let failure = match code {
         401 | 403 => Failure::Unauthorized,
+        404 if is_signed && !error.to_ascii_lowercase().contains("find stream") => {
+            let why = "the signed policy of the URL was refused (signature, expiry, address), or there is no such stream; its log says which";
+            return (Failure::Rejected, format!("{code} {error}: {why}"));
+        }
         404 => Failure::StreamNotFound,
         503 => Failure::Unavailable,
         // "Cannot find stream", whatever the code is.

@@ -59,6 +59,11 @@ impl Request {
         })
     }
 
+    /// Whether its URL is signed as OvenMediaEngine's signed policies are: by a policy and its signature.
+    pub(super) fn is_signed(&self) -> bool {
+        self.url.query_pairs().any(|(name, _)| name.to_ascii_lowercase().contains("signature"))
+    }
+
     /// The way to a resource, `home` being that to the target: the same, or an address that needs neither a name
     /// server nor TLS.
     pub(super) fn endpoint_of(&self, resource: &Url, home: &Endpoint) -> Option<Endpoint> {

@@ -71,3 +71,26 @@ fn a_publisher_that_leaves_is_one_ending_however_the_server_says_it() {
     stage.dispatch(Event::HungUp { failure: Failure::Reset, words: "reset" });
     assert_eq!(stage.failure().0, Failure::Reset);
 }
+
+/// How a viewer of this URL fails whose server says this in place of an offer.
+fn refused(url: &str, text: &str) -> (Failure, String) {
+    let (mut stage, asked) = Stage::of(0, url, &RtcOptions::default());
+    let key = asked.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
+    let accept = websocket::accept(key);
+    let head = format!("HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: {accept}\r\n\r\n");
+    let mut out = head.into_bytes();
+    WebSocket::new(Role::Server, 256 << 10).text(text, &mut out);
+    stage.dispatch(Event::Bytes(&out));
+    stage.failure()
+}
+
+#[test]
+fn a_signed_policy_that_is_refused_is_no_missing_stream() {
+    let refusal = r#"{"code":404,"error":"Cannot create offer"}"#;
+    let plain = "ws://127.0.0.1:9/app/stream";
+    assert_eq!(refused(plain, refusal), (Failure::StreamNotFound, "404 Cannot create offer".to_owned()));
+    let (failure, words) = refused(&format!("{plain}?policy=eyJ1cmx&signature=dvVdBpoxAeC"), refusal);
+    assert_eq!(failure, Failure::Rejected);
+    assert!(words.starts_with("404 Cannot create offer: the signed policy"), "{words}");
+    assert!(!words.contains("dvVdBpoxAeC"), "{words}");
+}

@@ -40,6 +40,8 @@ pub(crate) struct Stage {
     pub(crate) server: Option<Server>,
     /// The viewer's `a=ice-ufrag`.
     pub(crate) user_fragment: String,
+    /// Where the server is reached.
+    pub(crate) addresses: Vec<SocketAddr>,
 }
 
 /// A server with one viewer.
@@ -48,8 +50,8 @@ pub(crate) struct Server {
     offer: Description,
     agreed: Vec<Agreement>,
     pub(crate) keys: Option<(Outbound, MasterKey)>,
-    number: u16,
-    timestamp: u32,
+    pub(crate) number: u16,
+    pub(crate) timestamp: u32,
     /// Packets of pictures and bytes of their payload so far.
     sent: (u32, u32),
     /// The number of the last packet of sound.
@@ -72,7 +74,8 @@ impl Stage {
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let viewer = workload.start(planned, rig.now, &mut rig.world);
-        let mut stage = Self { rig, viewer, server: None, user_fragment: String::new() };
+        let addresses = vec![server_address()];
+        let mut stage = Self { rig, viewer, server: None, user_fragment: String::new(), addresses };
         stage.dispatch(Event::Opening);
         stage.dispatch(Event::Connected);
         let said = stage.said();
@@ -133,30 +136,39 @@ impl Stage {
         loop {
             let sent = self.rig.take_datagrams();
             let viewer = self.rig.datagram_address;
+            let mut said = false;
             for (to, bytes) in &sent {
-                if *to == server_address() {
-                    server.transport.receive(self.rig.now, viewer, bytes);
+                if !self.addresses.contains(to) {
+                    continue;
                 }
+                server.transport.receive(self.rig.now, viewer, bytes);
+                said |= self.hand_over(&mut server, *to);
             }
             server.transport.handle_timeout(self.rig.now);
-            let mut said = false;
-            while let Some(output) = server.transport.poll() {
-                match output {
-                    Output::Send { datagram, .. } => {
-                        self.rig.tell_datagram(&mut *self.viewer, server_address(), &datagram);
-                        said = true;
-                    }
-                    Output::Event(Reached::Keys { outbound, .. }) => {
-                        server.keys = Some((Outbound::new(&outbound).unwrap(), outbound));
-                    }
-                    Output::Event(_) => {}
-                }
-            }
+            said |= self.hand_over(&mut server, server_address());
             if sent.is_empty() && !said {
                 break;
             }
         }
         self.server = Some(server);
+    }
+
+    /// Gives the viewer what the server says, from this address of the server's. Whether it said anything.
+    fn hand_over(&mut self, server: &mut Server, from: SocketAddr) -> bool {
+        let mut said = false;
+        while let Some(output) = server.transport.poll() {
+            match output {
+                Output::Send { datagram, .. } => {
+                    self.rig.tell_datagram(&mut *self.viewer, from, &datagram);
+                    said = true;
+                }
+                Output::Event(Reached::Keys { outbound, .. }) => {
+                    server.keys = Some((Outbound::new(&outbound).unwrap(), outbound));
+                }
+                Output::Event(_) => {}
+            }
+        }
+        said
     }
 
     /// A whole keyframe of so many packets comes from `source`.

@@ -206,7 +206,7 @@ fn a_relay_is_used_where_the_server_is_not_reached_without() {
     assert_eq!(stage.rig.side.as_ref().unwrap().address.to_string(), "127.0.0.1:3479");
     stage.dispatch(Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" }));
     let (failure, words) = stage.failure();
-    assert_eq!((failure, &*words), (Failure::ConnectionRefused, "TURN server 127.0.0.1:3479: refused"));
+    assert_eq!((failure, &*words), (Failure::ConnectionRefused, "TURN server 127.0.0.7:3479: refused"));
     let (_, said) = farewell(&mut stage);
     assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
 }
@@ -287,7 +287,7 @@ fn a_relay_over_udp_that_does_not_answer_is_sought_at_the_signalling_and_then_na
     stage.handle_timeout(PATIENCE);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::HandshakeTimeout);
-    assert_eq!(words, "TURN server 127.0.0.1:3479: it did not answer in time");
+    assert_eq!(words, "TURN server 127.0.0.7:3479: it did not answer in time", "not where the signalling is");
 }
 
 #[test]
@@ -428,4 +428,263 @@ fn a_token_goes_with_every_request_and_nowhere_else() {
     stage.dispatch(Event::Stop);
     let (endpoint, said) = farewell(&mut stage);
     assert!(endpoint == "127.0.0.2:10" && said.starts_with("DELETE") && !said.contains("s3cr3t"), "{said}");
+}
+
+#[test]
+fn media_from_each_address_that_a_check_has_proven_is_the_servers() {
+    let other: std::net::SocketAddr = "127.0.0.1:5001".parse().unwrap();
+    let silent: std::net::SocketAddr = "127.0.0.1:5002".parse().unwrap();
+    for client in [0, 5] {
+        let (mut stage, offer) = Stage::new(client);
+        let (server, answer) = Server::answer(&offer, stage.rig.now);
+        stage.server = Some(server);
+        stage.addresses.push(other);
+        // Each candidate is there three times, at two addresses that answer and at one that does not.
+        let lines = answer.lines().flat_map(|line| {
+            let ports: &[&str] =
+                if line.starts_with("a=candidate") { &["5000", "5001", "5002"] } else { &["5000"] };
+            ports
+                .iter()
+                .map(|port| format!("{}\r\n", line.replace(" 5000 ", &format!(" {port} "))))
+                .collect::<Vec<_>>()
+        });
+        let answer: String = lines.collect();
+        stage.answer("201 Created", "Location: /session/1\r\n", &answer);
+        stage.agree_on_keys();
+        for _ in 0..100 {
+            stage.exchange();
+            stage.handle_timeout(Duration::from_millis(5));
+        }
+        // Kernels would keep away what comes from another address than the one that a socket is connected to.
+        assert_eq!(stage.rig.datagram_peer, None);
+        stage.figures();
+        for source in [server_address(), other, other, server_address()] {
+            stage.keyframe(3, source);
+        }
+        let figures = stage.figures();
+        let named = ["units", "frames", "rtc.strange", "lost", "reordered"]
+            .map(|name| crate::stage::counter(&figures, name));
+        assert_eq!(named, [12, 4, 0, 0, 0], "client {client}");
+        // One that has answered no check is a stranger, whatever it was called.
+        stage.keyframe(3, silent);
+        assert_eq!(crate::stage::counter(&stage.figures(), "rtc.strange"), 3, "client {client}");
+    }
+    let stage = Stage::playing(0);
+    assert_eq!(stage.rig.datagram_peer, Some(server_address()), "which has no other");
+}
+
+/// A server's list of three relays: by TCP at two places, by UDP at a third.
+const LIST: &str = "Location: /session/1\r\n\
+    Link: <turn:127.0.0.7:3479?transport=tcp>; rel=\"ice-server\"; username=\"u\"; credential=\"c\"; credential-type=\"password\"\r\n\
+    Link: <turn:127.0.0.8:3480>; rel=\"ice-server\"; username=\"u\"; credential=\"c\"; credential-type=\"password\"\r\n\
+    Link: <turn:127.0.0.9:3481?transport=tcp>; rel=\"ice-server\"; username=\"u\"; credential=\"c\"; credential-type=\"password\"\r\n";
+
+/// A viewer that goes by one of them.
+fn listed() -> Stage {
+    let url = format!("{WHEP}?transport=tcp");
+    let (mut stage, said) = Stage::of(0, &url, &RtcOptions::default());
+    let (_, answer) = Server::answer(said.split_once("\r\n\r\n").unwrap().1, stage.rig.now);
+    stage.answer("201 Created", LIST, &answer);
+    stage
+}
+
+fn linked(stage: &Stage) -> String {
+    stage.rig.side.as_ref().map_or("none".to_owned(), |endpoint| endpoint.address.to_string())
+}
+
+#[test]
+fn each_relay_of_a_list_is_tried_and_what_became_of_each_is_said() {
+    let refused = || Event::Side(Side::Closed { failure: Failure::ConnectionRefused, words: "refused" });
+    let mut stage = listed();
+    assert_eq!(linked(&stage), "127.0.0.7:3479");
+    // Where it says that it is, and where signalling is.
+    stage.dispatch(refused());
+    assert_eq!(linked(&stage), "127.0.0.1:3479");
+    stage.dispatch(refused());
+    assert_eq!(linked(&stage), "127.0.0.9:3481");
+    // It is there, and does not know the name: 401 without anything to sign with.
+    stage.dispatch(Event::Side(Side::Connected));
+    let asked = std::mem::take(&mut stage.rig.side_sent);
+    let mut words = vec![0, 9, 0, 7, 0, 0, 4, 1];
+    words.extend(b"no!\0");
+    let refusal = relay_says(0x0113, &asked[8..20], &words);
+    stage.rig.dispatch_side(&mut *stage.viewer, &refusal);
+    // The last one is asked by UDP, at both places.
+    assert_eq!(linked(&stage), "none");
+    assert_eq!(stage.rig.take_datagrams().pop().unwrap().0.to_string(), "127.0.0.8:3480");
+    stage.handle_timeout(PATIENCE);
+    let (failure, words) = stage.failure();
+    assert_eq!(failure, Failure::ConnectionRefused);
+    for part in
+        ["no way by 3 TURN servers: 127.0.0.7:3479: refused; 127.0.0.9:3481: 401 no!; 127.0.0.8:3480: "]
+    {
+        assert!(words.starts_with(part), "{words}");
+    }
+    assert!(words.ends_with("it did not answer in time"), "{words}");
+}
+
+#[test]
+fn a_relay_that_is_silent_is_left_for_the_next_one() {
+    let mut stage = listed();
+    // The link is not established.
+    stage.handle_timeout(Duration::from_millis(2_001));
+    assert_eq!(linked(&stage), "127.0.0.1:3479");
+    let mut stage = listed();
+    // It is, and nothing comes.
+    stage.dispatch(Event::Side(Side::Connected));
+    stage.handle_timeout(Duration::from_millis(2_001));
+    assert_eq!(linked(&stage), "127.0.0.9:3481");
+}
+
+#[test]
+fn a_relay_that_leads_nowhere_is_left_for_the_next_one() {
+    let mut stage = listed();
+    stage.dispatch(Event::Side(Side::Connected));
+    let asked = std::mem::take(&mut stage.rig.side_sent);
+    let granted =
+        relay_says(0x0103, &asked[8..20], &[0, 0x16, 0, 8, 0, 1, 0xE1, 0x12, 0xE1, 0x12, 0xA6, 0x45]);
+    // Some of the next message is there already, and is not the next server's.
+    stage.rig.dispatch_side(&mut *stage.viewer, &[&granted[..], &[0, 1]].concat());
+    stage.rig.take_datagrams();
+    for _ in 0..21 {
+        stage.handle_timeout(Duration::from_millis(100));
+    }
+    assert_eq!(linked(&stage), "127.0.0.9:3481");
+    stage.dispatch(Event::Side(Side::Connected));
+    let asked = std::mem::take(&mut stage.rig.side_sent);
+    assert_eq!(asked[..4], ALLOCATE);
+    stage.handle_timeout(Duration::from_millis(200));
+    assert!(stage.rig.take_datagrams().is_empty(), "nothing goes otherwise meanwhile");
+    let granted =
+        relay_says(0x0103, &asked[8..20], &[0, 0x16, 0, 8, 0, 1, 0xE1, 0x12, 0xE1, 0x12, 0xA6, 0x45]);
+    stage.rig.dispatch_side(&mut *stage.viewer, &granted);
+    stage.handle_timeout(Duration::from_millis(100));
+    // A permission for the server: checks go by this one now.
+    assert_eq!(stage.rig.side_sent[..2], [0, 8]);
+}
+
+/// The viewer's session with a server that describes its candidates like this.
+fn answered_with(candidate: impl Fn(&str) -> String) -> Stage {
+    let (mut stage, offer) = Stage::new(0);
+    let (server, answer) = Server::answer(&offer, stage.rig.now);
+    stage.server = Some(server);
+    let lines = answer
+        .lines()
+        .map(|line| if line.starts_with("a=candidate") { candidate(line) } else { format!("{line}\r\n") });
+    stage.answer("201 Created", "Location: /session/1\r\n", &lines.collect::<String>());
+    stage
+}
+
+#[test]
+fn a_candidate_that_has_a_name_is_looked_up() {
+    let mut stage = answered_with(|line| format!("{}\r\n", line.replace("127.0.0.1", "localhost")));
+    stage.rig.datagram_address = "127.0.0.1:40000".parse().unwrap();
+    // Names are resolved beside virtual time.
+    for _ in 0..400 {
+        stage.exchange();
+        if stage.server.as_ref().unwrap().keys.is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        stage.handle_timeout(Duration::from_millis(5));
+    }
+    stage.exchange();
+    stage.keyframe(4, server_address());
+    assert_eq!(crate::stage::counter(&stage.figures(), "played"), 1);
+}
+
+#[test]
+fn names_of_multicast_dns_and_those_that_nobody_knows_are_said() {
+    let hidden = "0f612a90-ee2e-4785-b9b7-72f8434cba27.local";
+    let mut stage = answered_with(|line| {
+        let [hidden, lost] = [hidden, "no-such-host.invalid"].map(|name| line.replace("127.0.0.1", name));
+        format!("{hidden}\r\n{lost}\r\n")
+    });
+    stage.handle_timeout(PATIENCE);
+    let (failure, words) = stage.failure();
+    assert_eq!(failure, Failure::IceTimeout);
+    assert!(words.contains(&format!("{hidden} (multicast DNS)")), "{words}");
+    assert!(words.contains("no-such-host.invalid (not found"), "{words}");
+}
+
+#[test]
+fn header_extensions_that_packets_cannot_have_are_passed_over() {
+    let (mut stage, offer) = Stage::new(0);
+    let (server, answer) = Server::answer(&offer, stage.rig.now);
+    stage.server = Some(server);
+    let lines = answer.lines().map(|line| match line.starts_with("a=mid") {
+        true => {
+            format!("{line}\r\na=extmap:0 urn:x\r\na=extmap:4096 urn:y\r\na=extmap:300/recvonly urn:z\r\n")
+        }
+        false => format!("{line}\r\n"),
+    });
+    stage.answer("201 Created", "", &lines.collect::<String>());
+    stage.agree_on_keys();
+}
+
+#[test]
+fn a_server_whose_pictures_cannot_be_played_is_told_why_whatever_its_sound_is() {
+    let (_, offer) = Stage::new(0);
+    let (_, answer) = Server::answer(&offer, weir_shard::clock::now());
+    let (mut stage, _) = Stage::new(0);
+    stage.answer("201 Created", "", &answer.replace("H264/90000", "VP8/90000"));
+    let (failure, words) = stage.failure();
+    assert_eq!(failure, Failure::Rejected);
+    assert!(words.starts_with("the server offers VP8; weir plays H.264 only"), "{words}");
+}
+
+#[test]
+fn an_oven_media_engine_without_whep_says_how_its_streams_are_played() {
+    for (server, says) in [("OvenMediaEngine/0.19", true), ("nginx", false)] {
+        let (mut stage, _) = Stage::new(0);
+        stage.answer("404 Not Found", &format!("Server: {server}\r\n"), "");
+        let (failure, words) = stage.failure();
+        assert_eq!((failure, words.contains("ws://")), (Failure::StreamNotFound, says), "{words}");
+    }
+}
+
+#[test]
+fn answers_that_bend_the_standard_are_played_and_those_that_break_it_are_told_why() {
+    let (_, offer) = Stage::new(0);
+    let (_, good) = Server::answer(&offer, weir_shard::clock::now());
+    let audio = good.find("m=audio").unwrap();
+    let video = good.find("m=video").unwrap();
+    assert!(audio < video);
+    for (answer, said) in [
+        (
+            format!("{}{}", &good[..audio], &good[video..]),
+            "media section 1 of the answer is video, and audio",
+        ),
+        (good[..audio].to_owned(), "no media"),
+        (
+            format!("{}{}{}", &good[..audio], &good[video..], &good[audio..video]),
+            "media section 1 of the answer is video, and audio was offered there",
+        ),
+    ] {
+        let (mut stage, _) = Stage::new(0);
+        stage.answer("201 Created", "", &answer);
+        let (_, words) = stage.failure();
+        assert!(words.contains(said), "{words}");
+    }
+    // Formats without parameters, nothing to be set up for the session, and who begins with DTLS left open.
+    for bend in [
+        |line: &str| match line.strip_prefix("a=rtpmap:").and_then(|it| it.split(' ').next()) {
+            Some(format) => format!("{line}\r\na=fmtp:{format}\r\n"),
+            None => format!("{line}\r\n"),
+        },
+        |line: &str| match line.starts_with("t=") {
+            true => format!("{line}\r\na=setup:holdconn\r\n"),
+            false => format!("{line}\r\n"),
+        },
+        |line: &str| match line.starts_with("a=setup:") {
+            true => "a=setup:actpass\r\n".to_owned(),
+            false => format!("{line}\r\n"),
+        },
+    ] {
+        let (mut stage, offer) = Stage::new(0);
+        let (server, answer) = Server::answer(&offer, stage.rig.now);
+        stage.server = Some(server);
+        stage.answer("201 Created", "", &answer.lines().map(bend).collect::<String>());
+        stage.agree_on_keys();
+    }
 }

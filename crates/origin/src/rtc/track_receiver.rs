@@ -5,7 +5,7 @@ use super::remux::{Remux, Take};
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::account::{self, Arrival, Hints, Kind, Track};
-use weir_rtc::h264::{self, Assembler};
+use weir_rtc::h264::Assembler;
 use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::reorder::{Limits, Reorder, Unit};
 use weir_rtc::rtcp::{self, ReportBlock};
@@ -112,9 +112,7 @@ impl TrackReceiver {
         let Some(mut payload) = packet.payload() else { return };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         let hints = |payload: &[u8]| match self.kind {
-            MediaKind::Video if !payload.is_empty() => {
-                Hints { start: Some(h264::starts_frame(payload)), keyframe: Some(h264::is_keyframe(payload)) }
-            }
+            MediaKind::Video => Hints::of_h264(payload),
             _ => Hints::default(),
         };
         let number = if packet.payload_type() == self.payload_type {

@@ -1,9 +1,11 @@
 //! Frames: the packets of one time stamp, and whether all of them came.
 //!
 //! A frame is whole when no number is missing between its first and its last packet. Its last packet has the marker, or
-//! is right in front of the next frame's first; its first is right behind the last of the frame before. The newest
-//! frames stay open, so that what comes late can still make them whole.
+//! is right in front of the next frame's first; its first is right behind the last of the frame before. Packets of padding
+//! alone have numbers and belong to no frame, wherever they lie. The newest frames stay open, so that what comes late can
+//! still make them whole.
 
+use super::padding::Padding;
 use std::collections::VecDeque;
 
 /// How many frames are open: a second at 32 frames a second.
@@ -30,8 +32,8 @@ pub(super) struct Framed {
     pub(super) new: bool,
     /// How many frames became complete.
     pub(super) completed: u32,
-    /// The time stamp of the frame before, when this packet is the first of the very next one.
-    pub(super) follows: Option<u32>,
+    /// It is the first of the very next frame behind one that came.
+    pub(super) follows: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +51,27 @@ struct Frame {
 
 impl Frame {
     /// Looks again whether it is whole; whether it has just become so.
-    fn settle(&mut self) -> bool {
+    fn settle(&mut self, padding: Option<&Padding>) -> bool {
         self.ended |= self.marker == Some(self.highest);
-        let whole = self.begun && self.has_no_hole() && self.ended;
+        let whole = self.begun && self.ended && self.has_no_hole(padding);
         whole && !std::mem::replace(&mut self.complete, true)
     }
 
-    fn has_no_hole(&self) -> bool {
-        self.packets == self.highest - self.lowest + 1
+    fn has_no_hole(&self, padding: Option<&Padding>) -> bool {
+        let end = self.highest + 1;
+        self.packets + in_between(padding, self.lowest, end, self.packets) == end - self.lowest
     }
+
+    /// Whether nothing but padding lies between it and a frame that begins with this number.
+    fn is_right_before(&self, number: u64, padding: Option<&Padding>) -> bool {
+        let end = self.highest + 1;
+        number >= end && in_between(padding, end, number, 0) == number - end
+    }
+}
+
+/// How many numbers from `from` up to, and without, `to` are padding, if `known` packets do not account for all of them.
+fn in_between(padding: Option<&Padding>, from: u64, to: u64, known: u64) -> u64 {
+    padding.filter(|_| to - from > known).map_or(0, |padding| padding.count(from, to))
 }
 
 #[derive(Clone, Debug)]
@@ -66,11 +80,18 @@ pub(super) struct Frames {
     counts: FrameCounts,
     /// The number in front of which no frame is open any more.
     closed_below: u64,
+    /// Packets of padding alone, once there was one.
+    padding: Option<Box<Padding>>,
 }
 
 impl Frames {
     pub(super) fn new() -> Self {
-        Self { open: VecDeque::with_capacity(OPEN), counts: FrameCounts::default(), closed_below: 0 }
+        Self {
+            open: VecDeque::with_capacity(OPEN),
+            counts: FrameCounts::default(),
+            closed_below: 0,
+            padding: None,
+        }
     }
 
     /// A packet that is here for the first time. `start` says whether it is the first of its frame, if that is known.
@@ -91,7 +112,7 @@ impl Frames {
             if marker {
                 last.marker = Some(number);
             }
-            let completed = u32::from(last.settle());
+            let completed = u32::from(last.settle(self.padding.as_deref()));
             self.counts.complete += u64::from(completed);
             return Framed { completed, ..Framed::default() };
         }
@@ -159,24 +180,38 @@ impl Frames {
         self.open.insert(at, frame);
         self.counts.received += 1;
         let neighbour = at.checked_sub(1).and_then(|before| self.open.get(before));
-        let follows = neighbour.filter(|before| before.highest + 1 == number).map(|before| before.timestamp);
+        let follows = neighbour.is_some_and(|it| it.is_right_before(number, self.padding.as_deref()));
         Framed { new: true, completed: self.settle_around(at), follows }
+    }
+
+    /// A packet of padding alone, which is here for the first time.
+    #[cold]
+    pub(super) fn padding(&mut self, number: u64) -> Framed {
+        match &mut self.padding {
+            Some(padding) => padding.mark(number),
+            None => self.padding = Some(Box::new(Padding::new(number))),
+        }
+        // It may have been all that was missing, in a frame or between two.
+        let behind = self.open.iter().rposition(|frame| frame.lowest <= number);
+        let completed = behind.map_or(0, |at| self.settle_around(at));
+        Framed { completed, ..Framed::default() }
     }
 
     /// Neighbours prove each other's beginnings and ends.
     fn settle_around(&mut self, at: usize) -> u32 {
+        let padding = self.padding.as_deref();
         let mut completed = 0;
         for (first, second) in [(at.checked_sub(1), Some(at)), (Some(at), at.checked_add(1))] {
             let (Some(first), Some(second)) = (first, second) else { continue };
             let Some(next) = self.open.get(second).map(|frame| frame.lowest) else { continue };
-            if self.open[first].highest + 1 == next {
+            if self.open[first].is_right_before(next, padding) {
                 self.open[first].ended = true;
                 self.open[second].begun = true;
             }
         }
         let from = at.saturating_sub(1);
         for frame in self.open.iter_mut().skip(from).take(at + 2 - from) {
-            completed += u32::from(frame.settle());
+            completed += u32::from(frame.settle(padding));
         }
         self.counts.complete += u64::from(completed);
         completed
@@ -187,13 +222,15 @@ impl Frames {
         self.closed_below = frame.highest + 1;
         if !frame.complete {
             self.counts.broken += 1;
-            self.counts.unproven += u64::from(!frame.begun && frame.has_no_hole() && frame.ended);
+            let has_no_hole = frame.has_no_hole(self.padding.as_deref());
+            self.counts.unproven += u64::from(!frame.begun && has_no_hole && frame.ended);
         }
     }
 
     /// Leaves the newest frame unjudged if only its end is missing: it was on its way when the track ended.
     pub(super) fn leave_newest(&mut self) {
-        if self.open.back().is_some_and(|frame| frame.begun && frame.has_no_hole() && !frame.ended) {
+        let padding = self.padding.as_deref();
+        if self.open.back().is_some_and(|frame| frame.begun && frame.has_no_hole(padding) && !frame.ended) {
             self.open.pop_back();
         }
     }
@@ -204,6 +241,7 @@ impl Frames {
             self.close_oldest();
         }
         self.closed_below = 0;
+        self.padding = None;
     }
 
     pub(super) fn counts(&self) -> FrameCounts {
@@ -312,6 +350,48 @@ mod tests {
         assert_eq!(count(packets).broken, 1);
     }
 
+    /// A stream with packets of padding behind its packets, of which so many are taken from `padding` in turn.
+    fn padded(lengths: &[u64], padding: &[u64]) -> Vec<(u64, Option<u32>, bool)> {
+        let mut packets = Vec::new();
+        for (at, (_, frame, marker)) in stream(lengths).into_iter().enumerate() {
+            packets.push((1000 + packets.len() as u64, Some(frame), marker));
+            for _ in 0..padding[at % padding.len()] {
+                packets.push((1000 + packets.len() as u64, None, false));
+            }
+        }
+        packets
+    }
+
+    fn count_padded(packets: &[(u64, Option<u32>, bool)]) -> FrameCounts {
+        let mut frames = Frames::new();
+        let mut completed = 0;
+        for (number, frame, marker) in packets {
+            let framed = match frame {
+                Some(frame) => frames.packet(*number, frame * 3000, *marker, None),
+                None => frames.padding(*number),
+            };
+            completed += u64::from(framed.completed);
+        }
+        frames.close();
+        let counts = frames.counts();
+        assert_eq!(counts.complete, completed);
+        assert_eq!(counts.received, counts.complete + counts.broken);
+        counts
+    }
+
+    #[test]
+    fn lost_padding_breaks_no_frame_and_leaves_the_next_one_unproven() {
+        // Frames of two packets with three of padding behind each.
+        let mut packets = padded(&[2; 4], &[0, 3]);
+        packets.remove(8);
+        assert_eq!(count_padded(&packets), FrameCounts { received: 4, complete: 3, broken: 1, unproven: 1 });
+        // Their order is no matter: the marker comes behind what it ends.
+        let mut packets = padded(&[2; 4], &[0, 3]);
+        packets.swap(6, 9);
+        packets.remove(8);
+        assert_eq!(count_padded(&packets).complete, 3);
+    }
+
     #[test]
     fn two_frames_that_are_mixed_are_not_whole() {
         let counts = count([(1, 0, false), (2, 1, true), (3, 0, true), (4, 2, true)]);
@@ -333,6 +413,39 @@ mod tests {
             let counts = count(packets);
             prop_assert_eq!(counts.received, lengths.len() as u64);
             prop_assert_eq!(counts.complete, lengths.len() as u64);
+        }
+
+        /// The same with packets of padding anywhere.
+        #[test]
+        fn padding_is_no_gap_and_no_frame_in_any_order(
+            lengths in prop::collection::vec(1u64..6, 1..60),
+            padding in prop::collection::vec(0u64..4, 1..9),
+            delays in prop::collection::vec(0u64..12, 300),
+        ) {
+            let mut packets = padded(&lengths, &padding);
+            packets[1..].sort_by_key(|(number, ..)| number + delays[(*number - 1000) as usize % delays.len()]);
+            let counts = count_padded(&packets);
+            prop_assert_eq!((counts.received, counts.complete), (lengths.len() as u64, lengths.len() as u64));
+        }
+
+        /// With losses, against one who knows the truth: a frame is called whole if all came from the last packet of the frame
+        /// before to its own last, padding included: what is missing might have been a packet of either.
+        #[test]
+        fn padding_that_is_lost_is_a_gap(
+            lengths in prop::collection::vec(1u64..6, 1..60),
+            padding in prop::collection::vec(0u64..4, 1..9),
+            lost in prop::collection::btree_set(1001u64..1300, 0..60),
+        ) {
+            let all = padded(&lengths, &padding);
+            let came: Vec<_> = all.iter().copied().filter(|(number, ..)| !lost.contains(number)).collect();
+            let provable = (0..lengths.len() as u32).filter(|frame| {
+                let first = all.iter().position(|it| it.1 == Some(*frame)).unwrap();
+                let last = all.iter().rposition(|it| it.1 == Some(*frame)).unwrap();
+                let before = all[..first].iter().rposition(|it| it.1.is_some()).unwrap_or(0);
+                all[before..=last].iter().all(|it| !lost.contains(&it.0))
+            });
+            let (whole, counts) = (provable.count() as u64, count_padded(&came));
+            prop_assert_eq!(counts.complete, whole);
         }
 
         /// Against one who knows the truth: what is called whole is whole, and what is whole and not called so is

@@ -6,6 +6,7 @@ use weir_metrics::Moment;
 
 use super::arrival::{Arrival, Hints};
 use super::drift::Drift;
+use super::frame_time::FrameTime;
 use super::frames::{FrameCounts, Framed, Frames};
 use super::freezes::Freezes;
 use super::jitter::Jitter;
@@ -96,8 +97,7 @@ pub struct Track {
     keyframes: Keyframes,
     drift: Drift,
     nack: Nack,
-    /// Smoothed, in ticks; 0 when unknown.
-    frame_ticks: u32,
+    frame_time: FrameTime,
 }
 
 /// The sequence under way.
@@ -107,9 +107,11 @@ struct Source {
     sequence: Sequence,
     /// Packets of this sequence, as appendix A.3 counts them.
     packets: u64,
-    /// The newest time stamp, and the media time that it stands for, in ticks since the sequence's first.
+    /// The newest time stamp of media, and the media time that it stands for, in ticks since the sequence's first.
     timestamp: u32,
     media_ticks: i64,
+    /// Whether anything but padding has come.
+    has_media: bool,
     newest_at: Moment,
     /// Expected and received at the last report.
     reported: (u64, u64),
@@ -131,7 +133,7 @@ impl Track {
             keyframes: Keyframes::default(),
             drift: Drift::default(),
             nack: Nack::new(settings.nack),
-            frame_ticks: 0,
+            frame_time: FrameTime::default(),
         }
     }
 
@@ -228,6 +230,7 @@ impl Track {
             packets: 0,
             timestamp: packet.timestamp,
             media_ticks: 0,
+            has_media: false,
             newest_at: packet.at,
             reported: (0, 0),
             sender_report: None,
@@ -242,6 +245,7 @@ impl Track {
         self.frames.close();
         self.jitter.restart();
         self.drift.restart();
+        self.frame_time.restart();
         self.keyframes.restart();
         self.nack.clear();
     }
@@ -261,56 +265,63 @@ impl Track {
     fn count(&mut self, number: u64, packet: &Candidate, on_time: bool) -> Framed {
         self.count_packet(packet);
         let clock_rate = self.settings.clock_rate;
-        if on_time {
-            self.jitter.arrive(ticks(packet.at, clock_rate), packet.timestamp);
-        }
         let Some(source) = &mut self.source else { return Framed::default() };
+        let newest = number == source.sequence.highest();
+        if newest {
+            source.newest_at = packet.at;
+        }
+        if packet.hints.padding {
+            return self.fill(number, packet.at);
+        }
+        if !std::mem::replace(&mut source.has_media, true) {
+            source.timestamp = packet.timestamp;
+        }
         let step = packet.timestamp.wrapping_sub(source.timestamp) as i32;
         let media_ticks = source.media_ticks + i64::from(step);
         let media_micros = media_ticks * 1_000_000 / i64::from(clock_rate);
         if step > 0 {
             (source.timestamp, source.media_ticks) = (packet.timestamp, media_ticks);
         }
-        let newest = number == source.sequence.highest();
-        if newest {
-            source.newest_at = packet.at;
+        // A picture that is sent behind one that is shown after it (B-frames) has a time stamp that says nothing of its way.
+        let in_order = !newest || step >= 0;
+        if on_time && in_order {
+            self.jitter.arrive(ticks(packet.at, clock_rate), packet.timestamp);
         }
         let framed = match self.settings.kind {
             Kind::Video => self.frames.packet(number, packet.timestamp, packet.marker, packet.hints.start),
-            Kind::Audio => Framed {
-                new: true,
-                completed: 1,
-                follows: newest.then(|| packet.timestamp.wrapping_sub(step as u32)),
-            },
+            Kind::Audio => Framed { new: true, completed: 1, follows: newest },
         };
-        if framed.new {
-            if newest {
+        if framed.new && newest {
+            if in_order {
                 self.drift.arrive(packet.at, media_micros);
             }
-            if let Some(before) = framed.follows {
-                self.learn_frame_time(packet.timestamp.wrapping_sub(before));
-            }
+            // Over two seconds it is a pause.
+            self.frame_time.frame(packet.timestamp, framed.follows, clock_rate.saturating_mul(2));
         }
         if packet.hints.keyframe == Some(true) {
             self.keyframes.frame(media_micros);
         }
-        // Sound does not freeze: a gap of it is loss, or silence that its sender leaves out.
-        if self.settings.kind == Kind::Video {
-            (0..framed.completed).for_each(|_| self.freezes.frame(packet.at));
-        }
-        framed
+        self.book_freezes(framed, packet.at)
     }
 
-    fn learn_frame_time(&mut self, ticks: u32) {
-        let clock_rate = self.settings.clock_rate;
-        // Over two seconds it is a pause.
-        if ticks == 0 || ticks > clock_rate.saturating_mul(2) || ticks == self.frame_ticks {
-            return;
+    /// A packet of padding alone, which belongs to no frame: its time stamp is of none to come.
+    #[cold]
+    fn fill(&mut self, number: u64, at: Moment) -> Framed {
+        match self.settings.kind {
+            Kind::Video => {
+                let framed = self.frames.padding(number);
+                self.book_freezes(framed, at)
+            }
+            Kind::Audio => Framed::default(),
         }
-        self.frame_ticks = match self.frame_ticks {
-            0 => ticks,
-            known => ((u64::from(known) * 7 + u64::from(ticks)) / 8) as u32,
-        };
+    }
+
+    fn book_freezes(&mut self, framed: Framed, at: Moment) -> Framed {
+        // Sound does not freeze: a gap of it is loss, or silence that its sender leaves out.
+        if self.settings.kind == Kind::Video {
+            (0..framed.completed).for_each(|_| self.freezes.frame(at));
+        }
+        framed
     }
 
     /// A retransmission in a stream of its own brought the packet with this number (RFC 4588 section 4). Its extended
@@ -330,11 +341,11 @@ impl Track {
         };
         self.nack.arrived(number);
         self.counts.recovered += 1;
-        if self.settings.kind == Kind::Video {
+        if hints.padding {
+            self.fill(number, now);
+        } else if self.settings.kind == Kind::Video {
             let framed = self.frames.packet(number, timestamp, marker, hints.start);
-            for _ in 0..framed.completed {
-                self.freezes.frame(now);
-            }
+            self.book_freezes(framed, now);
         }
         Some(number)
     }
@@ -420,10 +431,10 @@ impl Track {
         Some(source.media_ticks * 1_000_000 / i64::from(self.settings.clock_rate))
     }
 
-    /// The source's time from one frame to the next, in ticks of its clock: smoothed over frames that followed each other
-    /// without a gap. `None` before the first two.
+    /// The source's time from one frame to the next as they are shown, in ticks of its clock: smoothed over frames that
+    /// followed each other without a gap. `None` before the first two.
     pub fn frame_ticks(&self) -> Option<u32> {
-        (self.frame_ticks > 0).then_some(self.frame_ticks)
+        self.frame_time.ticks()
     }
 
     /// Delay drift, by the first packet of each frame.

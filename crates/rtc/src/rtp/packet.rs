@@ -116,11 +116,17 @@ impl<'a> Packet<'a> {
         &self.bytes[self.payload_at..]
     }
 
+    /// Whether its body ends with padding. How much is in the last byte of the body, which SRTP encrypts.
+    #[inline]
+    pub fn has_padding(&self) -> bool {
+        self.fixed[0] & 0x20 != 0
+    }
+
     /// The payload of a packet that is not encrypted, without padding; `None` when the padding is longer than the body
     /// or of no length.
     pub fn payload(&self) -> Option<&'a [u8]> {
         let body = self.body();
-        if self.fixed[0] & 0x20 == 0 {
+        if !self.has_padding() {
             return Some(body);
         }
         let padding = usize::from(*body.last()?);

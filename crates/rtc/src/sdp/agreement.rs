@@ -244,7 +244,12 @@ pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) ->
         };
         let format = answered.formats.iter().filter(|format| !format.is("rtx")).find(is_offered)?;
         let repair = answered.formats.iter().find(|other| other.repairs() == Some(format.payload_type));
-        let answerer_begins = answered.setup != Some(Setup::Passive);
+        let answerer_begins = match answered.setup {
+            Some(Setup::Passive) => false,
+            // No answer may leave it open (RFC 5763 section 5). Servers that do wait for the other side.
+            Some(Setup::Either) => answer_is_ours,
+            Some(Setup::Active) | None => true,
+        };
         Some(Agreement {
             kind: answered.kind,
             identifier: offered.identifier.clone(),

@@ -152,6 +152,8 @@ fn attribute(media: &mut Media, name: &str, value: &str) -> Result<(), Fault> {
                 "actpass" => Some(Setup::Either),
                 "active" => Some(Setup::Active),
                 "passive" => Some(Setup::Passive),
+                // Nothing is to be set up for now (RFC 4145 section 4), which no transport of ICE is told.
+                "holdconn" => return Ok(()),
                 _ => return Err(Fault::Value("setup")),
             };
         }
@@ -167,8 +169,10 @@ fn attribute(media: &mut Media, name: &str, value: &str) -> Result<(), Fault> {
             }
         }
         "fmtp" => {
+            // Some name a format and give it no parameters.
+            let value = if value.contains(' ') { value } else { &format!("{value} ") };
             let (format, value) = format(media, value, "fmtp")?;
-            if let Some(format) = format {
+            if let Some(format) = format.filter(|_| !value.is_empty()) {
                 value.clone_into(&mut format.parameters);
             }
         }
@@ -187,11 +191,15 @@ fn attribute(media: &mut Media, name: &str, value: &str) -> Result<(), Fault> {
         "extmap" => {
             let mut words = value.split_whitespace();
             // The direction behind the identifier is that of the section in all of the field.
-            let identifier = words.next().and_then(|word| word.split('/').next()?.parse().ok());
+            let identifier = words.next().and_then(|word| word.split('/').next()?.parse::<u16>().ok());
             let (Some(identifier), Some(name)) = (identifier, words.next()) else {
                 return Err(Fault::Value("extmap"));
             };
-            push(&mut media.extensions, Extension { identifier, name: name.to_owned() }, "extmap")?;
+            // Packets have identifiers from 1 to 255. Those from 4096 on are placeholders of an offer with more extensions than
+            // numbers (RFC 8285 section 7), and nothing that could be agreed on here.
+            if let Some(identifier) = u8::try_from(identifier).ok().filter(|it| *it > 0) {
+                push(&mut media.extensions, Extension { identifier, name: name.to_owned() }, "extmap")?;
+            }
         }
         "ssrc" => {
             let source = value.split_whitespace().next().and_then(|word| word.parse().ok());

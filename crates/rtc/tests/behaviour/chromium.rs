@@ -273,13 +273,10 @@ impl Session {
         let payload_type = packet.payload_type();
         for (agreed, track) in self.agreed.iter().zip(&mut self.tracks) {
             let hints = |payload| match agreed.kind {
-                MediaKind::Video => Hints {
-                    start: Some(h264::starts_frame(payload)),
-                    keyframe: Some(h264::is_keyframe(payload)),
-                },
+                MediaKind::Video => Hints::of_h264(payload),
                 _ => Hints::default(),
             };
-            if agreed.format.payload_type == payload_type && !payload.is_empty() {
+            if agreed.format.payload_type == payload_type {
                 track.receive(now, &packet, hints(payload));
             } else if agreed.repair == Some(payload_type)
                 && let Some((number, original)) = rtx::parse(payload)

@@ -273,7 +273,8 @@ fn keyframes_are_known_by_hints_only() {
         receive(&mut blind, packet);
         let bytes = datagram(packet.number, 7);
         let keyframe = (packet.number / PER_FRAME).is_multiple_of(50);
-        let hints = Hints { keyframe: Some(keyframe), start: Some(packet.number % PER_FRAME == 0) };
+        let hints =
+            Hints { keyframe: Some(keyframe), start: Some(packet.number % PER_FRAME == 0), padding: false };
         seeing.receive(packet.at, &Packet::parse(&bytes).unwrap(), hints);
     }
     assert_eq!(blind.keyframes().count(), 0);

@@ -18,10 +18,12 @@ impl Connection {
         match (self.has_keys, self.path, &self.relay) {
             (true, _, _) => None,
             (false, None, Some(relay)) => Some(relay.overdue()),
-            (false, None, None) => Some((
-                Failure::IceTimeout,
-                "no candidate of the server answered a connectivity check in time".to_owned(),
-            )),
+            (false, None, None) => {
+                let names = self.negotiation.as_ref().and_then(|it| it.names.words());
+                let words = "no candidate of the server answered a connectivity check in time";
+                let words = names.map_or(words.to_owned(), |names| format!("{words}; {names}"));
+                Some((Failure::IceTimeout, words))
+            }
             (false, Some(_), _) => {
                 let alert = self.negotiation.as_ref().and_then(|it| it.transport.unproven_alert());
                 Some(match alert {

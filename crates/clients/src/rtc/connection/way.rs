@@ -4,7 +4,7 @@ use super::Connection;
 use crate::client_session::End;
 use crate::rtc::figures::STRANGE;
 use crate::rtc::refusal::of_transport;
-use crate::rtc::relay::{Relay, Server, Unwrapped};
+use crate::rtc::relay::{Home, Relay, Server, Unwrapped};
 use crate::rtc::trickle::Next;
 use crate::shard_recorder::ShardRecorder;
 use std::net::SocketAddr;
@@ -38,13 +38,14 @@ impl Connection {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let is_wanted = self.is_relay_wanted;
-        let is_needed = self.negotiation.as_ref().is_some_and(|it| it.reachable == 0);
-        match Server::choose(servers) {
-            Ok(server) if is_wanted || is_needed => self.begin_relay(server, context),
-            // A failure of the relay is one of the client: only what leaves its socket alone stands by unasked.
-            Ok(server) if server.carrier() != Carrier::Tcp => Ok(()),
-            Ok(server) => {
-                self.spare = Some((context.now + DIRECT, Box::new(server)));
+        let is_needed =
+            self.negotiation.as_ref().is_some_and(|it| it.reachable == 0 && it.names.are_resolved());
+        match Server::all(servers) {
+            Ok(servers) if is_wanted || is_needed => self.begin_relay(servers, context),
+            Ok(mut servers) => {
+                // A failure of the relay is one of the client: only what leaves its socket alone stands by unasked.
+                servers.retain(|server| server.carrier() == Carrier::Tcp);
+                self.spare = Some((context.now + DIRECT, servers)).filter(|(_, servers)| !servers.is_empty());
                 Ok(())
             }
             Err(why) if is_wanted => Err((Failure::Rejected, format!("a relay was asked for, and {why}"))),
@@ -54,15 +55,15 @@ impl Connection {
 
     pub(super) fn begin_relay(
         &mut self,
-        server: Server,
+        servers: Vec<Server>,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        debug!(target: "rtc", client = self.planned.number(), "goes by a relay");
-        if server.carrier() == Carrier::Udp && !self.has_socket {
+        debug!(target: "rtc", client = self.planned.number(), servers = servers.len(), "goes by a relay");
+        if servers.iter().any(|server| server.carrier() == Carrier::Udp) && !self.has_socket {
             self.open_socket(context)?;
         }
-        let (home, name) = (self.endpoint.address.ip(), self.request.host());
-        let relay = Relay::begin(server, home, name, &self.terms.redirects, context)?;
+        let home = Home { address: self.endpoint.address.ip(), name: self.request.host().to_owned() };
+        let relay = Relay::begin(servers, home, &self.terms.redirects, context)?;
         self.relay = Some(Box::new(relay));
         Ok(())
     }
@@ -107,7 +108,12 @@ impl Connection {
         let frame = match frames.take(input) {
             Ok(Some(frame)) => frame,
             Ok(None) => return Ok(Relayed::UsedUp),
-            Err(error) => return Err((Failure::MalformedInput, relay.explain(&error.to_string()))),
+            Err(error) => {
+                let end = (Failure::MalformedInput, error.to_string());
+                relay.failed(end, &self.terms.redirects, context)?;
+                // What else the link has brought is of a server that is left.
+                return Ok(Relayed::UsedUp);
+            }
         };
         self.unwrap(frame, context)
     }
@@ -139,11 +145,15 @@ impl Connection {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Relayed<'a>, End> {
         let Some(relay) = &mut self.relay else { return Ok(Relayed::Nothing) };
-        match relay.unwrap(context.now, frame)? {
-            Unwrapped::Datagram(source, bytes) => return Ok(Relayed::Datagram(source, bytes)),
-            Unwrapped::Strange => context.world.of(self.planned).count(STRANGE, 1),
-            Unwrapped::Nothing => self.flush_relay(context),
-            Unwrapped::Allocated(relayed) => {
+        match relay.unwrap(context.now, frame) {
+            Err(end) => {
+                relay.failed(end, &self.terms.redirects, context)?;
+                return Ok(Relayed::UsedUp);
+            }
+            Ok(Unwrapped::Datagram(source, bytes)) => return Ok(Relayed::Datagram(source, bytes)),
+            Ok(Unwrapped::Strange) => context.world.of(self.planned).count(STRANGE, 1),
+            Ok(Unwrapped::Nothing) => self.flush_relay(context),
+            Ok(Unwrapped::Allocated(relayed)) => {
                 debug!(target: "rtc", client = self.planned.number(), %relayed, "the relay has an address for it");
                 if let Some(negotiation) = &mut self.negotiation {
                     negotiation
@@ -199,7 +209,7 @@ impl Connection {
         }
     }
 
-    /// Media takes this path: no other has to be received.
+    /// Media takes this path. Of a peer that is nowhere else no other has to be received.
     pub(super) fn settle(&mut self, path: SocketAddr, context: &mut Context<'_, ShardRecorder>) {
         match self.relay.as_mut().filter(|relay| relay.is_in_use()) {
             Some(relay) => {
@@ -209,8 +219,31 @@ impl Connection {
                 }
                 self.flush_relay(context);
             }
-            None => context.connect_datagrams(path),
+            None => {
+                let elsewhere =
+                    self.negotiation.as_ref().is_some_and(|it| it.transport.may_be_elsewhere(path));
+                if !elsewhere {
+                    context.connect_datagrams(path);
+                }
+            }
         }
+    }
+
+    /// Checks candidates of the server whose names have an address by now.
+    pub(super) fn resolve_candidates(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let now = context.now;
+        let Some(negotiation) = &mut self.negotiation else { return Ok(()) };
+        if negotiation.names.poll_timeout().is_none_or(|due| due > now) {
+            return Ok(());
+        }
+        for candidate in negotiation.names.resolve(now, &self.terms.redirects) {
+            debug!(target: "rtc", client = self.planned.number(), candidate, "a candidate's name has an address");
+            negotiation.reachable += usize::from(negotiation.transport.add_candidate(&candidate).is_ok());
+            negotiation.transport.handle_timeout(now);
+        }
+        // Keys cannot come before a datagram has.
+        self.drain(context)?;
+        Ok(())
     }
 
     /// Sends our candidates to the server, if it takes them.

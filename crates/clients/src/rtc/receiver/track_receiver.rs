@@ -16,6 +16,7 @@ use weir_rtc::h264::Assembler;
 use weir_rtc::nack;
 use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::rtcp::SenderFigures;
+use weir_rtc::rtp::Packet;
 use weir_rtc::sdp::{Agreement, MediaKind, extension};
 
 /// A track.
@@ -29,6 +30,8 @@ pub(super) struct TrackReceiver {
     pub(super) requests: PictureRequests,
     pub(super) asks: bool,
     pub(super) assembler: Option<Box<Assembler>>,
+    /// Whether a packet with a payload was seen to have padding as well.
+    pub(super) pads_media: bool,
     pub(super) jitter: Extent,
     pub(super) booked: Totals,
     /// Missing packets and gaps a second ago.
@@ -84,6 +87,7 @@ impl TrackReceiver {
             requests: PictureRequests::new(picture::PictureRequestSettings::default()),
             asks: options.pli && is_video && gives("nack pli"),
             assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
+            pads_media: false,
             jitter: Extent::default(),
             booked: Totals::default(),
             before: (0, 0),
@@ -98,6 +102,13 @@ impl TrackReceiver {
         if let Some(assembler) = &mut self.assembler {
             **assembler = Assembler::new(STAMP_SEARCH_LEN);
         }
+    }
+
+    /// Whether a packet that is not decrypted is padding alone, `tag` bytes of it apart. How long padding is, at most 255
+    /// bytes (RFC 3550 section 5.1), is encrypted; of a sender that has been seen to pad media, nothing is known.
+    #[inline]
+    pub(super) fn is_padding(&self, packet: &Packet<'_>, tag: usize) -> bool {
+        packet.has_padding() && !self.pads_media && packet.body().len() <= usize::from(u8::MAX) + tag
     }
 
     fn came(&self) -> Came {
