@@ -20,17 +20,19 @@ pub enum Track {
 pub struct Timeline {
     hertz: u32,
     bits: u32,
-    tracks: [Option<Mark>; 2],
+    tracks: [Mark; 2],
 }
 
 /// The last timestamp of a track.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     timestamp: u64,
     /// The same in ticks of media time.
     media: i64,
     /// The last step, in ticks: the usual one.
     step: i32,
+    /// Whether there is one.
+    is_set: bool,
 }
 
 /// Where a timestamp lies.
@@ -45,15 +47,16 @@ pub struct Position {
 impl Timeline {
     /// Timestamps of `bits` bits that count `hertz` ticks a second.
     pub const fn new(hertz: u32, bits: u32) -> Self {
-        Self { hertz, bits, tracks: [None; 2] }
+        const NONE: Mark = Mark { timestamp: 0, media: 0, step: 0, is_set: false };
+        Self { hertz, bits, tracks: [NONE; 2] }
     }
 
     /// Endpoints a timestamp that came at most `passed` after the one before it.
     #[inline]
     pub fn place(&mut self, track: Track, timestamp: u64, passed: Duration) -> Position {
-        let other = self.tracks[1 - track as usize];
+        let other = self.mark(1 - track as usize);
         let mut jump = None;
-        let mark = match (self.tracks[track as usize], other) {
+        let mark = match (self.mark(track as usize), other) {
             (Some(last), other) => {
                 let step = self.difference(timestamp, last.timestamp);
                 if self.is_step(step, passed) {
@@ -61,6 +64,7 @@ impl Timeline {
                         timestamp,
                         media: last.media + step,
                         step: i32::try_from(step).unwrap_or(last.step),
+                        is_set: true,
                     }
                 } else {
                     // The other track may have jumped the same way already, or gone on while this one paused: go where it went.
@@ -76,25 +80,29 @@ impl Timeline {
                             last.media + usual
                         }
                     };
-                    Mark { timestamp, media, step: last.step }
+                    Mark { timestamp, media, step: last.step, is_set: true }
                 }
             }
             (None, Some(other)) => {
                 let apart = self.difference(timestamp, other.timestamp);
                 // Tracks of one stream start together, whatever their timestamps say.
                 let apart = if self.is_near(apart / 10) { apart } else { 0 };
-                Mark { timestamp, media: other.media + apart, step: 0 }
+                Mark { timestamp, media: other.media + apart, step: 0, is_set: true }
             }
-            (None, None) => Mark { timestamp, media: 0, step: 0 },
+            (None, None) => Mark { timestamp, media: 0, step: 0, is_set: true },
         };
-        self.tracks[track as usize] = Some(mark);
+        self.tracks[track as usize] = mark;
         Position { media: self.micros(mark.media), jump }
     }
 
     /// Media time of the last timestamp of a track, in microseconds; none before the first.
     #[inline]
     pub fn last(&self, track: Track) -> Option<i64> {
-        self.tracks[track as usize].map(|mark| self.micros(mark.media))
+        self.mark(track as usize).map(|mark| self.micros(mark.media))
+    }
+
+    fn mark(&self, track: usize) -> Option<Mark> {
+        Some(self.tracks[track]).filter(|mark| mark.is_set)
     }
 
     /// `later − earlier` on a counter that wraps.
