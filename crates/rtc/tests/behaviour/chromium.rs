@@ -15,7 +15,7 @@ use weir_rtc::srtp::{Inbound, Outbound};
 use weir_rtc::transport::{
     Certificate, Clock, DtlsRole, Event, Output, Remote, Transport, TransportSettings,
 };
-use weir_rtc::{Datagram, account, h264, nack, rtcp, rtx};
+use weir_rtc::{Datagram, account, nack, rtcp, rtx};
 
 /// On a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(90);
