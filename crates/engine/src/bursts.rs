@@ -8,14 +8,24 @@ const SHARE: f64 = 0.8;
 /// How far such a gap may be from the usual one, as a share of it.
 const LIKE: f64 = 0.3;
 
-/// The time between two bursts, in seconds; none where the gaps are not alike. It is the mean over time, so that the many reads of one
-/// burst count for the little time that they take.
+/// The period of a server's bursts, in microseconds: the mean over time of the gaps, so that the many reads of one burst count for the
+/// little time that they take.
+pub(crate) fn mean_over_time(gaps: &Histogram<u64>) -> f64 {
+    let (mut time, mut squares) = (0.0, 0.0);
+    for it in gaps.iter_recorded() {
+        let (gap, count) = (it.value_iterated_to() as f64, it.count_at_value() as f64);
+        time += gap * count;
+        squares += gap * gap * count;
+    }
+    if time > 0.0 { squares / time } else { 0.0 }
+}
+
+/// The time between two bursts, in seconds; none where the gaps are not alike.
 pub(crate) fn period(gaps: &Histogram<u64>) -> Option<f64> {
     let values =
         || gaps.iter_recorded().map(|it| (it.value_iterated_to() as f64, it.count_at_value() as f64));
     let time: f64 = values().map(|(gap, count)| gap * count).sum();
-    let squares: f64 = values().map(|(gap, count)| gap * gap * count).sum();
-    let period = squares / time;
+    let period = mean_over_time(gaps);
     let alike = values().filter(|(gap, _)| (gap / period - 1.0).abs() <= LIKE);
     let share = alike.map(|(gap, count)| gap * count).sum::<f64>() / time;
     (time > 0.0 && share >= SHARE).then_some(period * 1e-6)

@@ -4,7 +4,8 @@
 //! its source made in it. So each viewer's part of it is taken from the last arrival before its beginning to the last one before its
 //! end, which is a whole number of bursts.
 
-use weir_metrics::common::{ARRIVAL_GAP, EDGE_AGE, EDGE_PICTURE_AGE, SOURCE_FRAMES, SOURCE_TIME};
+use crate::bursts::mean_over_time;
+use weir_metrics::common::{ARRIVAL_GAP, EDGE_AGE, EDGE_PICTURE_AGE, SOURCE_FRAME_TIME, SOURCE_FRAMES};
 use weir_metrics::{Histogram, Recorder, SignedHistogram};
 
 /// By how much a burst may come later than the mean of them, in parts of their period. Viewers to whom nothing came for longer at
@@ -61,24 +62,12 @@ fn ages(histogram: &SignedHistogram) -> Vec<(i64, u64)> {
 impl Patience {
     /// By what a workload's viewers have got so far.
     pub(crate) fn of(figures: &Recorder) -> Self {
-        let media = period(figures.spread(ARRIVAL_GAP)) * LATEST;
+        let media = mean_over_time(figures.spread(ARRIVAL_GAP)) * LATEST;
         let frames = figures.counter(SOURCE_FRAMES);
-        let frame = if frames > 0 { figures.counter(SOURCE_TIME) as f64 / frames as f64 } else { 0.0 };
+        let frame = if frames > 0 { figures.counter(SOURCE_FRAME_TIME) as f64 / frames as f64 } else { 0.0 };
         // A burst ends with a sound as well as with a picture.
         Self { media, pictures: media + frame }
     }
-}
-
-/// The period of a server's bursts, out of the times between two reads: the mean over time, so that the many reads of one burst
-/// count for the little time that they take.
-fn period(gaps: &Histogram<u64>) -> f64 {
-    let (mut time, mut squares) = (0.0, 0.0);
-    for it in gaps.iter_recorded() {
-        let (gap, count) = (it.value_iterated_to() as f64, it.count_at_value() as f64);
-        time += gap * count;
-        squares += gap * gap * count;
-    }
-    if time > 0.0 { squares / time } else { 0.0 }
 }
 
 /// What a stretch between two edges lacks; nothing where one of them is unknown.
@@ -104,14 +93,14 @@ mod tests {
     #[test]
     fn the_period_is_that_of_bursts_and_not_that_of_the_reads_of_one() {
         let near = |gaps: &[(u64, u64)], expected: f64| {
-            let found = period(recorder(gaps).spread(ARRIVAL_GAP));
+            let found = mean_over_time(recorder(gaps).spread(ARRIVAL_GAP));
             assert!((found / expected - 1.0).abs() < 0.02, "{found} for {expected}");
         };
         near(&[(40_000, 1_000)], 40_000.0);
         // Seven reads a burst.
         near(&[(1_780_000, 10), (3_000, 60)], 1_780_000.0);
         near(&[(340_000, 30), (1_000, 90)], 340_000.0);
-        assert_eq!(period(recorder(&[]).spread(ARRIVAL_GAP)), 0.0);
+        assert_eq!(mean_over_time(recorder(&[]).spread(ARRIVAL_GAP)), 0.0);
     }
 
     #[test]
