@@ -496,7 +496,9 @@ fn a_broker_that_asks_for_a_certificate_is_shown_one() {
 fn a_broker_that_does_not_keep_up_makes_messages_late_and_none_forgotten() {
     let broker = Mosquitto::start();
     // One message a microsecond is more than any broker acknowledges one by one.
-    let mqtt = MqttOptions { rate: 1e6, window: 1, ..burst(1_000_000, Qos::AtLeastOnce, MqttVersion::V5) };
+    let linger = Duration::from_millis(400);
+    let mqtt =
+        MqttOptions { rate: 1e6, window: 1, linger, ..burst(1_000_000, Qos::AtLeastOnce, MqttVersion::V5) };
     let sender = publisher(&broker.url("slow"), &mqtt);
     let mut bench = Bench::new(vec![&sender]);
     let running = bench.start(0, 0..1);

@@ -258,17 +258,6 @@ impl Aggregator {
         Some(Duration::from_secs(seconds.into()))
     }
 
-    /// When the messages of a workload were over, in seconds of the run, if counts say so: its own, or in a run that ends with its counts
-    /// those of all that publish.
-    fn count_end(&self, workload: &WorkloadAggregator) -> Option<f64> {
-        workload.count_end().or_else(|| {
-            let publishers = self.workloads.iter().filter(|it| it.facts.role == Role::Publish);
-            let ends: Option<Vec<f64>> = publishers.map(WorkloadAggregator::count_end).collect();
-            let receives = self.plan.about.is_some() && workload.facts.role == Role::Play;
-            ends.filter(|_| receives)?.into_iter().reduce(f64::max)
-        })
-    }
-
     /// Whether it is over when all messages are accounted for. It may take less than a second: it has no window, and the use of
     /// processes is measured from its beginning to its end.
     fn ends_with_its_messages(&self) -> bool {
@@ -315,7 +304,7 @@ impl Aggregator {
                 usages,
                 &run.environment,
                 self.ended(),
-                self.count_end(workload),
+                workload.count_end(),
             );
             if summary.clock_uncertainty_seconds.is_none() && self.publisher_of(workload).is_some() {
                 // Agents follow one clock; other publishers have their own.
@@ -494,7 +483,7 @@ impl Aggregator {
         let figures_of = |(number, aggregator): (usize, &WorkloadAggregator)| {
             let unwatched = vec![None; aggregator.stages.len()];
             let published = self.published_in_windows(aggregator);
-            let count_end = self.count_end(aggregator);
+            let count_end = aggregator.count_end();
             let (mut summary, _) =
                 aggregator.summary(number as u16, &published, &unwatched, &machine, None, count_end);
             for (row, stage) in summary.stages.iter_mut().zip(&aggregator.stages) {

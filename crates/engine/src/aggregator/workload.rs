@@ -190,9 +190,8 @@ impl WorkloadAggregator {
         published.or_else(|| if stretch.has_media_time() { stretch } else { &self.total }.source_fps())
     }
 
-    /// Sets what there is to say of the frames of a stretch, by whole bursts: frames that were due at its end and came behind it are none
-    /// that are missing, and those that were due before it are none of it. The rate of the stream's own clock is one of the same bytes; that
-    /// of a publisher is one of pictures alone.
+    /// Sets what there is to say of the frames of a stretch, by whole bursts: frames that were due at its end and came behind it are not
+    /// missing, and those that were due before it are not of it. The rate of the source is one of pictures alone.
     fn set_frames(
         &self,
         row: &mut StageSummary,
@@ -201,10 +200,8 @@ impl WorkloadAggregator {
         patience: Patience,
     ) {
         let Some(bursts) = stretch.whole_bursts(patience).filter(|_| stretch.seconds > 0) else { return };
-        let is_published = published.is_some_and(|source| source.fps.is_some());
-        let times = if is_published { bursts.pictures } else { bursts.media };
         row.source_fps = self.source_fps(published, stretch);
-        row.frames_due = stretch.figures.counter(FRAMES) as f64 * (times - 1.0);
+        row.frames_due = stretch.figures.counter(FRAMES) as f64 * (bursts.pictures - 1.0);
     }
 
     /// These clients are gone with their agent: they were neither planned nor played.

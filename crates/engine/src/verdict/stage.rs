@@ -302,8 +302,7 @@ mod tests {
     #[test]
     fn the_busiest_of_the_others_is_named() {
         let reasons = of_stage(0, &stage(&[], &[]), Some(&machine(0.0, 193.0, 4.0)), 2.0, None);
-        for words in
-            ["193 % of one core on a machine of 2", "rustc ×3 (pid 77, 193 %)", "98 % of what was left"]
+        for words in ["1.9 of 2 cores", "rustc ×3, pid 77, 193 %", "98 % of what weir and the watched left"]
         {
             assert!(reasons[0].text.contains(words), "{}", reasons[0].text);
         }
