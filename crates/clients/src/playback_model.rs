@@ -309,10 +309,9 @@ impl PlaybackModel {
         // had passed since the read before.
         let passed = micros(to - self.measured.0);
         let came = if self.reading == Reading::Witness { now } else { now.min(self.last_read + passed) };
-        for change in [self.playout.end_track(came, micros(from)), self.playout.receive(came, micros(to))] {
-            if let Some(change) = change {
-                self.book(change, came, recorder);
-            }
+        let changes = [self.playout.end_track(came, micros(from)), self.playout.receive(came, micros(to))];
+        for change in changes.into_iter().flatten() {
+            self.book(change, came, recorder);
         }
     }
 

@@ -39,7 +39,11 @@ pub fn open(path: &Path) -> io::Result<File> {
     if kind.is_file() {
         Ok(file)
     } else {
-        Err(no_file(if kind.is_dir() { "a directory" } else { "a pipe or a device" }))
+        Err(if kind.is_dir() {
+            no_file(ErrorKind::IsADirectory, "a directory")
+        } else {
+            no_file(ErrorKind::InvalidInput, "a pipe or a device")
+        })
     }
 }
 
@@ -93,7 +97,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
     let mut file = open_at_once(path)?;
     let kind = file.metadata()?.file_type();
     if kind.is_dir() {
-        return Err(no_file("a directory"));
+        return Err(no_file(ErrorKind::IsADirectory, "a directory"));
     }
     let waits = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
     let (end, mut bytes, mut chunk) = (Instant::now() + PIPE_TIMEOUT, Vec::new(), vec![0; 4_096]);
@@ -133,8 +137,8 @@ fn open_at_once(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
-fn no_file(kind: &str) -> Error {
-    Error::new(ErrorKind::InvalidInput, format!("it is {kind}; give a file"))
+fn no_file(kind: ErrorKind, what: &str) -> Error {
+    Error::new(kind, format!("it is {what}; give a file"))
 }
 
 fn too_large(most: usize) -> Error {

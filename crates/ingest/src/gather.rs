@@ -89,21 +89,19 @@ impl Gatherer<'_> {
             } else if self.filling.hand_over(batch).is_err() {
                 return Ok(());
             }
-            let failure = match gathered {
-                Gathered::All => return Ok(()),
-                Gathered::Enough => None,
-                Gathered::Upto(failure) => Some(failure),
+            let (failure, is_over) = match gathered {
+                Gathered::All => (None, true),
+                Gathered::Enough => (None, false),
+                Gathered::Upto(failure) => (Some(failure), false),
             };
             if (failure.is_none() || !is_empty) && awaited.take().is_some() {
                 (self.say)("schemas are there again: saving goes on");
             }
             match failure {
+                None if is_over => return Ok(()),
                 None => {}
-                Some(DecodeFailure::Away(words)) => {
-                    if !self.wait(words, &mut awaited) {
-                        return Ok(());
-                    }
-                }
+                Some(DecodeFailure::Away(ref words)) if self.wait(words, &mut awaited) => {}
+                Some(DecodeFailure::Away(_)) => return Ok(()),
                 Some(failure) => return Err(failure.words()),
             }
         }
@@ -111,12 +109,12 @@ impl Gatherer<'_> {
     }
 
     /// Waits for what a message needs to be read; what came before it is being saved meanwhile. `false` if it is time to stop.
-    fn wait(&self, words: String, awaited: &mut Option<Awaited>) -> bool {
+    fn wait(&self, words: &str, awaited: &mut Option<Awaited>) -> bool {
         if awaited.as_ref().is_none_or(|it| it.words != words) {
             (self.say)(&format!("{words}; nothing is acknowledged until it is there"));
         }
         let wait = awaited.as_ref().map_or(BACK_OFF.0, |it| (it.wait * 2).min(BACK_OFF.1));
-        *awaited = Some(Awaited { wait, words });
+        *awaited = Some(Awaited { wait, words: words.to_owned() });
         pause(wait, &self.stop)
     }
 

@@ -145,7 +145,7 @@ fn a_tab_whose_link_broke_goes_on_where_it_was() {
     drop(first);
     listener.show(|| body("2"));
     let mut stream = connect(address);
-    write!(stream, "GET {path}events HTTP/1.1\r\nLast-Event-ID: 1\r\n\r\n").unwrap();
+    write!(stream, "GET {path}events HTTP/1.1\r\nHost: {address}\r\nLast-Event-ID: 1\r\n\r\n").unwrap();
     assert!(read_to(&mut stream, "data: 2\n\n").contains("id: 2\nevent: interval\n"));
 }
 

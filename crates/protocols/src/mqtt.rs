@@ -326,14 +326,17 @@ impl Users {
     fn read(&self) -> Result<Vec<Credentials>, WorkloadError> {
         let Some(path) = &self.credentials else { return Ok(Vec::new()) };
         let wrong = |words: &dyn Display| WorkloadError::Options(format!("{}: {words}", path.display()));
-        let text = weir_files::read_secret(path).map_err(|error| wrong(&error))?;
+        let not_csv = || wrong(&"not a file of CSV in UTF-8; write USER,PASSWORD a line");
+        let text = weir_files::read_secret(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => not_csv(),
+            _ => wrong(&error),
+        })?;
         let mut reader =
             csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
         let mut credentials = Vec::new();
         for record in reader.records() {
             // Its words would have what is in the file.
-            let record =
-                record.map_err(|_| wrong(&"not a file of CSV in UTF-8; write USER,PASSWORD a line"))?;
+            let record = record.map_err(|_| not_csv())?;
             let field = |position| record.get(position).unwrap_or_default().to_owned();
             let (user, password) = (field(0), field(1));
             if user.is_empty() || record.len() > 2 {

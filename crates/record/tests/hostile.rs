@@ -119,7 +119,7 @@ fn framings_are_recognised() {
     let other = error(&schema, Format::Avro(Framing::SingleObject), &[0xC3, 1, 1, 2, 3, 4, 5, 6, 7, 8, 1]);
     assert!(other.starts_with("byte 2: it was written by another schema, with fingerprint 0807060504030201"));
     let none = error(&schema, Format::Avro(Framing::SingleObject), &[1]);
-    assert_eq!(none, "byte 0: this is no single object: it begins with other bytes");
+    assert_eq!(none, "byte 0: this is not a single object: it begins with other bytes");
     let none = error(&schema, Format::Avro(Framing::Container), b"Obj\x02");
     assert!(none.contains("this is no object container file"), "{none}");
     let header = |text: &[u8], codec: &str| {

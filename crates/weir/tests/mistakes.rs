@@ -208,7 +208,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake("run nobody.yaml --format clients", 2, &["weir report DIR/RUN --format clients"]),
     Mistake("report full/file", 2, &["full/file is not a run directory", "weir-runs/NAME-TIME"]),
     Mistake("report full", 2, &["full is not a run directory"]),
-    Mistake("report runs", 2, &["runs holds several runs: name one; the newest is runs/one: give that one"]),
+    Mistake("report runs", 2, &["runs holds several runs: name one; the newest is runs/one"]),
     Mistake("report cut", 2, &["cut/run.json:2: damaged: "]),
     Mistake("report series", 2, &["series/summary.json:3: damaged: ", "what its runs measured is in"]),
     Mistake("compare series other", 2, &["series/summary.json:3: damaged: "]),
@@ -221,7 +221,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake(
         "play rtmp://127.0.0.1/a/b -o plain.yaml -d 1s",
         2,
-        &["plain.yaml: is there already", "no directory"],
+        &["plain.yaml: is there already", "is not a directory"],
     ),
     Mistake("play rtmp://127.0.0.1/a/b --json full -d 1s", 2, &["full: is a directory; give a file"]),
     Mistake("check plain.yaml", 1, &["plain.yaml: no transport stream"]),

@@ -235,9 +235,9 @@ mod tests {
             for body in bodies {
                 let tag = AudioTag::parse(body).unwrap();
                 if tag.is_frame() {
-                    configuration.sound(&tag)
+                    configuration.sound(&tag);
                 } else {
-                    configuration.audio_header(&tag, body.len() as u32)
+                    configuration.audio_header(&tag, body.len() as u32);
                 }
             }
             configuration.lacks_sound()

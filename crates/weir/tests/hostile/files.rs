@@ -171,7 +171,7 @@ const ROWS: &[Row] = &[
         arguments: &[
             "publish",
             "mqtt://127.0.0.1:1/a",
-            "--username",
+            "--user",
             "me",
             "--password-file",
             "HERE/pipe",

@@ -124,8 +124,8 @@ fn is_whole(name: &str, change: impl Fn(Source) -> Vec<Sent>) {
 #[test]
 fn a_stream_of_which_both_tracks_go_on_has_no_stall() {
     is_whole("pictures and sound", |source| [source.pictures(), source.sound()].concat());
-    is_whole("an announced track that never comes", |source| source.pictures());
-    is_whole("sound alone", |source| source.sound());
+    is_whole("an announced track that never comes", Source::pictures);
+    is_whole("sound alone", Source::sound);
     let apart = |source: Source| {
         let later = source.sound().into_iter().map(|(at, track, bytes, key)| (at + 3_000, track, bytes, key));
         let all = source.pictures().into_iter().chain(later).collect();

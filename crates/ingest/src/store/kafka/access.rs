@@ -90,10 +90,7 @@ impl Connection {
             left.retain(|other| mechanisms.has(*other));
             match mechanisms.error {
                 ErrorCode::NONE
-                    if mechanism == Mechanism::Plain
-                        && !connection.access.is_verified
-                        && !connection.access.allows_clear_text
-                        && !(refused.is_empty() && connection.link.is_local()) =>
+                    if mechanism == Mechanism::Plain && !connection.may_send_plain(refused.is_empty()) =>
                 {
                     is_exposed = true;
                 }
@@ -155,6 +152,13 @@ impl Connection {
             LoginError::Refused(words) => Failed::Locked(format!("it refuses another login ({words})")),
             LoginError::Failed(failed) => failed,
         })
+    }
+
+    /// Whether the password itself may go to this broker: to one that has proven whose it is, where the address allows clear text, and to
+    /// this machine unless SCRAM was refused before.
+    fn may_send_plain(&self, nothing_was_refused: bool) -> bool {
+        let is_here = nothing_was_refused && self.link.is_local();
+        self.access.is_verified || self.access.allows_clear_text || is_here
     }
 
     fn log_in(&mut self, mechanism: Mechanism) -> Result<(), LoginError> {
