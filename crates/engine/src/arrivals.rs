@@ -13,6 +13,8 @@ pub(crate) struct Arrivals {
     media: u64,
     /// Bytes that were read so far.
     received: u64,
+    /// Bytes that had come when the last second was closed, read or not.
+    came: u64,
     /// Media that was handed out so far: what came up to `until`.
     handed_out: u64,
     until: Moment,
@@ -21,7 +23,7 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// Nothing has come before `origin`, the beginning of second 0.
     pub(crate) fn new(origin: Moment) -> Self {
-        Self { media: 0, received: 0, handed_out: 0, until: origin }
+        Self { media: 0, received: 0, came: 0, handed_out: 0, until: origin }
     }
 
     /// A second ends at `end`, and is closed `now`, at that moment or later. Since the last call `received` bytes were
@@ -32,6 +34,7 @@ impl Arrivals {
     pub(crate) fn second(&mut self, end: Moment, now: Moment, media: u64, received: u64, unread: u64) -> u64 {
         self.media += media;
         self.received += received;
+        self.came = self.received + unread;
         let waiting = u128::from(unread) * u128::from(self.media) / u128::from(self.received.max(1));
         // What was taken to wait may have been less (a message that is not whole): the rest of it is not taken back.
         let came = (u128::from(self.media) + waiting).saturating_sub(u128::from(self.handed_out));
@@ -48,7 +51,13 @@ impl Arrivals {
     pub(crate) fn edge(&mut self, end: Moment, media: u64, received: u64) -> u64 {
         self.received += received;
         self.until = self.until.max(end);
-        self.rest(media)
+        // Where nothing has come since the last second, what is left is how wrong its guess of what waited was.
+        let is_new = self.received > std::mem::replace(&mut self.came, self.received);
+        if is_new {
+            return self.rest(media);
+        }
+        self.media += media;
+        0
     }
 
     /// The last call, when everything was read: as [`Self::second`], of what is left.
@@ -121,6 +130,15 @@ mod tests {
         assert_eq!(second(&mut arrivals, 2, 300, 400), 400, "the server stops after 0.4 s");
         assert_eq!(second(&mut arrivals, 3, 400, 0), 0);
         assert_eq!(second(&mut arrivals, 4, 0, 0), 0);
+    }
+
+    #[test]
+    fn a_guess_of_what_waited_that_was_wrong_is_no_media_of_a_second_in_which_nothing_came() {
+        let mut arrivals = Arrivals::new(at(0));
+        // Half of what was read was media, and all of what waited.
+        assert_eq!(arrivals.second(at(SECOND), at(SECOND), 500, 1_000, 100), 550);
+        assert_eq!(arrivals.edge(at(2 * SECOND), 100, 100), 0);
+        assert_eq!(arrivals.edge(at(3 * SECOND), 10, 20), 60, "it is handed out with what comes next");
     }
 
     proptest! {

@@ -27,7 +27,11 @@ impl Scenario {
             }
         }
         let said = |default: &Threshold| self.thresholds.iter().any(|it| it.is_about_the_same_as(default));
-        let defaults = defaults.into_iter().filter(|(default, _)| !said(default));
+        // Viewers that wait while the run itself has a publisher away, or the server, wait for the run.
+        let is_interrupted =
+            !self.during.is_empty() || self.workloads.iter().any(|it| it.republish.is_some());
+        let is_excused = |default: &Threshold| is_interrupted && default.text() == asked::STALLED.of_run;
+        let defaults = defaults.into_iter().filter(|(default, _)| !said(default) && !is_excused(default));
         let defaults = defaults.map(|(threshold, workloads)| threshold.by_default(workloads));
         self.thresholds.iter().cloned().chain(defaults).collect()
     }

@@ -341,9 +341,9 @@ impl Records<'_, '_> {
             }
             _ => {
                 let name = match framing {
-                    Framing::SingleObject => "single object",
-                    Framing::Confluent => "record with the id of a schema in four bytes",
-                    _ => "record with the id of a schema in eight bytes",
+                    Framing::SingleObject => "a single object",
+                    Framing::Confluent => "a record with the id of a schema in four bytes",
+                    _ => "a record with the id of a schema in eight bytes",
                 };
                 return Err(Fault::new(Problem::Magic(name), self.at));
             }

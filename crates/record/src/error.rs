@@ -89,7 +89,7 @@ pub enum Problem {
     #[error("the record has more than {} items that take no byte", crate::MAX_EMPTY_ITEMS)]
     TooManyEmptyItems,
     /// A payload begins otherwise than its framing says.
-    #[error("this is not a {0}: it begins with other bytes")]
+    #[error("this is not {0}: it begins with other bytes")]
     Magic(&'static str),
     /// It was written by another schema.
     #[error("it was written by another schema, with fingerprint {found:016x}; expected {expected:016x}")]

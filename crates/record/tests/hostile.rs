@@ -121,7 +121,7 @@ fn framings_are_recognised() {
     let none = error(&schema, Format::Avro(Framing::SingleObject), &[1]);
     assert_eq!(none, "byte 0: this is not a single object: it begins with other bytes");
     let none = error(&schema, Format::Avro(Framing::Container), b"Obj\x02");
-    assert!(none.contains("this is no object container file"), "{none}");
+    assert!(none.contains("this is not an object container file"), "{none}");
     let header = |text: &[u8], codec: &str| {
         let mut payload = b"Obj\x01\x04".to_vec();
         for part in [b"avro.schema", text, b"avro.codec", codec.as_bytes()] {

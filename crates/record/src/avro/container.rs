@@ -27,7 +27,7 @@ impl<'p> Header<'p> {
     pub(crate) fn read(bytes: &mut Bytes<'p>) -> Result<Self, Fault> {
         match bytes.array("the header") {
             Ok(magic) if *magic == CONTAINER => {}
-            _ => return bytes.fault(Problem::Magic("object container file")),
+            _ => return bytes.fault(Problem::Magic("an object container file")),
         }
         let (mut schema, mut codec) = (None, Codec::Null);
         loop {

@@ -210,7 +210,7 @@ fn a_server_leads_an_agent_to_no_network_that_its_owner_did_not_name() {
         ["play", &url, "-c", "2", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "--drain", "200ms"];
     let words: Vec<_> = words.into_iter().map(str::to_owned).chain(crew.words(1)).collect();
     let run = measure(words);
-    assert_eq!(run.total("failed"), 2.0, "{}", run.err);
+    assert_eq!(run.total("slots_failed"), 2.0, "{}", run.err);
     let failures = run.workloads()[0]["failures"].to_string();
     assert!(
         failures.contains("redirect_failed") && failures.contains("its owner lets it load 127.0.0.1/32 only"),

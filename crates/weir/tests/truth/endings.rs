@@ -89,7 +89,16 @@ fn a_server_that_falls_silent_and_keeps_its_viewers_is_said_and_does_not_pass() 
     let judged = run.summary["thresholds"].as_array().unwrap();
     let failed: Vec<_> =
         judged.iter().filter(|it| it["passed"] == false).map(|it| &it["expression"]).collect();
-    assert_eq!(failed, ["bitrate.ratio >= 90%", "starved.ratio <= 1%"]);
+    assert_eq!(
+        failed,
+        [
+            "bitrate.ratio >= 90%",
+            "frames.ratio >= 90%",
+            "stalled.ratio <= 1%",
+            "starved.ratio <= 1%",
+            "blackouts == 0"
+        ]
+    );
     let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
     assert!(text.contains("no window") && text.contains("the source or the server"), "{text}");
 }

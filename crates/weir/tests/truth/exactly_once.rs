@@ -100,7 +100,7 @@ fn each_message_is_one_row(broker: SocketAddr, version: &str, level: &str) {
         settled.err
     );
     // It came back often, with its session.
-    assert!(settled.total("reconnects") as usize >= CUTS / 2, "{}", settled.err);
+    assert!(settled.total("reconnects") >= 3, "{}", settled.err);
     assert_eq!((settled.total("sessions_lost"), settled.total("unmarked") as usize), (0, MESSAGES));
 }
 

@@ -84,7 +84,7 @@ fn what_is_no_node_exporter_ends_the_run_before_it_begins_in_one_line() {
     assert_eq!((said.code, said.err.lines().count()), (Some(97), 1), "{}", said.err);
     let said = says(["play", "rtmp://127.0.0.1:9/live/a", "--interface", "eth0|lo"]);
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("no name of an interface"), "{}", said.err);
+    assert!(said.err.contains("is not an interface name"), "{}", said.err);
 }
 
 #[test]

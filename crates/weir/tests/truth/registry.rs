@@ -12,6 +12,21 @@ const OLD: &str = r#"{"type": "record", "name": "Reading", "fields": [
 const NEW: &str = r#"{"type": "record", "name": "Reading", "fields": [
     {"name": "celsius", "type": "double"}, {"name": "place", "type": "string", "default": "Kyiv"}]}"#;
 
+/// It answers as Confluent's does, an unknown id with its error code.
+const REGISTRY: &str = r#"
+import http.server, os, sys
+class Registry(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path = os.path.join(sys.argv[1], self.path.split("?")[0].lstrip("/"))
+        known = os.path.isfile(path)
+        body = open(path, "rb").read() if known else b'{"error_code": 40403, "message": "Schema not found"}'
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Registry).serve_forever()
+"#;
+
 /// A registry of files: what it is asked for is what they are called.
 fn registry(directory: &Path, id: u64, schema: &str) -> (Kept, String) {
     let ids = directory.join("schemas/ids");
@@ -20,7 +35,7 @@ fn registry(directory: &Path, id: u64, schema: &str) -> (Kept, String) {
     std::fs::write(ids.join(id.to_string()), answer).unwrap();
     let port = free_port();
     let mut command = program("python3", "python3");
-    command.args(["-m", "http.server", "--bind", "127.0.0.1", "--directory"]).arg(directory);
+    command.args(["-c", REGISTRY]).arg(directory);
     command.arg(port.to_string()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let server = Kept::start(&mut command);
     soon("the registry listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());

@@ -345,6 +345,6 @@ fn a_server_that_consents_and_sends_nothing_has_no_media() {
     let run = play(&url, "-c 3 -d 4s --timeout 2s");
     let (kind, clients, side, words) = run.failure();
     assert_eq!((&*kind, clients, &*side), ("no_media", 3, "remote"));
-    assert!(words.contains("consented and sent no media"), "{words}");
+    assert!(words.contains("accepted, but sent no media"), "{words}");
     assert_eq!(air.origin.rtc().connected, 3, "ICE and DTLS were fine");
 }

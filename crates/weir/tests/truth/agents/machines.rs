@@ -191,7 +191,13 @@ fn on_two_machines(flags: &[&str], then: impl FnOnce(&Machines, &Crew, &Air, Mea
 #[test]
 fn a_wire_that_is_pulled_for_half_a_second_costs_nothing_and_counts_nothing_twice() {
     let _machine = shared();
-    let any_end = ["failed.ratio <= 100%", "played.ratio >= 0%", "starved.ratio <= 100%"];
+    let any_end = [
+        "failed.ratio <= 100%",
+        "played.ratio >= 0%",
+        "starved.ratio <= 100%",
+        "stalled.ratio <= 100%",
+        "blackouts >= 0",
+    ];
     let mut flags = vec!["-d", "60s"];
     any_end.iter().for_each(|threshold| flags.extend(["--threshold", threshold]));
     on_two_machines(&flags, |machines, crew, air, watching| {

@@ -45,7 +45,7 @@ fn a_run_over_ssh_has_an_agent_on_each_machine_and_leaves_none_behind() {
         .env("WEIR_NATS_TOKEN", "s3cret")
         .output();
     let list = String::from_utf8(list.unwrap().stdout).unwrap();
-    assert!(list.starts_with("nobody"), "{list}");
+    assert!(list.starts_with("no agent"), "{list}");
     let said = std::fs::read_to_string(at("said")).unwrap();
     assert!(said.contains("\none\n") && said.contains("\ntwo\n") && !said.contains("s3cret"), "{said}");
 }

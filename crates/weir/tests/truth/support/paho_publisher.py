@@ -10,7 +10,7 @@ import paho.mqtt.client as mqtt
 
 host, port, version, count, rate = sys.argv[1:6]
 client = mqtt.Client(client_id="paho-publisher", protocol=int(version))
-client.max_inflight_messages_set(100)
+client.max_inflight_messages_set(20)
 client.connect(host, int(port))
 client.loop_start()
 began = time.monotonic()
