@@ -301,10 +301,10 @@ fn links_break_on_purpose_at_one_moment_and_clients_come_back_until_they_are_tol
 
 #[test]
 fn what_a_link_takes_with_it_that_the_run_breaks_on_purpose_is_not_the_brokers_doing() {
-    let every = Some(Duration::from_secs(1));
+    let every = Duration::from_secs(1);
     let mut stage = Stage::publisher(&MqttOptions {
-        break_every: every,
-        linger: every.unwrap(),
+        break_every: Some(every),
+        linger: every,
         ..options(Qos::AtLeastOnce)
     });
     stage.handle_timeout(1_000);

@@ -513,7 +513,7 @@ impl Aggregator {
         let (stage, slice) = over.next()?;
         let source = self.published_in(workload, stage.span.window_begin..slice.end());
         let own_faults =
-            self.workloads.iter().filter(|it| !it.facts.background).map(|it| it.own_faults()).sum();
+            self.workloads.iter().filter(|it| !it.facts.background).map(WorkloadAggregator::own_faults).sum();
         Some(Slice { own_faults, ..workload.judge_slice(stage, slice, source, thresholds) })
     }
 

@@ -115,7 +115,7 @@ fn badges(summary: &CapacitySummary) -> Vec<Badge> {
             badges.push(Badge::new("does not recover", Tone::Bad));
         }
         Some(Stopped::NoSource | Stopped::NoPublisher) => {
-            badges.push(Badge::new("no source", Tone::Doubtful))
+            badges.push(Badge::new("no source", Tone::Doubtful));
         }
         None if summary.answer.recovers == Some(false) => {
             badges.push(Badge::new("does not recover", Tone::Bad));

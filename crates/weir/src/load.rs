@@ -162,7 +162,7 @@ fn is_elsewhere(target: &str) -> bool {
         || target.rsplit_once(':').filter(|(host, _)| !host.contains(':')).map_or(target, |(host, _)| host),
         |(host, _)| host,
     );
-    let addresses = (host, 0).to_socket_addrs().map_or_else(|_| Vec::new(), |found| found.collect());
+    let addresses = (host, 0).to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
     !addresses.is_empty() && !addresses.iter().any(|address| machine::is_here(&address.ip()))
 }
 

@@ -515,11 +515,8 @@ fn each_relay_of_a_list_is_tried_and_what_became_of_each_is_said() {
     stage.handle_timeout(PATIENCE);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::ConnectionRefused);
-    for part in
-        ["no way by 3 TURN servers: 127.0.0.7:3479: refused; 127.0.0.9:3481: 401 no!; 127.0.0.8:3480: "]
-    {
-        assert!(words.starts_with(part), "{words}");
-    }
+    let part = "no way by 3 TURN servers: 127.0.0.7:3479: refused; 127.0.0.9:3481: 401 no!; 127.0.0.8:3480: ";
+    assert!(words.starts_with(part), "{words}");
     assert!(words.ends_with("it did not answer in time"), "{words}");
 }
 

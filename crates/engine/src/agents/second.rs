@@ -37,7 +37,7 @@ const MOST_EVENT_BYTES: usize = 64 << 20;
 /// Bytes of what is said in an event: a client's own words have 200 characters at the most.
 pub(super) const MOST_WORDS: usize = 4_000;
 
-/// The beginning of what is said, in one line, so that it has at most [`MOST_WORDS`], whatever its letters.
+/// The beginning of what is said, in one line, so that it has at most `MOST_WORDS`, whatever its letters.
 pub fn briefly(words: &str) -> String {
     let plain = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     plain.take(MOST_WORDS / 4).collect()

@@ -54,7 +54,7 @@ pub(super) fn answer(comparison: &Comparison, contest: &Contest) -> String {
 /// How large a change is beside the value that it is of: an infinite one where something comes from nothing.
 fn size(change: &Change) -> f64 {
     let ratio = change.ratio.map(|it| it.mean.ln());
-    ratio.map_or_else(|| (change.other - change.base) / change.base.abs(), |it| it).abs()
+    ratio.unwrap_or_else(|| (change.other - change.base) / change.base.abs()).abs()
 }
 
 fn named(comparison: &Comparison, change: &Change) -> String {

@@ -126,13 +126,16 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Interrupted, "interrupted")
 }
 
+/// An agent that has nothing to do.
+type FreeAgent = (AgentName, Instance, Hello);
+
 /// Calls until enough are free: the first of those that make load, by their names, and all that watch the target.
 fn call(
     link: &Link<Coordinator>,
     wanted: usize,
     quiet: bool,
     interrupt: &AtomicBool,
-) -> Result<[Vec<(AgentName, Instance, Hello)>; 2], Failure> {
+) -> Result<[Vec<FreeAgent>; 2], Failure> {
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
     let mut roster = Roster::default();

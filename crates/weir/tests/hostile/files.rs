@@ -133,7 +133,6 @@ const ROWS: &[Row] = &[
         make: multiplied_schema,
         says: "a record of this schema has more than 4194304 values or 16 MiB",
         memory: 256,
-        ..ROW
     },
     Row {
         name: "publish: records of such a schema",
@@ -149,7 +148,6 @@ const ROWS: &[Row] = &[
         make: multiplied_schema,
         says: "a record of this schema has more than 4194304 values or 16 MiB",
         memory: 256,
-        ..ROW
     },
     Row {
         name: "publish: a payload that is a pipe",

@@ -100,7 +100,8 @@ fn a_server_that_falls_silent_and_keeps_its_viewers_is_said_and_does_not_pass() 
         ]
     );
     let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
-    assert!(text.contains("no window") && text.contains("the source or the server"), "{text}");
+    assert!(warnings.contains("do not describe the target"), "{warnings}");
+    assert!(text.contains("the source or the server"), "{text}");
 }
 
 #[test]
