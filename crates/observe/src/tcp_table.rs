@@ -1,6 +1,7 @@
 //! `/proc/net/tcp` and `tcp6`: the slow way to the same sockets as `sock_diag`. It works in every sandbox
 //! and, through `/proc/PID/net`, for the network namespace of another process.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -11,10 +12,14 @@ use crate::sock_diag::{Socket, TcpState};
 /// port 0 stands for every port.
 pub(crate) fn each(pid: u32, state: TcpState, port: u16, mut found: impl FnMut(Socket)) -> io::Result<()> {
     let mut chunk = vec![0; 64 * 1024];
+    // The kernel writes the table piece by piece: while other sockets come and go, one may stand in two pieces. Only a connection that
+    // no process has accepted yet has no inode.
+    let mut seen = BTreeSet::new();
     for family in ["tcp", "tcp6"] {
         match File::open(format!("/proc/{pid}/net/{family}")) {
             Ok(mut file) => each_line(&mut file, &mut chunk, |line| {
-                if let Some(socket) = parse(line, state).filter(|it| port == 0 || it.local_port == port) {
+                let socket = parse(line, state).filter(|it| port == 0 || it.local_port == port);
+                if let Some(socket) = socket.filter(|it| it.inode == 0 || seen.insert(it.inode)) {
                     found(socket);
                 }
             })?,
