@@ -148,6 +148,14 @@ macro_rules! figures {
             #[doc = $help]
             $vis const $id: $crate::$kind = $crate::$kind($base + Position::$id as u16);
         )*
+        /// Their names, for what knows figures of a finished run by them.
+        $vis mod names {
+            #![allow(dead_code)]
+            $(
+                #[doc = $help]
+                pub const $id: &str = $name;
+            )*
+        }
         /// The declarations, in the order of their handles.
         $vis const $table: &[$crate::Figure] = &[$($crate::Figure {
             name: $name,
