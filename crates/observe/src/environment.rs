@@ -7,12 +7,15 @@ mod cpu;
 mod interface;
 mod limit;
 mod line;
+mod route;
 mod sysctl;
 mod target;
 mod version;
 mod virtualisation;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::net::IpAddr;
 
 use rustix::process::Resource;
 use schemars::JsonSchema;
@@ -53,7 +56,7 @@ pub struct Environment {
     pub disk_available_bytes: Option<u64>,
     /// How many descriptors weir may open: getrlimit(2), `RLIMIT_NOFILE`.
     pub descriptors: Limit,
-    /// The network interfaces whose speed is known.
+    /// The network interfaces whose speed is known: of a run, those on the way to its targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceSpeed>,
     /// Settings of the kernel that bear on network load, those that exist.
@@ -84,6 +87,20 @@ impl Environment {
             interfaces: interface::read_all(),
             sysctls: sysctl::read_all(),
             virtualisation: Virtualisation::read(),
+        }
+    }
+}
+
+impl Environment {
+    /// Keeps those interfaces alone that lead to these addresses, or all where no way to them is known: what goes over others is no load
+    /// of theirs.
+    pub fn keep_interfaces_towards(&mut self, addresses: &[IpAddr]) {
+        let mut addresses = addresses.to_vec();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let ways: BTreeSet<String> = addresses.into_iter().filter_map(route::interface_towards).collect();
+        if !ways.is_empty() {
+            self.interfaces.retain(|it| ways.contains(&it.name));
         }
     }
 }

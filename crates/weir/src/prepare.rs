@@ -110,13 +110,14 @@ pub(crate) fn prepare(
     let targets = observer.describe_targets();
     let about = plan.about.unwrap_or(plan.length);
     let machines = machine::watch(&mut observer, &scenario, &addresses, about, wrong)?;
-    let facts = RunFacts {
+    let mut facts = RunFacts {
         targets,
         servers: workloads.iter().flat_map(|(_, workload)| &workload.versions).cloned().collect(),
         machines,
         // Its directory is made when it begins.
         ..run_directory::facts(&scenario, Path::new(""), clock::wall_nanos() as f64 * 1e-9)
     };
+    facts.environment.keep_interfaces_towards(&addresses);
     Ok(Prepared {
         scenario,
         plan,
