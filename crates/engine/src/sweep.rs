@@ -2,6 +2,7 @@
 
 mod budget;
 mod cell;
+mod standing;
 mod summary;
 
 pub use budget::{budget_of_next, rival_of};

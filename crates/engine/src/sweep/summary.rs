@@ -1,5 +1,6 @@
 //! The result of a sweep: which variant is best, which do not differ significantly from it, and which are worse.
 
+use super::standing::{against, best, has_rival, may_be_beaten};
 use super::{BusiestThread, SweepCell};
 use crate::capacity::{Evidence, LoadKind};
 use crate::compare;
@@ -195,7 +196,7 @@ impl Ranked {
     }
 
     /// What it is of a cell of a run.
-    fn of(&self, cell: &SweepCell) -> Option<f64> {
+    pub(super) fn of(&self, cell: &SweepCell) -> Option<f64> {
         match &self.by {
             Rank::Capacity(_) => None,
             Rank::CpuPerClient => cell.cpu_percent_per_client,
@@ -203,7 +204,8 @@ impl Ranked {
         }
     }
 
-    fn is_better(&self, one: f64, other: f64) -> bool {
+    /// Whether one value is better than another.
+    pub(super) fn is_better(&self, one: f64, other: f64) -> bool {
         match self.better {
             Direction::Higher => one > other,
             Direction::Lower => one < other,
@@ -345,80 +347,6 @@ fn figure(values: &[f64]) -> Option<SweepValue> {
         low_is_sure: estimate.is_some(),
         high_is_sure: estimate.is_some(),
     })
-}
-
-/// The position of the best variant of those that fail nothing: of capacities the one whose lower bound is the largest.
-fn best(variants: &[SweepVariant], ranked: &Ranked) -> Option<usize> {
-    let is_capacity = matches!(ranked.by, Rank::Capacity(_));
-    let value = |variant: &SweepVariant| {
-        let value = variant.value?;
-        if is_capacity { value.low.filter(|low| *low > 0.0) } else { Some(value.mean) }
-    };
-    let known = variants.iter().enumerate().filter(|(_, variant)| variant.failed.is_empty());
-    let known = known.filter_map(|(at, variant)| Some((at, value(variant)?)));
-    let better =
-        |best: (usize, f64), it: (usize, f64)| if ranked.is_better(it.1, best.1) { it } else { best };
-    known.reduce(better).map(|(at, _)| at)
-}
-
-/// Whether there is a variant that the best one is better than, or as good as: alone it is best of nothing.
-fn has_rival(best: usize, variants: &[SweepVariant], standings: &[Standing], ranked: &Ranked) -> bool {
-    if matches!(ranked.by, Rank::Capacity(_)) {
-        return variants.iter().enumerate().any(|(at, it)| at != best && it.value.is_some());
-    }
-    let is_known = |it: &Standing| matches!(it, Standing::Alike | Standing::Worse | Standing::Fails);
-    variants[best].counted >= FEWEST_PAIRS as u64 && standings.iter().any(is_known)
-}
-
-/// Whether another variant may carry more, by all that is known of both, so that the numbers name no best.
-fn may_be_beaten(best: usize, variants: &[SweepVariant], standings: &[Standing], ranked: &Ranked) -> bool {
-    let Some(of_best) = variants[best].value.filter(|_| matches!(ranked.by, Rank::Capacity(_))) else {
-        return false;
-    };
-    let is_open = |at: usize, other: SweepValue| {
-        let is_below = other.high.is_some_and(|high| other.is_sure || Some(high) <= of_best.low);
-        at != best && standings[at] != Standing::Worse && !(of_best.low_is_sure && is_below)
-    };
-    let others = variants.iter().enumerate().filter(|(_, it)| it.failed.is_empty());
-    others.filter_map(|(at, it)| Some((at, it.value?))).any(|(at, value)| is_open(at, value))
-}
-
-/// How a variant stands to the best one.
-fn against(best: &SweepVariant, other: &SweepVariant, ranked: &Ranked, cells: &[SweepCell]) -> Standing {
-    let (Some(of_best), Some(of_other)) = (best.value, other.value) else { return Standing::Unknown };
-    if matches!(ranked.by, Rank::Capacity(_)) {
-        let carries_nothing = of_other.is_sure && of_other.low == Some(0.0);
-        return match (of_other.high, of_best.low) {
-            // The best one carried more than the least that was asked of this one, for however short a time.
-            (Some(high), Some(low)) if carries_nothing && high <= low => Standing::Worse,
-            // What it did not carry, the best one did.
-            (Some(high), Some(low)) if high <= low && of_best.low_is_sure && of_other.high_is_sure => {
-                Standing::Worse
-            }
-            _ if !of_best.is_sure || !of_other.is_sure => Standing::Unknown,
-            _ => Standing::Alike,
-        };
-    }
-    let of = |variant: &SweepVariant, repetition: u32| {
-        let is_it = |cell: &&SweepCell| cell.variant == variant.name && cell.repetition == repetition;
-        cells.iter().filter(|cell| cell.counted).find(is_it).and_then(|cell| ranked.of(cell))
-    };
-    let mut repetitions: Vec<u32> = cells.iter().map(|cell| cell.repetition).collect();
-    repetitions.sort_unstable();
-    repetitions.dedup();
-    let differences: Vec<f64> =
-        repetitions.iter().filter_map(|number| Some(of(other, *number)? - of(best, *number)?)).collect();
-    if differences.len() < FEWEST_PAIRS {
-        return Standing::Unknown;
-    }
-    match Estimate::of(&differences) {
-        // The best has the best mean of all its runs; in those that both have it may be the other way round.
-        Some(difference) if difference.excludes(0.0) && ranked.is_better(0.0, difference.mean) => {
-            Standing::Worse
-        }
-        Some(_) => Standing::Alike,
-        None => Standing::Unknown,
-    }
 }
 
 fn dimensions(variants: &[SweepVariant]) -> Vec<Dimension> {
