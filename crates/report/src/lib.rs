@@ -58,7 +58,7 @@ pub use crate::codec::{CodecComparison, CodecSubject, EncodingTimes};
 pub use crate::compare::COMPARISON_FORMATS;
 pub use crate::fragment::{Fragment, fragments, page_script, page_style};
 pub use crate::headline::shortfall;
-pub use crate::json::schema;
+pub use crate::json::{DEFINITIONS, SCHEMAS, published_schema, schema};
 pub use crate::quote::quote;
 pub use crate::report::Report;
 pub use crate::saving::{SavingComparison, SavingFigures, SavingTimes};
