@@ -5,6 +5,7 @@ use crate::quantity::{bit_rate, bytes, count, joined, number, seconds, share};
 use crate::quote::quote;
 use crate::stages::percentiles;
 use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, TurnoverSummary, Value, WorkloadSummary};
+use weir_metrics::common::names;
 
 /// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
 pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
@@ -51,7 +52,7 @@ fn turnover(turnover: &TurnoverSummary) -> Fact {
 
 /// How long viewers were without frames when a stream fell silent and came again.
 fn recovery(workload: &WorkloadSummary) -> Option<Fact> {
-    let spread = workload.total.spread("recovery").filter(|spread| spread.count > 0)?;
+    let spread = workload.total.spread(names::RECOVERY).filter(|spread| spread.count > 0)?;
     let times = if spread.count == 1 { "once".to_owned() } else { format!("{} times", count(spread.count)) };
     let line = format!("{times} without frames, for {} (p50 / p99)", percentiles(Some(spread)).line());
     Some(Fact::new("Recovery", line))
@@ -60,11 +61,11 @@ fn recovery(workload: &WorkloadSummary) -> Option<Fact> {
 /// Where the time to the first frame went, over the whole run.
 fn phases(workload: &WorkloadSummary) -> Option<Fact> {
     const PHASES: [(&str, &str); 5] = [
-        ("connect", "connect"),
-        ("handshake", "handshake"),
-        ("request", "request"),
-        ("first_byte", "first byte"),
-        ("first_frame", "first frame"),
+        (names::CONNECT, "connect"),
+        (names::HANDSHAKE, "handshake"),
+        (names::REQUEST, "request"),
+        (names::FIRST_BYTE, "first byte"),
+        (names::FIRST_FRAME, "first frame"),
     ];
     let phases = PHASES.iter().filter_map(|(figure, label)| {
         let spread = workload.total.spread(figure)?;
@@ -77,46 +78,50 @@ fn phases(workload: &WorkloadSummary) -> Option<Fact> {
 fn delivered(workload: &WorkloadSummary) -> Option<Fact> {
     let total = |name| workload.total.total(name);
     let (verb, link) = match workload.role {
-        Role::Play | Role::Ingest => ("Received", total("received")),
-        Role::Publish => ("Sent", total("sent")),
+        Role::Play | Role::Ingest => ("Received", total(names::RECEIVED)),
+        Role::Publish => ("Sent", total(names::SENT)),
     };
-    if link == 0.0 && total("units") == 0.0 {
+    if link == 0.0 && total(names::UNITS) == 0.0 {
         return None;
     }
-    let mut line = format!("{} of media in {} units", bytes(total("media")), number(total("units")));
-    if total("frames") > 0.0 {
+    let mut line =
+        format!("{} of media in {} units", bytes(total(names::MEDIA)), number(total(names::UNITS)));
+    if total(names::FRAMES) > 0.0 {
         line.push_str(&format!(
             ", {} frames, {} keyframes",
-            number(total("frames")),
-            number(total("keyframes"))
+            number(total(names::FRAMES)),
+            number(total(names::KEYFRAMES))
         ));
     }
     line.push_str(&format!("; {} on the links", bytes(link)));
-    let missing = ["lost", "reordered", "duplicate"].map(|name| (name, total(name)));
+    let missing = [names::LOST, names::REORDERED, names::DUPLICATE].map(|name| (name, total(name)));
     // Units that carry no number cannot be missed.
     if workload.role == Role::Play
-        && (total("stamped") > 0.0
-            || total("numbered") > 0.0
+        && (total(names::STAMPED) > 0.0
+            || total(names::NUMBERED) > 0.0
             || missing.iter().any(|(_, units)| *units > 0.0))
     {
         let [lost, reordered, duplicate] = missing.map(|(name, units)| format!("{} {name}", number(units)));
         line.push_str(&format!("; {lost}, {reordered}, {duplicate}"));
     }
-    let tone = if total("lost") > 0.0 { Tone::Doubtful } else { Tone::Plain };
+    let tone = if total(names::LOST) > 0.0 { Tone::Doubtful } else { Tone::Plain };
     Some(Fact::new(verb, line).tone(tone))
 }
 
 fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
-    let stalls = workload.total.total("stalls");
+    let stalls = workload.total.total(names::STALLS);
     if stalls == 0.0 {
         return None;
     }
-    let mut line =
-        format!("{} in the whole run, {} in all", number(stalls), seconds(workload.total.total("stalled")));
+    let mut line = format!(
+        "{} in the whole run, {} in all",
+        number(stalls),
+        seconds(workload.total.total(names::STALLED))
+    );
     if let Some(ratio) = workload.stalled_ratio() {
         line.push_str(&format!(", {} of playing time in the windows", share(ratio)));
     }
-    if let Some(length) = workload.total.spread("stall_length") {
+    if let Some(length) = workload.total.spread(names::STALL_LENGTH) {
         line.push_str(&format!("; length {} (p50 / p99)", percentiles(Some(length)).line()));
     }
     Some(Fact::new("Stalls", line).tone(Tone::Doubtful))
@@ -124,11 +129,11 @@ fn stalls(workload: &WorkloadSummary) -> Option<Fact> {
 
 /// What viewers of streams met, under the names of CTA-2066: over the windows, and of the whole run who left before it began.
 fn quality_of_experience(workload: &WorkloadSummary) -> Option<Fact> {
-    let is_stream = workload.role == Role::Play && workload.total.total("source_time") > 0.0;
+    let is_stream = workload.role == Role::Play && workload.total.total(names::SOURCE_TIME) > 0.0;
     let ratio = workload.stalled_ratio().filter(|_| is_stream)?;
-    let stalls: f64 = workload.stages.iter().map(|stage| stage.figures.total("stalls")).sum();
+    let stalls: f64 = workload.stages.iter().map(|stage| stage.figures.total(names::STALLS)).sum();
     let frequency = stalls / workload.viewed_seconds() * 60.0;
-    let exits = workload.total.total("exits_before_start");
+    let exits = workload.total.total(names::EXITS_BEFORE_START);
     let line = format!(
         "rebuffering ratio {}, {} rebufferings a minute of a viewer, {}{} exits before video start",
         share(ratio),
@@ -145,14 +150,14 @@ fn quality_of_experience(workload: &WorkloadSummary) -> Option<Fact> {
 /// How precise latency and drift are.
 fn clocks(workload: &WorkloadSummary) -> Option<Fact> {
     let has = |name| workload.total.spread(name).is_some();
-    if !has("latency") && !has("drift") {
+    if !has(names::LATENCY) && !has(names::DRIFT) {
         return None;
     }
-    let mut line = match workload.total.get("witnesses").map(|figure| figure.value) {
+    let mut line = match workload.total.get(names::WITNESSES).map(|figure| figure.value) {
         Some(Value::Gauge { max, .. }) if max > 0.0 => format!("from {} witness clients", number(max)),
         _ => "from witness clients".to_owned(),
     };
-    if has("latency") {
+    if has(names::LATENCY) {
         line.push_str(&match workload.clock_uncertainty_seconds {
             Some(0.0) => "; publisher and viewers share a clock".to_owned(),
             Some(uncertainty) if is_coarse(workload, uncertainty) => {
@@ -167,7 +172,7 @@ fn clocks(workload: &WorkloadSummary) -> Option<Fact> {
 
 /// Whether clocks may be further apart than a tenth of what they measured.
 fn is_coarse(workload: &WorkloadSummary, uncertainty: f64) -> bool {
-    workload.total.spread("latency").is_some_and(|latency| uncertainty > latency.p50.abs() / 10.0)
+    workload.total.spread(names::LATENCY).is_some_and(|latency| uncertainty > latency.p50.abs() / 10.0)
 }
 
 /// The protocol's own figures: those with a dot in their name.

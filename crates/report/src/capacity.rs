@@ -15,7 +15,7 @@ use crate::quantity::{
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::surroundings;
-use lines::{busiest, capacity_line, confirmed, full_thread, not_carried, reason, verdict_word, void_reason};
+use lines::{capacity_line, confirmed, full_thread, fullest, not_carried, reason, verdict_word, void_reason};
 use std::io;
 use weir_engine::capacity::{
     CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Stopped, Verdict,
@@ -141,8 +141,8 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     facts.extend(void_reason(summary).map(|why| Fact::new("Void", why).tone(Tone::Doubtful)));
     if let Some(carried) = answer.bounds.lower.and_then(|lower| summary.at_with(lower, Verdict::Pass)) {
         let mut line = carried_as(sought.kind, carried);
-        if let Some((name, busiest)) = carried.targets.iter().find_map(busiest) {
-            line.push_str(&format!("; {name} at {} of a core", percent(busiest)));
+        if let Some(thread) = fullest(carried) {
+            line.push_str(&format!("; {} at {} of a core", thread.name, percent(thread.percent)));
         }
         facts.push(Fact::new("Carried", line));
     }
@@ -214,8 +214,8 @@ fn at_the_edge(summary: &CapacitySummary) -> Option<Grid> {
             Cell::text(count(outcome.playing.round() as u64)),
             Cell::quantity(bit_rate(outcome.actual_bps)),
             of(target),
-            outcome.targets.iter().find_map(busiest).map_or_else(Cell::nothing, |(name, busiest)| {
-                Cell::text(format!("{name} {}", percent(busiest)))
+            fullest(outcome).map_or_else(Cell::nothing, |thread| {
+                Cell::text(format!("{} {}", thread.name, percent(thread.percent)))
             }),
             of(outcome.generator.as_ref().map(|it| it.cpu_percent)),
             of(outcome.host_cpu_percent),
@@ -337,9 +337,7 @@ fn plots(summary: &CapacitySummary) -> Vec<Plot> {
         PERCENT,
         vec![
             line("target", Hue::Target(0), &target),
-            line("its thread", Hue::Thread(1), &|it| {
-                it.targets.iter().find_map(busiest).map(|(_, percent)| percent)
-            }),
+            line("its thread", Hue::Thread(1), &|it| fullest(it).map(|thread| thread.percent)),
             line("weir", Hue::Generator, &|it| it.generator.as_ref().map(|it| it.cpu_percent)),
         ],
     ));

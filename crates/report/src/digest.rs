@@ -2,7 +2,7 @@
 //! that they bring, those with a dot.
 
 use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
-use crate::headline::{Headline, headline, is_of_nothing};
+use crate::headline::{Headline, headline};
 use crate::measured::measured;
 use crate::names::Names;
 use crate::quantity::{
@@ -68,7 +68,7 @@ fn badges(summary: &Summary) -> Vec<Badge> {
     match failed {
         0 if all == 0 => {}
         // All of them fail of nothing, which the first badge says.
-        _ if is_of_nothing(summary) => {}
+        _ if state == VerdictState::NothingMeasured => {}
         0 => badges.push(Badge::new(format!("{} passed", several(all as u64, "threshold")), Tone::Good)),
         _ => {
             let first = summary.thresholds.iter().find(|it| !it.passed);
@@ -341,6 +341,9 @@ fn verdict(summary: &Summary) -> Section {
         VerdictState::Valid => "the load generator had room to spare; the figures can be believed",
         VerdictState::Degraded => {
             "the load generator reached half of a limit, or its machine was busy; read the figures with care"
+        }
+        VerdictState::NothingMeasured if summary.has_measured() => {
+            "no stage was held for a whole second: nothing could be judged"
         }
         VerdictState::NothingMeasured => {
             "no client ever played or published: there are no figures to believe"

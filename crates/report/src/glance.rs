@@ -1,6 +1,7 @@
 //! What a reader wants to know first, in four answers: what was asked, did it pass, can it be believed, what was the limit.
 
 use crate::document::Tone;
+use crate::headline::outage;
 use crate::measured::measured;
 use crate::names::Names;
 use crate::quantity::{count, moment, percent, several, span};
@@ -8,7 +9,7 @@ use crate::quote::{LINE, quote};
 use crate::stages::{leading, state_tone};
 use std::collections::BTreeMap;
 use weir_engine::summary::{
-    Outcome, ProcessLoad, Role, StageSummary, Summary, VerdictState, WorkloadSummary,
+    OtherLoad, Outcome, ProcessLoad, Role, StageSummary, Summary, ThreadLoad, VerdictState, WorkloadSummary,
 };
 
 /// From this share of a limit on it is called reached.
@@ -72,10 +73,13 @@ fn clients(workload: &WorkloadSummary) -> String {
 fn passed(summary: &Summary) -> Glance {
     let all = summary.thresholds.len();
     let failed = || summary.thresholds.iter().filter(|it| !it.passed);
-    let mut lines: Vec<String> = failed()
-        .take(MOST_LINES)
-        .map(|it| format!("{}: measured {}", quote(&it.expression, LINE), measured(summary, it)))
-        .collect();
+    // What a person would have seen goes before what was asked.
+    let mut lines: Vec<String> = outage(summary).into_iter().collect();
+    lines.extend(
+        failed()
+            .take(MOST_LINES)
+            .map(|it| format!("{}: measured {}", quote(&it.expression, LINE), measured(summary, it))),
+    );
     let (mut answer, mut tone) = match failed().count() {
         0 if all == 0 => ("No threshold was asked".to_owned(), Tone::Plain),
         0 => (format!("Yes: {} held", several(all as u64, "threshold")), Tone::Good),
@@ -111,6 +115,9 @@ fn believed(summary: &Summary) -> Glance {
     let answer = match state {
         VerdictState::Valid => "Yes: weir had room to spare",
         VerdictState::Degraded => "With care: see the reason",
+        VerdictState::NothingMeasured if summary.has_measured() => {
+            "There is nothing to believe: no stage was held for a second"
+        }
         VerdictState::NothingMeasured => "There is nothing to believe: no client played",
         VerdictState::Invalid => "No: weir or its machine was the limit",
     };
@@ -163,7 +170,7 @@ fn limit(summary: &Summary) -> Glance {
 }
 
 /// With a capital letter, as an answer begins.
-fn capital(words: &str) -> String {
+pub(crate) fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -182,7 +189,7 @@ impl Load {
     }
 }
 
-/// A thread that waited for a core for more than this share of the time in which it could have run is not slow: others had the core.
+/// Share of the time that a thread could have run, for more than which one that waited for a core is not slow.
 const STARVED: f64 = 0.2;
 
 /// A quota that was used up in more than this share of its periods holds a server back.
@@ -212,7 +219,7 @@ fn thread(target: &ProcessLoad, stage: &StageSummary, name: &str) -> Option<Load
         target.threads.iter().max_by(|one, other| one.full_percent().total_cmp(&other.full_percent()))?;
     let (full, waited) = (thread.full_percent(), thread.waited_percent_busiest.unwrap_or(0.0));
     let whose = format!("thread {} of {name}", quote(&thread.name, 32));
-    if waited <= STARVED * full {
+    if !is_starved(thread) {
         let how = match waited {
             waited if waited >= 1.0 => {
                 format!(" (ran {}, waited {})", percent(full - waited), percent(waited))
@@ -221,18 +228,35 @@ fn thread(target: &ProcessLoad, stage: &StageSummary, name: &str) -> Option<Load
         };
         return Some(Load::new(full / 100.0, whose, &format!("a core{how}")));
     }
-    let mut had: Vec<_> = stage.generator.iter().map(|weir| ("weir".to_owned(), weir.cpu_percent)).collect();
-    let others = stage.host.iter().flat_map(|host| &host.others);
-    had.extend(others.map(|other| (quote(&other.name, 32), other.cpu_percent)));
+    let others = stage.host.as_ref().map_or(&[][..], |host| &host.others);
+    let said = who_had_the_cores(target, thread, stage.generator.as_ref(), others, &whose);
+    Some(Load { share: full / 100.0, name: CORES.to_owned(), said })
+}
+
+/// What a server lacks whose fullest thread waited.
+pub(crate) const CORES: &str = "cores for the server to run on";
+
+/// Whether a thread waited for a core for so much of the time that it could have run that it is not slow: others had the core.
+pub(crate) fn is_starved(thread: &ThreadLoad) -> bool {
+    thread.waited_percent_busiest.unwrap_or(0.0) > STARVED * thread.full_percent()
+}
+
+/// That a thread of a server waited, and who had the cores: its quota, weir, or others.
+pub(crate) fn who_had_the_cores(
+    target: &ProcessLoad,
+    thread: &ThreadLoad,
+    weir: Option<&ProcessLoad>,
+    others: &[OtherLoad],
+    whose: &str,
+) -> String {
+    let mut had: Vec<_> = weir.iter().map(|weir| ("weir".to_owned(), weir.cpu_percent)).collect();
+    had.extend(others.iter().map(|other| (quote(&other.name, 32), other.cpu_percent)));
     had.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let mut had: Vec<_> =
-        had.iter().take(2).map(|(name, used)| format!("{name} used {} of a core", percent(*used))).collect();
-    if target.throttled.is_some() {
-        had.insert(0, "its CPU quota was used up".to_owned());
-    }
-    let said = format!("{whose} ran {} and waited {} for one", percent(full - waited), percent(waited));
-    let said = [vec![said], had].concat().join("; ");
-    Some(Load { share: full / 100.0, name: "cores for the server to run on".to_owned(), said })
+    let had = had.iter().take(2).map(|(name, used)| format!("{name} used {} of a core", percent(*used)));
+    let (ran, waited) = (thread.cpu_percent_busiest, thread.waited_percent_busiest.unwrap_or(0.0));
+    let said = format!("{whose} ran {} and waited {} for one", percent(ran), percent(waited));
+    let quota = target.throttled.map(|_| "its CPU quota was used up".to_owned());
+    [said].into_iter().chain(quota).chain(had).collect::<Vec<_>>().join("; ")
 }
 
 /// Open files of the process that was nearest to its limit.

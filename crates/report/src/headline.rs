@@ -6,7 +6,7 @@ use crate::quantity::{NOTHING, TIE, count, several, span};
 use crate::quote::{LINE, quote};
 use crate::remedy::remedy;
 use std::collections::BTreeMap;
-use weir_engine::summary::{FailureCount, Outcome, Role, Summary, VerdictState, WorkloadSummary};
+use weir_engine::summary::{FailureCount, Outage, Outcome, Role, Summary, VerdictState, WorkloadSummary};
 use weir_metrics::Failure;
 
 /// Addresses that are named; more of them are counted.
@@ -82,12 +82,12 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
     })
 }
 
-/// Whether nothing was measured. A run that is invalid beside that, since weir itself failed, has no state for it.
+/// Whether no client played or published. A run that is invalid beside that, since weir itself failed, has no state for it.
 pub(crate) fn is_of_nothing(summary: &Summary) -> bool {
     let slots = || summary.workloads.iter().filter(|it| !it.background).map(|it| it.slots);
     let all_failed = slots().any(|it| it.failed > 0) && slots().all(|it| it.failed == it.planned);
     match summary.verdict.state {
-        VerdictState::NothingMeasured => true,
+        VerdictState::NothingMeasured => !summary.has_measured(),
         VerdictState::Invalid => all_failed && !summary.has_measured(),
         VerdictState::Valid | VerdictState::Degraded => false,
     }
@@ -106,6 +106,9 @@ fn why(summary: &Summary) -> Option<String> {
     }
     if let Some(Headline { line, remedy, .. }) = headline(summary) {
         return Some(remedy.map_or(line.clone(), |remedy| format!("{line}; {remedy}")));
+    }
+    if summary.verdict.state == VerdictState::NothingMeasured {
+        return Some("nothing could be judged: no stage was held for a whole second".to_owned());
     }
     if summary.verdict.state == VerdictState::Invalid {
         let worst = summary.verdict.reasons.first();
@@ -127,12 +130,17 @@ fn why(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// What most viewers were without, of all that viewers were without.
-fn outage(summary: &Summary) -> Option<String> {
-    let outages = summary.workloads.iter().filter(|it| !it.background).flat_map(|it| &it.outages);
+/// What most viewers were without, of all that viewers were without and the run did not make itself.
+pub(crate) fn outage(summary: &Summary) -> Option<String> {
     // Of several alike, the first.
-    let most = outages.rev().max_by_key(|it| it.viewers)?;
+    let most = outages(summary).rev().max_by_key(|it| it.viewers)?;
     Some(most.line())
+}
+
+/// What viewers were without, where the run did not make that itself.
+pub(crate) fn outages(summary: &Summary) -> impl DoubleEndedIterator<Item = &Outage> {
+    let foreground = summary.workloads.iter().filter(|it| !it.background);
+    foreground.flat_map(|it| &it.outages).filter(|it| !it.made_by_run)
 }
 
 /// What ended a run before its time.

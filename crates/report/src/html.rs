@@ -5,7 +5,7 @@ use crate::account::brief;
 use crate::digest::digest;
 use crate::document::{Badge, ColumnKind, Document, Grid, Part, Section, Tone};
 use crate::glance::{Glance, glance};
-use crate::headline::is_of_nothing;
+use crate::headline::{is_of_nothing, outages};
 use crate::picture::{Picture, drawn, id};
 use crate::plots::plots;
 use crate::quantity::{NOTHING, number, several};
@@ -111,7 +111,7 @@ pub(crate) fn write_document(
 
 /// What is said of the plots of a run, and of one whose server was restarted.
 const STAGES: &str = "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from.";
-const STAGES_AND_RESTARTS: &str = "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from. A dashed line marks the moment at which a server was told to end, to be started again.";
+const STAGES_AND_EVENTS: &str = "Above each plot stand the clients of the stages; shaded are the windows that the tables' figures come from. A dashed line marks the moment at which a server was told to end, to be started again, or from which on viewers were without media.";
 
 /// By which the plots of startups are known.
 const STARTUPS: &str = "id=\"plot-startup-";
@@ -136,6 +136,7 @@ impl Page {
         let (folded, then): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.detail);
         // Nothing measured makes empty plots, and a table of noughts.
         let has_measured = !is_of_nothing(summary);
+        let has_events = !summary.restarts.is_empty() || outages(summary).next().is_some();
         let workloads = summary.workloads.iter().filter(|_| has_measured);
         Self {
             title,
@@ -146,7 +147,7 @@ impl Page {
             first: Vec::new(),
             glances: glance(summary),
             heading: "Second by second",
-            heading_note: if summary.restarts.is_empty() { STAGES } else { STAGES_AND_RESTARTS },
+            heading_note: if has_events { STAGES_AND_EVENTS } else { STAGES },
             plots: if has_measured { pictures(summary) } else { Vec::new() },
             then,
             folded,

@@ -1,14 +1,18 @@
 //! Which lines are drawn: the summary's seconds as plots.
 
+use crate::headline::outages;
 use crate::names::Names;
-use crate::plot::{Across, Band, Hue, Line, Plot, nines};
+use crate::plot::{Across, Band, Event, Hue, Line, Plot, nines};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, count, percent};
 use crate::quote::quote;
 use crate::restarts;
 use crate::stages::leading;
 use std::collections::BTreeMap;
-use weir_engine::summary::{Point, Role, Spread, Summary, WorkloadPoint, WorkloadSummary};
+use weir_engine::summary::{
+    Outage, OutageKind, Point, Role, Spread, Summary, WorkloadPoint, WorkloadSummary,
+};
 use weir_metrics::Failure;
+use weir_metrics::common::names;
 
 /// The note under the plot of a bit rate.
 pub(crate) const CALMED: &str = "Smoothed over three seconds.";
@@ -31,9 +35,13 @@ const MOST_SERVERS: usize = 4;
 /// Lines of failures that a plot has room for.
 const MOST_KINDS: usize = 4;
 
+/// Outages that a plot has room for.
+const MOST_SILENCES: usize = 4;
+
 /// All plots of a run; those of which nothing was measured draw nothing.
 pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
-    let (bands, events) = (bands(summary), restarts::events(summary));
+    let bands = bands(summary);
+    let events: Vec<_> = restarts::events(summary).into_iter().chain(silences(summary)).collect();
     let seconds = summary.series.last().map_or(0.0, |point| f64::from(point.second) + 1.0);
     let plot = |title: &str, units: Units, lines: Vec<Line>| {
         let (bands, events, across) = (bands.clone(), events.clone(), Across::Time);
@@ -63,9 +71,9 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         if starts_throughout(summary, position) {
             plots.push(over_time("Startup", |it| (it.startup_p50_seconds, it.startup_p99_seconds)));
         }
-        plots.push(by_nines("Startup by percentile", "startup"));
+        plots.push(by_nines("Startup by percentile", names::STARTUP));
         plots.push(over_time("Latency", |it| (it.latency_p50_seconds, it.latency_p99_seconds)));
-        plots.push(by_nines("Latency by percentile", "latency"));
+        plots.push(by_nines("Latency by percentile", names::LATENCY));
         plots.push(over_time("Delay drift", |it| (it.drift_p50_seconds, it.drift_p99_seconds)));
     }
     plots.extend([
@@ -85,6 +93,19 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         ),
     ]);
     plots
+}
+
+/// When viewers began to be without something, where the run did not make that itself.
+fn silences(summary: &Summary) -> impl Iterator<Item = Event> {
+    let event = |outage: &Outage| {
+        let label = match outage.kind {
+            OutageKind::Media => "no media",
+            OutageKind::Pictures => "no picture",
+            OutageKind::Sound => "no sound",
+        };
+        Event { at: outage.from_seconds, label, words: outage.line() }
+    };
+    outages(summary).take(MOST_SILENCES).map(event)
 }
 
 /// Whether clients began to play in half of the seconds.

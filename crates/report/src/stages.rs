@@ -4,6 +4,7 @@ use crate::document::{Cell, Column, Grid, Tone};
 use crate::names::Names;
 use crate::quantity::{NOTHING, TIE, bit_rate, bytes, count, number, percent, seconds, share};
 use weir_engine::summary::{ProcessLoad, Role, Spread, StageSummary, Summary, VerdictState, WorkloadSummary};
+use weir_metrics::common::names;
 
 /// The table of one workload. Where several servers were watched, a row holds the first one's load and the
 /// rows below it those of the others. `others` are all workloads of the run.
@@ -76,7 +77,7 @@ impl Timing {
         let any = |name| workload.stages.iter().any(|stage| stage.figures.spread(name).is_some());
         match workload.role {
             Role::Publish => Self::SendLag,
-            Role::Play if !any("latency") && any("drift") => Self::Drift,
+            Role::Play if !any(names::LATENCY) && any(names::DRIFT) => Self::Drift,
             Role::Play | Role::Ingest => {
                 Self::Latency(workload.clock_uncertainty_seconds.filter(|uncertainty| *uncertainty > 0.0))
             }
@@ -93,9 +94,9 @@ impl Timing {
 
     fn figure(self) -> &'static str {
         match self {
-            Self::Latency(_) => "latency",
-            Self::Drift => "drift",
-            Self::SendLag => "send_lag",
+            Self::Latency(_) => names::LATENCY,
+            Self::Drift => names::DRIFT,
+            Self::SendLag => names::SEND_LAG,
         }
     }
 
@@ -131,7 +132,7 @@ const BROKEN: &str = ".frames_broken";
 
 impl Has {
     fn of(workload: &WorkloadSummary) -> Self {
-        let losses = workload.role == Role::Play && workload.total.total("numbered") > 0.0;
+        let losses = workload.role == Role::Play && workload.total.total(names::NUMBERED) > 0.0;
         let frame_rate = workload.stages.iter().any(|stage| stage.source_fps.is_some());
         Self {
             losses,
@@ -153,7 +154,7 @@ impl Has {
         let measured = measured(stage);
         let lost = measured.and_then(|stage| stage.figures.lost_ratio()).map(doubtful_share);
         let broken = measured.and_then(|stage| {
-            let frames = stage.figures.total("frames");
+            let frames = stage.figures.total(names::FRAMES);
             (frames > 0.0).then(|| doubtful_share(stage.figures.ending(BROKEN).unwrap_or(0.0) / frames))
         });
         let rate = measured.and_then(|stage| {
@@ -244,10 +245,10 @@ fn rows(
     first.push(
         stage.generator.as_ref().map_or_else(Cell::nothing, |load| Cell::text(percent(load.cpu_percent))),
     );
-    first.push(percentiles(stage.figures.spread("startup")));
+    first.push(percentiles(stage.figures.spread(names::STARTUP)));
     first.push(timing.cell(stage));
     if role == Role::Play {
-        let stalls = stage.figures.total("stalls");
+        let stalls = stage.figures.total(names::STALLS);
         let tone = if stalls > 0.0 { Tone::Doubtful } else { Tone::Plain };
         first.push(measured(stage).map_or_else(Cell::nothing, |_| Cell::text(number(stalls)).tone(tone)));
     }

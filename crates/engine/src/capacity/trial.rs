@@ -5,7 +5,8 @@ use super::load::LoadKind;
 use super::search::{Trial, Verdict, VoidCause};
 use crate::aggregator::Slice;
 use crate::summary::{
-    FailureCount, LinkLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary, VerdictState,
+    FailureCount, LinkLoad, OtherLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary,
+    VerdictState,
 };
 use crate::threshold::Threshold;
 use crate::units::FigureUnit;
@@ -136,6 +137,9 @@ pub struct LoadOutcome {
     pub generator: Option<ProcessLoad>,
     /// CPU of the host, in percent of one core.
     pub host_cpu_percent: Option<f64>,
+    /// Processes that are neither weir nor watched and used most of the host's CPU; empty while they used little.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherLoad>,
     /// What went over the interfaces of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkLoad>,
@@ -347,6 +351,7 @@ impl TrialSlices {
             targets: row.map_or_else(Vec::new, |row| row.targets.clone()),
             generator: row.and_then(|row| row.generator.clone()),
             host_cpu_percent: row.and_then(|row| row.host.as_ref()).map(|host| host.cpu_percent),
+            others: row.and_then(|row| row.host.as_ref()).map_or_else(Vec::new, |host| host.others.clone()),
             network: row.and_then(|row| row.host.as_ref()).map(|host| NetworkLoad {
                 rx_bps: host.rx_bps,
                 tx_bps: host.tx_bps,

@@ -1,6 +1,6 @@
 //! What the target, its machine and the network had left at the edge, and what a client or a message cost.
 
-use super::lines::busiest;
+use super::lines::fullest;
 use crate::document::Fact;
 use crate::quantity::{bit_rate, count, joined, percent, seconds, several};
 use crate::quote::quote;
@@ -49,9 +49,7 @@ fn small_percent(value: f64) -> String {
 /// `1% of a core of nginx's busiest thread, 98% of 2 cores of the host`.
 fn cpu_left(outcome: &LoadOutcome, cores: u64) -> Option<String> {
     let left = |used: f64, of: f64| percent((of - used).max(0.0));
-    let threads = outcome.targets.iter().filter_map(busiest);
-    let thread = threads.max_by(|one, other| one.1.total_cmp(&other.1));
-    let thread = thread.map(|(name, cpu)| format!("{} of a core for {name}", left(cpu, 100.0)));
+    let thread = fullest(outcome).map(|it| format!("{} of a core for {}", left(it.percent, 100.0), it.name));
     let all = 100.0 * cores as f64;
     let host = outcome
         .host_cpu_percent

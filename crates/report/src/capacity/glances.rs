@@ -1,9 +1,9 @@
 //! What a reader of a search wants to know first, in four answers: what was asked, how much is carried, can it be believed, what
 //! was the limit.
 
-use super::lines::{busiest, reason};
+use super::lines::{FULL_PERCENT, Fullest, fullest, reason};
 use crate::document::Tone;
-use crate::glance::Glance;
+use crate::glance::{CORES, Glance, capital};
 use crate::quantity::{bit_rate, count, joined, percent, several, several_of, share, span};
 use crate::quote::{LINE, quote};
 use weir_engine::capacity::{CapacitySummary, Evidence, LoadOutcome, Verdict};
@@ -95,13 +95,16 @@ fn limit(summary: &CapacitySummary) -> Glance {
     };
     let mut lines = vec![format!("at {}", several_of(at.load.into(), &summary.sought.of))];
     lines.extend(used(summary, at));
-    let thread = at.targets.iter().filter_map(busiest).max_by(|one, other| one.1.total_cmp(&other.1));
-    match thread {
+    match fullest(at).filter(|it| it.percent >= FULL_PERCENT) {
         _ if upper.is_none() => glance("It was not reached".to_owned(), lines, Tone::Good),
-        Some((name, cpu)) if cpu >= super::lines::FULL_PERCENT => {
-            glance(format!("Thread {name}: {} of a core", percent(cpu)), lines, Tone::Doubtful)
+        Some(Fullest { starved: Some(words), .. }) => {
+            lines.insert(0, words);
+            glance(capital(CORES), lines, Tone::Doubtful)
         }
-        _ => match &at.failure {
+        Some(Fullest { name, percent: full, .. }) => {
+            glance(format!("Thread {name}: {} of a core", percent(full)), lines, Tone::Doubtful)
+        }
+        None => match &at.failure {
             Some(failure) if !failure.words.is_empty() => {
                 glance(format!("It refuses: {}", quote(&failure.words, LINE)), lines, Tone::Doubtful)
             }
@@ -116,9 +119,8 @@ fn limit(summary: &CapacitySummary) -> Glance {
 
 /// How much of the host was used, and of the target's threads the busiest.
 fn used(summary: &CapacitySummary, at: &LoadOutcome) -> Vec<String> {
-    let threads = at.targets.iter().filter_map(busiest);
-    let thread = threads.max_by(|one, other| one.1.total_cmp(&other.1));
-    let thread = thread.map(|(name, cpu)| format!("thread {name}: {} of a core", percent(cpu)));
+    let thread = fullest(at).filter(|it| it.starved.is_none());
+    let thread = thread.map(|it| format!("thread {}: {} of a core", it.name, percent(it.percent)));
     let cores = summary.run.environment.cpu.online_count.max(1);
     let host = at.host_cpu_percent.map(|cpu| {
         let cores_in_words = several(cores, "core");

@@ -1,12 +1,13 @@
 //! What a search found, in lines of words.
 
+use crate::glance::{is_starved, who_had_the_cores};
 use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several, several_of, span};
 use crate::quote::{LINE, quote};
 use weir_engine::capacity::{
     CapacitySummary, Evidence, FailedThreshold, LoadKind, LoadOutcome, Stopped, Verdict, VoidCause,
 };
 use weir_engine::series::Ending;
-use weir_engine::summary::{FailureCount, ProcessLoad};
+use weir_engine::summary::FailureCount;
 use weir_metrics::Failure;
 
 /// CPU of a thread, in percent of a core, from which on little of it is left.
@@ -159,19 +160,34 @@ pub(super) fn full_thread(summary: &CapacitySummary) -> Option<String> {
     let bounds = summary.answer.bounds;
     let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
     let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
-    let of = |outcome: &LoadOutcome| {
-        let threads = outcome.targets.iter().filter_map(busiest);
-        threads.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, cpu)| *cpu >= FULL_PERCENT)
-    };
-    let (name, cpu) = upper.and_then(of).or_else(|| lower.and_then(of))?;
-    Some(format!("thread {name} at {} of a core", percent(cpu)))
+    let of = |outcome| fullest(outcome).filter(|it| it.percent >= FULL_PERCENT);
+    let full = upper.and_then(of).or_else(|| lower.and_then(of))?;
+    Some(
+        full.starved
+            .unwrap_or_else(|| format!("thread {} at {} of a core", full.name, percent(full.percent))),
+    )
 }
 
-/// The busiest thread of a process.
-pub(super) fn busiest(process: &ProcessLoad) -> Option<(String, f64)> {
-    let threads = process.threads.iter();
-    let thread = threads.max_by(|a, b| a.full_percent().total_cmp(&b.full_percent()))?;
-    Some((quote(&thread.name, 40), thread.full_percent()))
+/// The thread of what is watched that could do least more.
+pub(super) struct Fullest {
+    pub(super) name: String,
+    /// How much of a core it ran or waited for.
+    pub(super) percent: f64,
+    /// Who had the cores, where it waited so long for one that it was not slow.
+    pub(super) starved: Option<String>,
+}
+
+/// The fullest thread at a load.
+pub(super) fn fullest(outcome: &LoadOutcome) -> Option<Fullest> {
+    let threads = outcome.targets.iter().flat_map(|it| it.threads.iter().map(move |thread| (it, thread)));
+    let (process, thread) =
+        threads.max_by(|(_, one), (_, other)| one.full_percent().total_cmp(&other.full_percent()))?;
+    let name = quote(&thread.name, 40);
+    let starved = is_starved(thread).then(|| {
+        let weir = outcome.generator.as_ref();
+        who_had_the_cores(process, thread, weir, &outcome.others, &format!("thread {name}"))
+    });
+    Some(Fullest { name, percent: thread.full_percent(), starved })
 }
 
 /// Why the first load that could not be judged could not, if no larger one was.

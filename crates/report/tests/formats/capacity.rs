@@ -6,7 +6,7 @@ use weir_engine::capacity::{
     LoadKind, LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, Verdict, VoidCause,
 };
 use weir_engine::series::{Ending, FigureUnit};
-use weir_engine::summary::{FailureCount, LinkLoad, ProcessLoad, ThreadLoad};
+use weir_engine::summary::{FailureCount, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad};
 use weir_metrics::{Failure, Side};
 use weir_report::{FORMATS, Report, Text, capacity_line, capacity_shortfall, load_line};
 
@@ -58,6 +58,7 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
         targets: vec![process("name=nginx")],
         generator: Some(process("weir")),
         host_cpu_percent: Some(cpu * 2.0),
+        others: Vec::new(),
         network: Some(NetworkLoad {
             rx_bps: 2e6,
             tx_bps: f64::from(carried) * 240e3,
@@ -133,6 +134,25 @@ fn a_search_as_text_on_terminals_of_any_width() {
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{text}");
         insta::assert_snapshot!(format!("capacity_{width}"), text);
     }
+}
+
+/// A thread that had no core for half of the time is not the bottleneck: who had it is said.
+#[test]
+fn a_server_without_a_core_is_not_called_slow() {
+    let mut starved = summary();
+    for load in starved.trials.iter_mut().flat_map(|trial| &mut trial.loads) {
+        let thread = &mut load.targets[0].threads[0];
+        (thread.cpu_percent_busiest, thread.waited_percent_busiest) = (48.0, Some(50.0));
+        load.others = vec![OtherLoad { name: "rustc".to_owned(), pid: 7, processes: 2, cpu_percent: 140.0 }];
+    }
+    for format in ["text", "html"] {
+        let text = written(&starved, format, &Text::default()).replace('\u{a0}', " ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "thread nginx ran 48% and waited 50% for one; rustc used 140% of a core";
+        assert!(text.contains(said), "{format}: {text}");
+        assert!(!text.contains("thread nginx at 98%"), "{format}: {text}");
+    }
+    assert!(written(&starved, "html", &Text::default()).contains("Cores for the server to run on"));
 }
 
 #[test]

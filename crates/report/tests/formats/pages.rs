@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
 use sha2::{Digest, Sha256};
 use weir_engine::startup_map::StartupMap;
-use weir_engine::summary::{FailureCount, Outcome, Summary};
+use weir_engine::summary::{FailureCount, Outage, OutageKind, Outcome, Summary};
 use weir_metrics::Failure;
 use weir_report::{Report, Text, shortfall};
 
@@ -211,6 +211,28 @@ fn a_page_asks_for_nothing_and_runs_its_own_script_alone() {
 }
 
 /// Only of many clients that did not all come in one ramp.
+#[test]
+fn a_blackout_stands_on_the_first_screen_and_in_the_plots() {
+    let mut summary = fixture::steps();
+    let outage = Outage {
+        kind: OutageKind::Media,
+        from_seconds: 12.0,
+        until_seconds: Some(15.0),
+        viewers: 2_500,
+        of_viewers: 2_500,
+        made_by_run: false,
+    };
+    summary.workloads[0].outages = vec![outage];
+    let page = written("html", &summary);
+    let (said, mark) = ("no viewer received media from 0:12 to 0:15", ">no media</text>");
+    let first = page.find(said).unwrap();
+    assert!(first < page.find("<svg").unwrap(), "before the first plot");
+    assert!(page.contains(mark) && page.contains("from which on viewers were without media"));
+    summary.workloads[0].outages[0].made_by_run = true;
+    let page = written("html", &summary);
+    assert!(!page.contains(said) && !page.contains(mark), "what the run made itself is no outage");
+}
+
 #[test]
 fn when_clients_came_is_a_map_of_its_own() {
     let map = |columns: usize| StartupMap {
