@@ -1,7 +1,9 @@
 //! From intervals and samples to the summary: a function of values, of a live run or of one that was read back from disk.
 
 mod agents;
+mod asked;
 mod blocks;
+mod delays;
 mod growth;
 mod points;
 mod progress;
@@ -9,6 +11,7 @@ mod published;
 mod restarts;
 mod slice;
 mod stage;
+mod standstill;
 mod workload;
 
 pub use progress::StageProgress;
@@ -20,24 +23,23 @@ use crate::facts::WorkloadFacts;
 use crate::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
 use crate::role::Role;
-use crate::scenario::{Scenario, WorkloadSpec};
+use crate::scenario::Scenario;
 use crate::summary::{
     BaseUnit, FigureValue, Outcome, Point, Reason, RunFacts, Summary, ThresholdResult, Value, WorkloadPoint,
     WorkloadSummary,
 };
 use crate::threshold::Threshold;
-use crate::{bursts, machine, summary, verdict};
+use crate::{machine, summary, verdict};
 use agents::AgentsAggregator;
 use blocks::{Blocks, Firsts, Successor};
 use points::{busiest_names, by_name, workload_point};
 use restarts::Restarts;
 use stage::StageAggregator;
+use standstill::Standstill;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use weir_metrics::common::{
-    ARRIVAL_GAP, BLACKOUTS, FIGURES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, TURN_LAG, UNITS,
-};
-use weir_metrics::{Failure, Interval, Schema, Unit};
+use weir_metrics::common::{BLACKOUTS, FIGURES, LATE, ON_TIME, PLAYING, STARTED, STARVED, STARVING, UNITS};
+use weir_metrics::{Failure, Interval, Schema};
 use weir_observe::{Environment, MachinePoint, Sample, Usage, UsageSummary, Window};
 use workload::WorkloadAggregator;
 
@@ -57,8 +59,7 @@ pub struct Aggregator {
     clock_steps: f64,
     /// Clients that began in each block of seconds, those left out that are there only to disturb the others.
     begun: Blocks<u64>,
-    /// The stretches, in seconds of the run, in which a generator thread did not read what came.
-    pauses: Vec<(f64, f64)>,
+    standstill: Standstill,
     /// The second in which the run was stopped before its plan's end: it and those after it are in no window.
     cut: Option<u32>,
     /// When it was stopped, to the moment.
@@ -107,7 +108,7 @@ impl Aggregator {
             words: BTreeMap::new(),
             clock_steps: 0.0,
             begun: Blocks::new(edges),
-            pauses: Vec::new(),
+            standstill: Standstill::default(),
             cut: None,
             stopped_seconds: None,
             trouble: None,
@@ -141,11 +142,7 @@ impl Aggregator {
             self.begun.add(second..interval.end(), interval.figures.counter(STARTED));
             self.restarts.add(interval);
         }
-        let pause = interval.level_of(TURN_LAG).max as f64 * Unit::Micros.scale();
-        if pause >= verdict::PAUSE_SECONDS {
-            self.pauses.push((f64::from(second) - pause, interval.end().into()));
-            keep_longest(&mut self.pauses);
-        }
+        self.standstill.add(interval);
         // Just before the end: a client that stops at that moment was planned, and played, up to it.
         let before_its_end =
             Duration::from_secs(interval.end().into()).saturating_sub(Duration::from_nanos(1));
@@ -284,7 +281,8 @@ impl Aggregator {
             .collect();
         let cores = cores(&run.environment);
         let complaints = self.complaints();
-        let mut reasons = verdict::of_run(self.clock_steps);
+        let run_seconds = f64::from(self.seen().unwrap_or_default());
+        let mut reasons = verdict::of_run(self.clock_steps, self.standstill.seconds(), run_seconds);
         let lost_thread = self.lost_thread.as_ref();
         reasons.extend(
             lost_thread
@@ -358,20 +356,7 @@ impl Aggregator {
             series: self.series(cores, &courses),
             glossary: self.glossary(),
         };
-        let bursts = self.bursts_beyond_buffers(scenario);
-        summary.warnings.extend(bursts.iter().map(|(number, [period, buffer])| {
-            format!(
-                "{}: the server sends in bursts of {period:.1} s, longer than the {buffer} s that players buffer: that they stand still between bursts is not judged; --buffer {:.0}s outlasts them",
-                self.workloads[usize::from(*number)].facts.name,
-                (2.0 * period).ceil(),
-            )
-        }));
-        let in_bursts: Vec<u16> = bursts.keys().copied().collect();
-        let asked: Vec<Threshold> = scenario
-            .asked()
-            .into_iter()
-            .filter_map(|it| if it.is_about_stalls() { it.without(&in_bursts) } else { Some(it) })
-            .collect();
+        let asked = self.asked(scenario, &mut summary);
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
         let judged = asked.iter().map(|threshold| match threshold.server_figure() {
             Some(_) => threshold.judge_growth(&summary),
@@ -387,10 +372,17 @@ impl Aggregator {
         for threshold in asked {
             threshold.find_second(&mut summary);
         }
-        if !summary.has_measured() {
+        if !summary.has_measured() || !self.has_judged(&summary) {
             summary.has_nothing();
         }
         summary
+    }
+
+    /// Whether any of what is judged had a second: all that is sent by count is, and all that is saved.
+    fn has_judged(&self, summary: &Summary) -> bool {
+        let judged = self.workloads.iter().zip(&summary.workloads).filter(|(it, _)| !it.facts.background);
+        self.plan.about.is_some()
+            || judged.into_iter().any(|(it, summary)| it.facts.role == Role::Ingest || summary.has_window())
     }
 
     /// What a peer said the first time of what this threshold's figure counts.
@@ -416,19 +408,8 @@ impl Aggregator {
             .filter(|pair| pair[1].at_ns > self.origin_ns)
             .filter(complains)
             .map(|pair| (second(pair[0].at_ns), second(pair[1].at_ns)))
-            .chain(self.pauses.iter().copied())
+            .chain(self.standstill.pauses())
             .collect()
-    }
-
-    /// The workloads whose server sends in bursts that are longer than what their players buffer, both in seconds.
-    fn bursts_beyond_buffers(&self, scenario: &Scenario) -> BTreeMap<u16, [f64; 2]> {
-        let of = |(number, workload, spec): (u16, &WorkloadAggregator, &WorkloadSpec)| {
-            let buffer = weir_protocols::buffer(&spec.options)?.as_secs_f64();
-            let period = bursts::period(workload.total.figures.spread(ARRIVAL_GAP))?;
-            (workload.views_streams() && period > buffer).then_some((number, [period, buffer]))
-        };
-        let workloads = self.workloads.iter().zip(&scenario.workloads);
-        (0..).zip(workloads).filter_map(|(number, (workload, spec))| of((number, workload, spec))).collect()
     }
 
     /// Adds the spans in which no viewer received media, and counts those that the run did not make itself.
@@ -579,18 +560,5 @@ impl Aggregator {
                 }
             })
             .collect()
-    }
-}
-
-/// Pauses of weir that are kept, at the least; of a run with more, the longest.
-const MOST_PAUSES: usize = 10_000;
-
-/// Forgets the shortest of more than twice as many.
-fn keep_longest(pauses: &mut Vec<(f64, f64)>) {
-    if pauses.len() > 2 * MOST_PAUSES {
-        pauses.sort_by(|(begin, end), (other_begin, other_end)| {
-            (other_end - other_begin).total_cmp(&(end - begin))
-        });
-        pauses.truncate(MOST_PAUSES);
     }
 }

@@ -30,7 +30,9 @@ impl Scenario {
         // Viewers that wait while the run itself has a publisher away, or the server, wait for the run.
         let is_interrupted =
             !self.during.is_empty() || self.workloads.iter().any(|it| it.republish.is_some());
-        let is_excused = |default: &Threshold| is_interrupted && default.text() == asked::STALLED.of_run;
+        let waits =
+            |default: &Threshold| default.text() == asked::STALLED.of_run || default.is_about_growing_drift();
+        let is_excused = |default: &Threshold| is_interrupted && waits(default);
         let defaults = defaults.into_iter().filter(|(default, _)| !said(default) && !is_excused(default));
         let defaults = defaults.map(|(threshold, workloads)| threshold.by_default(workloads));
         self.thresholds.iter().cloned().chain(defaults).collect()
@@ -68,12 +70,17 @@ fn of_workload(workload: &WorkloadSpec, restarts: bool) -> Vec<Threshold> {
         Role::Play => protocol.play.as_ref().map(|play| (play.asked)(&workload.options)),
         _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
     });
+    // A viewer that falls behind by more than it buffers shows another time than it began with.
+    let buffer = promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
+    let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };
+    let keeping_up = buffer.map(|it| format!("drift.growth <= {}s", it.as_secs_f64()));
     let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);
     let counts = workload.output().is_some_and(|output| output.count.is_some());
     let counting = counts.then_some(OF_COUNTING);
     let asked = promised
         .into_iter()
         .flatten()
+        .chain(keeping_up.as_deref())
         .chain(asked::OF_ALL.map(|it| it.of_run))
         .chain(expecting)
         .chain(counting);
@@ -105,13 +112,18 @@ mod tests {
     fn every_load_is_asked_to_play_and_viewers_what_their_protocol_promises() {
         let all = "failed.ratio <= 1%, played.ratio >= 99%";
         let viewers = format!(
-            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, {all}"
+            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, drift.growth <= 1s, {all}"
         );
         let packets = "bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0";
         assert_eq!(defaults("{publish: rtmp://h/a/b}"), all);
         assert_eq!(defaults("{play: rtmps://h/a/b}"), viewers);
-        assert_eq!(defaults("{play: HTTP://h/a}"), format!("{packets}, ts.lost_packets == 0, {all}"));
-        let services = format!("{packets}, failed.ratio == 0, ts.lost_packets == 0, played.ratio >= 99%");
+        assert_eq!(
+            defaults("{play: HTTP://h/a}"),
+            format!("{packets}, ts.lost_packets == 0, drift.growth <= 1s, {all}")
+        );
+        let services = format!(
+            "{packets}, failed.ratio == 0, ts.lost_packets == 0, drift.growth <= 1s, played.ratio >= 99%"
+        );
         assert_eq!(defaults("{play: mirakurun+http://h}"), services);
         assert_eq!(defaults("{play: mqtt://h/a}"), all);
         assert_eq!(defaults("{play: mqtt://h/a, qos: 1}"), format!("lost == 0, {all}"));
@@ -156,6 +168,7 @@ mod tests {
             ("stalled.ratio <= 1%".to_owned(), true),
             ("starved.ratio <= 1%".to_owned(), true),
             ("blackouts == 0".to_owned(), true),
+            ("drift.growth <= 1s".to_owned(), true),
         ];
         assert_eq!(asked(text), expected);
     }

@@ -140,6 +140,8 @@ pub struct StageSpan {
     pub window_begin: u32,
     /// Second after the last whole one that its figures come from.
     pub window_end: u32,
+    /// Whether its window begins with its hold, since the warm-up would have left no whole second of that.
+    pub without_warmup: bool,
     /// End of its hold.
     pub end: Duration,
 }
@@ -218,14 +220,19 @@ impl Plan {
                     clients += 1;
                 }
             }
-            let window_begin = (ramped + warmup).as_secs_f64().ceil() as u32;
+            let (held_until, first_whole) =
+                (end.as_secs() as u32, |at: Duration| at.as_secs_f64().ceil() as u32);
+            let without_warmup =
+                first_whole(ramped + warmup) >= held_until && first_whole(ramped) < held_until;
+            let window_begin = first_whole(if without_warmup { ramped } else { ramped + warmup });
             self.stages.push(StageSpan {
                 workload,
                 stage: number as u16,
                 clients: stage.clients,
                 begin,
                 window_begin,
-                window_end: (end.as_secs() as u32).max(window_begin),
+                window_end: held_until.max(window_begin),
+                without_warmup,
                 end,
             });
             begin = end;
@@ -329,6 +336,21 @@ mod tests {
         assert_eq!(plan.slots[1].start, Duration::from_millis(100));
         assert_eq!((plan.stages[0].window_begin, plan.stages[0].window_end), (2, 6));
         assert_eq!((plan.stages[1].window_begin, plan.stages[1].window_end), (8, 12));
+    }
+
+    #[test]
+    fn a_stage_no_longer_than_its_warm_up_is_judged_from_its_hold_on() {
+        let window = |hold: u64, warmup: u64| {
+            let schedule = Schedule { stages: vec![stage(10, 1, hold)], ..Schedule::default() };
+            let span = Plan::new(&[schedule], 0, seconds(warmup), &[]).stages[0];
+            (span.window_begin, span.window_end, span.without_warmup)
+        };
+        assert_eq!(window(3, 2), (3, 4, false));
+        assert_eq!(window(2, 2), (1, 3, true));
+        assert_eq!(window(1, 2), (1, 2, true));
+        // A ramp alone holds nothing that could be judged.
+        assert_eq!(window(0, 2), (3, 3, false));
+        assert_eq!(window(2, 0), (1, 3, false));
     }
 
     #[test]

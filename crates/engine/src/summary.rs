@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::ServerVersion;
+use weir_metrics::common::names;
 use weir_metrics::{Failure, Side};
 use weir_observe::{Environment, MachineFacts, TargetEnvironment};
 
@@ -253,10 +254,10 @@ fn is_zero(value: &f64) -> bool {
 impl Summary {
     /// Whether any client played or published that was not there only to disturb the others.
     pub fn has_measured(&self) -> bool {
-        self.workloads.iter().any(|it| !it.background && it.total.total("played") > 0.0)
+        self.workloads.iter().any(|it| !it.background && it.total.total(names::PLAYED) > 0.0)
     }
 
-    /// Makes of it a run in which nothing was measured: it is not valid, and what holds of nothing is not passed.
+    /// Makes of it a run in which nothing was measured, or nothing judged: it is not valid, and what holds of nothing is not passed.
     pub(crate) fn has_nothing(&mut self) {
         let stages = self.workloads.iter_mut().flat_map(|it| &mut it.stages).map(|it| &mut it.verdict);
         for state in stages.chain([&mut self.verdict.state]) {
@@ -278,31 +279,37 @@ impl Summary {
     /// run was over.
     pub fn accepted_in_silence(&self) -> Option<u64> {
         let workloads = || self.workloads.iter().filter(|it| !it.background);
-        let accepted = workloads().map(|it| it.total.total("connected")).sum::<f64>() as u64;
+        let accepted = workloads().map(|it| it.total.total(names::CONNECTED)).sum::<f64>() as u64;
         let is_silence = workloads().flat_map(|it| &it.failures).all(|it| it.kind.is_silence());
         (accepted > 0 && is_silence && self.heard_nothing()).then_some(accepted)
     }
 
     /// Whether no client has come past its handshake, or past its request where there is none.
     fn heard_nothing(&self) -> bool {
-        let heard =
-            |it: &WorkloadSummary| ["handshake", "request"].iter().any(|of| it.total.spread(of).is_some());
+        let heard = |it: &WorkloadSummary| {
+            [names::HANDSHAKE, names::REQUEST].iter().any(|of| it.total.spread(of).is_some())
+        };
         !self.has_measured() && !self.workloads.iter().filter(|it| !it.background).any(heard)
     }
 }
 
 impl WorkloadSummary {
+    /// Whether a stage has a second that its figures come from.
+    pub fn has_window(&self) -> bool {
+        self.stages.iter().any(|stage| stage.window_seconds() > 0.0)
+    }
+
     /// Playing time of all clients together, in seconds, over all windows. A viewer that receives nothing any more has stalled,
     /// and is still a viewer.
     pub fn viewed_seconds(&self) -> f64 {
-        let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean("starving");
+        let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean(names::STARVING);
         self.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum()
     }
 
     /// The share of that time in which clients were stalled: CTA-2066's rebuffering ratio.
     pub fn stalled_ratio(&self) -> Option<f64> {
         let viewed = self.viewed_seconds();
-        let stalled: f64 = self.stages.iter().map(|stage| stage.figures.total("stalled")).sum();
+        let stalled: f64 = self.stages.iter().map(|stage| stage.figures.total(names::STALLED)).sum();
         (viewed > 0.0).then(|| stalled / viewed)
     }
 }

@@ -22,7 +22,7 @@ use weir_metrics::{Quantity, parse_quantity};
 /// clients), `bitrate.ratio` and `frames.ratio` (actual by expected), `lost.ratio` (of what was sent), `stalled.ratio` (of playing
 /// time), `stall_free.ratio` (of viewers that played). The statistic is `p50`, `p90`, `p95`, `p99`, `p999`, `min`, `mean`, `max`
 /// for distributions, `rate` for a counter a second, `mean`,
-/// `max` for a level; a counter alone is its total.
+/// `max` for a level; a counter alone is its total. `drift.growth` is what viewers fall behind in a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     text: String,
@@ -57,6 +57,8 @@ enum Statistic {
     Max,
     Rate,
     Ratio,
+    /// How much more it is at the end of a stage than at its beginning.
+    Growth,
 }
 
 /// Over what a threshold is judged, of a slice of a window.
@@ -79,7 +81,7 @@ const OPERATORS: [(&str, Operator); 6] = [
     (">", Operator::More),
 ];
 
-const STATISTICS: [(&str, Statistic); 13] = [
+const STATISTICS: [(&str, Statistic); 14] = [
     ("count", Statistic::Count),
     ("min", Statistic::Min),
     ("mean", Statistic::Mean),
@@ -93,6 +95,7 @@ const STATISTICS: [(&str, Statistic); 13] = [
     ("max", Statistic::Max),
     ("rate", Statistic::Rate),
     ("ratio", Statistic::Ratio),
+    ("growth", Statistic::Growth),
 ];
 
 /// The time until all clients were connected again after a restart of the server.
@@ -223,6 +226,11 @@ impl Threshold {
             (Some(Statistic::Ratio), "bitrate" | "frames") => Scope::SourceRate,
             _ => Scope::Slice,
         }
+    }
+
+    /// Whether it asks by how much viewers fall behind in a stage.
+    pub fn is_about_growing_drift(&self) -> bool {
+        self.statistic == Some(Statistic::Growth)
     }
 
     /// Whether a value satisfies it.

@@ -12,6 +12,7 @@ use crate::checks::CheckName;
 use crate::ingest::{Imbalance, IngestStage, Ingested};
 use crate::summary::{Reason, Slots, Verdict, VerdictState};
 use check::Check;
+use stage::REMEDY_OF_PAUSES;
 use weir_metrics::{Recorder, Side, common};
 
 /// Share of the slots that may be missed.
@@ -20,18 +21,25 @@ const MISSED: f64 = 0.001;
 const SOCKET_DROPS: f64 = 0.001;
 /// Steps of the wall clock, together.
 const CLOCK_STEP_SECONDS: f64 = 0.05;
+/// Share of a run in which weir may stand still, warm-up included.
+const STOOD_STILL: f64 = 0.1;
 
 /// How much later than the others an agent may begin.
 const START_SKEW_SECONDS: f64 = 0.05;
 
-/// What the whole run shows.
-pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
-    Check {
+/// What the whole run shows: by how much the clock stepped, for how long weir stood still, and how long it was.
+pub(crate) fn of_run(clock_steps_seconds: f64, still_seconds: f64, seconds: f64) -> Vec<Reason> {
+    let steps = Check {
         text: format!("the wall clock stepped by {:.0} ms in all", clock_steps_seconds * 1e3),
         remedy: "stop what sets the clock (a second NTP daemon, the hypervisor) for the length of the run",
         ..Check::new("clock_step", clock_steps_seconds, CLOCK_STEP_SECONDS)
-    }
-    .reasons()
+    };
+    let still = Check {
+        text: format!("weir was not scheduled for {still_seconds:.1} s in all of a run of {seconds:.0} s"),
+        remedy: REMEDY_OF_PAUSES,
+        ..Check::new("generator_pause", still_seconds, (STOOD_STILL * seconds).max(PAUSE_SECONDS))
+    };
+    [steps, still].into_iter().flat_map(Check::reasons).collect()
 }
 
 /// What needs no limit to be said: it happened.
@@ -177,6 +185,17 @@ mod tests {
         assert!(check(0.47).is_empty());
         assert_eq!(check(0.48)[0].state, VerdictState::Degraded);
         assert_eq!(check(0.95)[0].state, VerdictState::Invalid);
+    }
+
+    #[test]
+    fn weir_may_stand_still_for_less_than_a_tenth_of_a_run() {
+        let state = |still, seconds| of_run(0.0, still, seconds).first().map(|reason| reason.state);
+        assert_eq!(state(4.0, 3.0), Some(VerdictState::Invalid));
+        assert_eq!(state(10.0, 100.0), Some(VerdictState::Invalid));
+        assert_eq!(state(9.0, 100.0), Some(VerdictState::Degraded));
+        assert_eq!(state(4.0, 100.0), None);
+        // Of a short run a tenth is less than the one pause that would void it.
+        assert_eq!(state(0.6, 2.0), Some(VerdictState::Degraded));
     }
 
     #[test]

@@ -243,6 +243,14 @@ impl<'a> Trials<'a> {
             );
             return Err(Failure::new(self.of.wrong, line));
         }
+        if let Some(criterion) = self.criteria.iter().find(|it| it.threshold.is_about_growing_drift()) {
+            let line = format!(
+                "threshold '{}': what grows is known of a whole stage, and a search judges every {} s: ask it of `weir play` or `weir run`",
+                criterion.threshold.text(),
+                self.slice_seconds
+            );
+            return Err(Failure::new(self.of.wrong, line));
+        }
         let mut required = self.criteria.iter().filter(|it| !it.may_lack);
         let check = |it: &Criterion| {
             it.threshold.check(&schemas)?;

@@ -192,11 +192,11 @@ mod tests {
         };
         assert_eq!(
             asked(&["rtmp://h/a/b"]),
-            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, failed.ratio <= 1%, played.ratio >= 99%"
+            "bitrate.ratio >= 90%, frames.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, drift.growth <= 1s, failed.ratio <= 1%, played.ratio >= 99%"
         );
         assert_eq!(
             asked(&["mirakurun+http://h", "--threshold", "ts.lost_packets <= 9"]),
-            "ts.lost_packets <= 9, bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, failed.ratio == 0, played.ratio >= 99%"
+            "ts.lost_packets <= 9, bitrate.ratio >= 90%, stalled.ratio <= 1%, starved.ratio <= 1%, blackouts == 0, failed.ratio == 0, drift.growth <= 1s, played.ratio >= 99%"
         );
     }
 

@@ -1,5 +1,6 @@
 //! One stage of a workload: the sums over its ramp and hold, and over its window.
 
+use super::delays::Delays;
 use super::slice::SliceTotals;
 use crate::edges::{Edge, Patience};
 use crate::loads::{host_load, process_load};
@@ -7,13 +8,21 @@ use crate::plan::StageSpan;
 use crate::summary::{Figures, StageSummary, VerdictState};
 use crate::totals::Totals;
 use std::time::Duration;
-use weir_metrics::common::{FRAMES_AHEAD, PLAYING};
+use weir_metrics::common::{FRAMES_AHEAD, PLAYING, names};
 use weir_metrics::{Interval, Schema};
 use weir_observe::{Environment, UsageSummary};
 
 /// Figures of what begins in a stage: they are taken from its ramp on.
-const OF_THE_RAMP: [&str; 8] =
-    ["startup", "connect", "handshake", "request", "first_byte", "first_frame", "start_lag", "started"];
+const OF_THE_RAMP: [&str; 8] = [
+    names::STARTUP,
+    names::CONNECT,
+    names::HANDSHAKE,
+    names::REQUEST,
+    names::FIRST_BYTE,
+    names::FIRST_FRAME,
+    names::START_LAG,
+    names::STARTED,
+];
 
 #[derive(Debug)]
 pub(super) struct StageAggregator {
@@ -23,6 +32,7 @@ pub(super) struct StageAggregator {
     pub(super) window: Totals,
     /// The latest slice of the window.
     pub(super) slice: Option<SliceTotals>,
+    delays: Delays,
     /// Whether clients follow each other in the places of its workload.
     turns_over: bool,
     /// Clients that were let go, and from which second on.
@@ -32,7 +42,7 @@ pub(super) struct StageAggregator {
 impl StageAggregator {
     pub(super) fn new(span: StageSpan, schema: Schema, turns_over: bool) -> Self {
         let (whole, window) = (Totals::new(schema), Totals::new(schema));
-        Self { span, whole, window, slice: None, turns_over, let_go: Vec::new() }
+        Self { span, whole, window, slice: None, delays: Delays::default(), turns_over, let_go: Vec::new() }
     }
 
     /// Adds a second of the window, before which this was what viewers had got.
@@ -41,6 +51,7 @@ impl StageAggregator {
             self.window = Totals::from(edge, interval.figures.schema());
         }
         self.window.add(interval);
+        self.delays.add(&self.span, interval);
     }
 
     /// Adds a second of the window to the slice that it is in.
@@ -83,6 +94,7 @@ impl StageAggregator {
                 .map_or_else(Vec::new, |usage| usage.unheard.iter().map(ToString::to_string).collect()),
             generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
             host: usage.map(|usage| host_load(usage, environment)),
+            drift_growth_seconds: self.delays.growth(&self.span),
             ..self.row(&self.window, self.span.window_begin, client_bps, patience, count_end)
         }
     }
@@ -134,6 +146,7 @@ impl StageAggregator {
             source_fps: None,
             frames_ahead: at_once as f64,
             frames_due: 0.0,
+            drift_growth_seconds: None,
             figures: Figures(figures),
             targets: Vec::new(),
             unheard: Vec::new(),

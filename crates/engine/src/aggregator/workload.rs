@@ -435,7 +435,11 @@ impl WorkloadAggregator {
             let clients = several(stage.span.clients.into(), "client");
             let place = format!("{}, stage of {clients}", self.facts.name);
             let seconds = stage.window.seconds;
-            if seconds < 10 {
+            if stage.span.without_warmup {
+                warnings.push(format!(
+                    "{place}: it is held no longer than the warm-up, so that its figures come from all of its {seconds} s, beginning included; hold each stage for 10 s beyond the warm-up at the least"
+                ));
+            } else if seconds < 10 {
                 warnings.push(format!(
                     "{place}: the figures come from {seconds} s; hold each stage for 10 s beyond the warm-up at the least"
                 ));

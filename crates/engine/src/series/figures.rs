@@ -7,6 +7,7 @@ use crate::threshold::RECONNECTED;
 use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_metrics::common::names;
 
 /// A figure of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,7 +92,7 @@ impl FigureList {
 
     fn of_stage(&mut self, prefix: &FigurePrefix, role: Role, stage: &StageSummary) {
         use FigureUnit::{BitsPerSecond, Count, Ratio, Seconds};
-        self.put(prefix, "playing", "Clients", Count, stage.playing_mean);
+        self.put(prefix, names::PLAYING, "Clients", Count, stage.playing_mean);
         if !stage.window_is_void {
             let title = if role == Role::Publish { "Sent" } else { "Received" };
             self.put(prefix, "bitrate", title, BitsPerSecond, stage.actual_bps);
@@ -103,9 +104,11 @@ impl FigureList {
             self.put(prefix, "fps", "FPS", Count, fps);
         }
         let times: &[(&str, &str)] = match role {
-            Role::Play => &[("startup", "Startup"), ("latency", "Latency"), ("drift", "Drift")],
+            Role::Play => {
+                &[(names::STARTUP, "Startup"), (names::LATENCY, "Latency"), (names::DRIFT, "Drift")]
+            }
             Role::Ingest => &[],
-            Role::Publish => &[("startup", "Startup"), ("send_lag", "Send lag")],
+            Role::Publish => &[(names::STARTUP, "Startup"), (names::SEND_LAG, "Send lag")],
         };
         for (name, title) in times {
             if let Some(spread) = stage.figures.spread(name) {
@@ -114,7 +117,7 @@ impl FigureList {
             }
         }
         if role == Role::Play {
-            self.put(prefix, "stalls", "Stalls", Count, stage.figures.total("stalls"));
+            self.put(prefix, names::STALLS, "Stalls", Count, stage.figures.total(names::STALLS));
         }
         if let Some(lost) = stage.figures.lost_ratio().filter(|_| is_numbered(&stage.figures)) {
             self.put(prefix, "lost.ratio", "Lost", Ratio, lost);
@@ -122,8 +125,10 @@ impl FigureList {
         for (name, figure) in &stage.figures.0 {
             let unit = FigureUnit::from(figure.unit);
             match figure.value {
-                Value::Counter { total, .. } if name != "stalls" => self.put(prefix, name, "", unit, total),
-                Value::Gauge { mean, .. } if name != "playing" => self.put(prefix, name, "", unit, mean),
+                Value::Counter { total, .. } if name != names::STALLS => {
+                    self.put(prefix, name, "", unit, total)
+                }
+                Value::Gauge { mean, .. } if name != names::PLAYING => self.put(prefix, name, "", unit, mean),
                 Value::Spread(spread) if spread.count > 0 && times.iter().all(|(it, _)| it != name) => {
                     self.put(prefix, &format!("{name}.p50"), "", unit, spread.p50);
                     self.put(prefix, &format!("{name}.p99"), "", unit, spread.p99);
@@ -163,7 +168,7 @@ impl FigureList {
 /// Whether units have numbers, so that a stage knows what it lacks. What has none is known to be lost when its client ends, which is
 /// in no stage.
 fn is_numbered(figures: &Figures) -> bool {
-    figures.total("numbered") > 0.0
+    figures.total(names::NUMBERED) > 0.0
 }
 
 /// Times of messages on their way into a table, and their titles.

@@ -4,6 +4,7 @@ use crate::units::BaseUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_metrics::common::names;
 
 /// Figures by name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -100,21 +101,21 @@ impl Figures {
     /// Units that are missing, of those that should have come; none where nothing tells that one is missing. What came is
     /// numbered packets, or frames and messages that were stamped, or messages that were delivered to be saved.
     pub fn lost_ratio(&self) -> Option<f64> {
-        let once = |name| self.total(name) - self.total("duplicate");
-        let came = match self.total("numbered") {
+        let once = |name| self.total(name) - self.total(names::DUPLICATE);
+        let came = match self.total(names::NUMBERED) {
             numbered if numbered > 0.0 => numbered,
-            _ if self.get("saved").is_some() => once("units"),
-            _ => once("stamped"),
+            _ if self.get("saved").is_some() => once(names::UNITS),
+            _ => once(names::STAMPED),
         };
-        let lost = self.total("lost");
+        let lost = self.total(names::LOST);
         (lost + came > 0.0).then(|| lost / (lost + came))
     }
 
     /// Viewers that never stalled, of those that played; none where nothing has a media time to stall by.
     pub fn stall_free_ratio(&self) -> Option<f64> {
-        let played = self.total("played");
-        let is_stream = played > 0.0 && self.total("source_time") > 0.0;
-        is_stream.then(|| 1.0 - self.total("stalled_viewers") / played)
+        let played = self.total(names::PLAYED);
+        let is_stream = played > 0.0 && self.total(names::SOURCE_TIME) > 0.0;
+        is_stream.then(|| 1.0 - self.total(names::STALLED_VIEWERS) / played)
     }
 
     /// A counter's total by name, 0 if absent.

@@ -11,7 +11,7 @@ pub enum VerdictState {
     Valid,
     /// Half of some limit was reached.
     Degraded,
-    /// No client ever played or published: there is nothing to believe.
+    /// No client ever played or published, or no stage had a second to be judged: there is nothing to believe.
     NothingMeasured,
     /// The load generator was the bottleneck.
     Invalid,

@@ -3,6 +3,7 @@
 use super::{Figures, HostLoad, ProcessLoad, VerdictState, is_zero};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_metrics::common::names;
 use weir_observe::MachineUsage;
 
 /// One stage of one workload: a row of the table.
@@ -50,6 +51,10 @@ pub struct StageSummary {
     /// in bursts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub frames_due: f64,
+    /// By how much the median of `drift` grew from the first quarter of the window to its last, beyond what clocks that differ make of
+    /// it; none where viewers have no drift, and of a window that ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_growth_seconds: Option<f64>,
     /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
     /// hold. All other figures: the window only.
     pub figures: Figures,
@@ -84,10 +89,10 @@ impl StageSummary {
     /// Video frames a second of each client that played in the window, where there are frames.
     pub fn fps(&self) -> Option<f64> {
         // Clients that left within a second played for a part of it.
-        let played = self.figures.total("played_time");
+        let played = self.figures.total(names::PLAYED_TIME);
         let played = if played > 0.0 { played } else { self.playing_mean * self.window_seconds() };
         // What a server sends at once to whoever begins is no rate.
-        let frames = (self.figures.total("frames") + self.frames_due - self.frames_ahead).max(0.0);
+        let frames = (self.figures.total(names::FRAMES) + self.frames_due - self.frames_ahead).max(0.0);
         (played > 0.0 && (frames > 0.0 || self.source_fps.is_some())).then(|| frames / played)
     }
 

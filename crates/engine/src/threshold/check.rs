@@ -10,6 +10,9 @@ use weir_metrics::{Kind, Measure, Unit};
 const RATIOS: [&str; 9] =
     ["failed", "missed", "played", "starved", "bitrate", "stalled", "stall_free", "frames", "lost"];
 
+/// The figure whose growth over a stage is known.
+const DRIFT: &str = "drift";
+
 /// A text that is no threshold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
@@ -140,7 +143,8 @@ impl Threshold {
                 matches!(statistic, None | Some(Statistic::Mean | Statistic::Max))
             }
             (Kind::Spread | Kind::Signed, statistic) => {
-                !matches!(statistic, None | Some(Statistic::Rate | Statistic::Ratio))
+                let grows = statistic != Some(Statistic::Growth) || figure.name == DRIFT;
+                grows && !matches!(statistic, None | Some(Statistic::Rate | Statistic::Ratio))
             }
         };
         if !fits {

@@ -5,6 +5,7 @@ use crate::role::Role;
 use crate::summary::{
     Figures, StageSummary, Summary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
 };
+use weir_metrics::common::names;
 
 /// Shortest window whose rate is asked for by default: one of a few seconds holds a keyframe more or less.
 const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
@@ -124,6 +125,9 @@ impl Threshold {
         if self.statistic == Some(Statistic::Ratio) {
             return self.ratio(workload).into_iter().collect();
         }
+        if self.is_about_growing_drift() {
+            return self.worst_stage(workload, |stage| stage.drift_growth_seconds).into_iter().collect();
+        }
         if let Some(load) = self.server_load() {
             let windows = workload.stages.iter().filter(|stage| stage.window_seconds() > 0.0);
             let highest = self.statistic == Some(Statistic::Max);
@@ -163,10 +167,10 @@ impl Threshold {
             "failed" if planned > 0.0 => Some(workload.slots.failed as f64 / planned),
             "missed" if planned > 0.0 => Some(workload.slots.missed as f64 / planned),
             "played" => {
-                let asked = planned - workload.total.total("exits_before_start");
-                (asked > 0.0).then(|| workload.total.total("played") / asked)
+                let asked = planned - workload.total.total(names::EXITS_BEFORE_START);
+                (asked > 0.0).then(|| workload.total.total(names::PLAYED) / asked)
             }
-            "starved" if planned > 0.0 => Some(workload.total.total("starved") / planned),
+            "starved" if planned > 0.0 => Some(workload.total.total(names::STARVED) / planned),
             "stall_free" => workload.stall_free_ratio,
             "stalled" => workload.stalled_ratio(),
             // What is lost in a ramp is lost. A publisher's stamps are of what it sent.
@@ -205,7 +209,7 @@ impl Threshold {
                     Statistic::P99 => spread.p99,
                     Statistic::P999 => spread.p999,
                     Statistic::Max => spread.max,
-                    Statistic::Rate | Statistic::Ratio => return None,
+                    Statistic::Rate | Statistic::Ratio | Statistic::Growth => return None,
                 }
             }
             _ => return None,
@@ -229,7 +233,7 @@ fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
 fn frame_ratio(stage: &StageSummary) -> Option<f64> {
     let by_the_clock = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
     let expected = by_the_clock + stage.frames_ahead;
-    (expected > 0.0).then(|| (stage.figures.total("frames") + stage.frames_due) / expected)
+    (expected > 0.0).then(|| (stage.figures.total(names::FRAMES) + stage.frames_due) / expected)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::{Statistic, Threshold};
 use crate::server_load::ServerLoad;
 use crate::summary::{Point, Summary, WorkloadPoint};
+use weir_metrics::common::names;
 
 impl Threshold {
     /// Adds the second to the threshold's result, where the seconds of its figure are kept and the stage has several.
@@ -19,7 +20,7 @@ impl Threshold {
         let (begin, next) = (stage.begin_seconds.floor(), stages.get(position + 1));
         let end = next.map_or(f64::INFINITY, |it| it.begin_seconds.floor());
         let is_in = |point: &&Point| match self.figure.as_str() {
-            "startup" => (begin..end).contains(&f64::from(point.second)),
+            names::STARTUP => (begin..end).contains(&f64::from(point.second)),
             _ => (stage.window_begin_seconds..stage.window_end_seconds).contains(&point.second),
         };
         let seconds = summary.series.iter().filter(is_in);
@@ -44,9 +45,9 @@ impl Threshold {
             }
         };
         match self.figure.as_str() {
-            "startup" => percentiles(|it| (it.startup_p50_seconds, it.startup_p99_seconds)),
-            "latency" => percentiles(|it| (it.latency_p50_seconds, it.latency_p99_seconds)),
-            "drift" => percentiles(|it| (it.drift_p50_seconds, it.drift_p99_seconds)),
+            names::STARTUP => percentiles(|it| (it.startup_p50_seconds, it.startup_p99_seconds)),
+            names::LATENCY => percentiles(|it| (it.latency_p50_seconds, it.latency_p99_seconds)),
+            names::DRIFT => percentiles(|it| (it.drift_p50_seconds, it.drift_p99_seconds)),
             "bitrate" => Some(point.actual_bps / point.expected_bps.filter(|bps| *bps > 0.0)?),
             _ => None,
         }

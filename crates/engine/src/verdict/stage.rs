@@ -3,6 +3,7 @@
 use super::check::Check;
 use super::time;
 use crate::summary::{Reason, StageSummary, Value};
+use weir_metrics::common::names;
 use weir_metrics::several;
 use weir_observe::UsageSummary;
 
@@ -13,6 +14,9 @@ const THREAD_BUSY: f64 = 0.95;
 pub(crate) const PAUSE_SECONDS: f64 = 1.0;
 /// A pause from which on figures are to be read with care: what is 100 ms late is called late of a client's start, too.
 const LONG_TURN_SECONDS: f64 = 0.1;
+/// What to do where weir was not scheduled.
+pub(crate) const REMEDY_OF_PAUSES: &str =
+    "find what stopped it (a signal, the hypervisor, memory that was swapped out), or give it more cores";
 /// Share of a latency that may be weir's own.
 const OWN_LATENCY: f64 = 0.5;
 /// The same, from which on it is to be read with care.
@@ -48,7 +52,7 @@ pub(crate) fn of_stage(
     frame_time_seconds: Option<f64>,
 ) -> Vec<Reason> {
     let mut checks = lags(row, frame_time_seconds);
-    let late_starts = row.figures.spread("start_lag").is_some_and(|lag| lag.p99 >= START_LAG_SECONDS);
+    let late_starts = row.figures.spread(names::START_LAG).is_some_and(|lag| lag.p99 >= START_LAG_SECONDS);
     let trace = late_starts || checks.iter().any(|check| check.measured >= check.limit);
     checks.extend(threads(row, trace));
     if let Some(usage) = usage {
@@ -62,23 +66,26 @@ pub(crate) fn of_stage(
 /// What weir itself was late with.
 fn lags(row: &StageSummary, frame_time_seconds: Option<f64>) -> Vec<Check> {
     let mut checks = Vec::new();
-    if let Some(Value::Gauge { max, .. }) = row.figures.get("turn_lag").map(|figure| figure.value) {
+    if let Some(Value::Gauge { max, .. }) = row.figures.get(names::TURN_LAG).map(|figure| figure.value) {
         // What was late for a hundredth of the time is in the 99th percentile. Where that is far shorter than the
         // longest turn, the turn met less than a hundredth of the values.
-        let late = row.figures.mean("late_turns");
-        let latency = row.figures.spread("latency").map(|latency| latency.p99);
+        let late = row.figures.mean(names::LATE_TURNS);
+        let latency = row.figures.spread(names::LATENCY).map(|latency| latency.p99);
         let latency = latency.filter(|p99| *p99 > 0.0 && late >= LATE_SHARE && *p99 >= max * SEEN_IN_LATENCY);
         let own = |share: f64| latency.map_or(f64::INFINITY, |p99| p99 * share);
         let beside =
             latency.map_or_else(String::new, |p99| format!(" and is in the latency, {} at p99", time(p99)));
         checks.push(Check {
             degraded_from: LONG_TURN_SECONDS.min(own(SOME_OWN_LATENCY)),
-            text: format!("weir was not scheduled for up to {}; data that arrived meanwhile waited{beside}", time(max)),
-            remedy: "find what stopped it (a signal, the hypervisor, memory that was swapped out), or give it more cores",
+            text: format!(
+                "weir was not scheduled for up to {}; data that arrived meanwhile waited{beside}",
+                time(max)
+            ),
+            remedy: REMEDY_OF_PAUSES,
             ..Check::new("generator_pause", max, PAUSE_SECONDS.min(own(OWN_LATENCY).max(LONG_TURN_SECONDS)))
         });
     }
-    if let Some(lag) = row.figures.spread("send_lag") {
+    if let Some(lag) = row.figures.spread(names::SEND_LAG) {
         let what = if row.messages.is_some() { "messages" } else { "frames" };
         let limit = SEND_LAG_SECONDS.max(frame_time_seconds.unwrap_or(0.0) / 10.0);
         checks.push(Check {
@@ -101,7 +108,7 @@ fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
         Value::Gauge { mean, .. } => Some(mean),
         _ => None,
     };
-    let busy = mean("shard_busy").map(|busy| Check {
+    let busy = mean(names::SHARD_BUSY).map(|busy| Check {
         text: format!(
             "at {clients} weir's busiest thread ran or waited for a CPU {:.0} % of the time",
             busy * 100.0
@@ -109,7 +116,7 @@ fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
         remedy: "give weir more threads (--shards) or cores, or move it to another machine",
         ..Check::new("generator_thread", busy, THREAD_BUSY)
     });
-    let waited = mean("shard_wait").map(|waited| Check {
+    let waited = mean(names::SHARD_WAIT).map(|waited| Check {
         text: format!(
             "a thread of weir's waited for a CPU {:.0} % of the time{}",
             waited * 100.0,
@@ -231,6 +238,7 @@ mod tests {
             source_fps: None,
             frames_ahead: 0.0,
             frames_due: 0.0,
+            drift_growth_seconds: None,
             figures: Figures(figures.collect()),
             targets: Vec::new(),
             unheard: Vec::new(),
