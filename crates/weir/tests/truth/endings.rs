@@ -96,7 +96,8 @@ fn a_server_that_falls_silent_and_keeps_its_viewers_is_said_and_does_not_pass() 
             "frames.ratio >= 90%",
             "stalled.ratio <= 1%",
             "starved.ratio <= 1%",
-            "blackouts == 0"
+            "blackouts == 0",
+            "drift.growth <= 1s"
         ]
     );
     let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
