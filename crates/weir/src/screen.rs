@@ -50,11 +50,8 @@ impl Screen {
     }
 
     fn replace(&self, rows: usize, lines: &[String]) -> std::io::Result<()> {
-        self.terminal.write_str("\r")?;
-        self.terminal.move_cursor_up(rows)?;
-        self.terminal.clear_to_end_of_screen()?;
-        lines.iter().try_for_each(|line| self.terminal.write_line(line))?;
         // All of it at once, so that nothing flickers.
+        self.terminal.write_str(&drawing(rows, lines))?;
         self.terminal.flush()
     }
 
@@ -62,6 +59,67 @@ impl Screen {
     pub(crate) fn clear(&mut self) {
         if !self.drawn.is_empty() {
             self.draw(&[]);
+        }
+    }
+}
+
+/// Writes these lines in place of the `rows` above the cursor, and of what a person has typed in the cursor's own row.
+///
+/// Every row is erased by itself (ECMA-48, EL 2). An erased screen (ED) is what tmux moves into its history when the cursor is in the first
+/// row (`scroll-on-clear`), so that each drawing would be found there again.
+fn drawing(rows: usize, lines: &[String]) -> String {
+    const ERASED_ROW: &str = "\x1b[2K";
+    let up = |rows: usize| if rows == 0 { String::new() } else { format!("\x1b[{rows}A") };
+    let mut text = format!("\r{}", up(rows));
+    for line in lines {
+        text.extend([ERASED_ROW, line, "\n"]);
+    }
+    let left_over = rows.saturating_sub(lines.len());
+    text.push_str(&format!("{ERASED_ROW}\n").repeat(left_over));
+    text.push_str(ERASED_ROW);
+    text.push_str(&up(left_over));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::drawing;
+    use std::num::NonZeroU16;
+
+    fn lines(words: &str) -> Vec<String> {
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// What stands on a terminal of 4 rows after these drawings; a person has typed `^C` before each but the first.
+    fn shown(drawings: &[&str]) -> String {
+        let [rows, columns] = [4, 20].map(|it| NonZeroU16::new(it).unwrap());
+        let mut terminal = vt100::Parser::new(rows, columns, 0);
+        let mut drawn = 0;
+        for words in drawings {
+            let lines = lines(words);
+            // A terminal makes a carriage return and a line feed of a line feed.
+            terminal.process(drawing(drawn, &lines).replace('\n', "\r\n").as_bytes());
+            terminal.process(b"^C");
+            drawn = lines.len();
+        }
+        terminal.screen().contents().replace('\n', " ")
+    }
+
+    #[test]
+    fn lines_take_the_place_of_those_before_whether_they_are_more_or_fewer() {
+        assert_eq!(shown(&["a b"]), "a b ^C");
+        assert_eq!(shown(&["a b", "longer"]), "longer ^C");
+        assert_eq!(shown(&["a", "c d e"]), "c d e ^C");
+        assert_eq!(shown(&["a b c", ""]), "^C");
+    }
+
+    #[test]
+    fn no_drawing_is_an_erased_screen_which_tmux_would_keep() {
+        for (rows, words) in [(0, "a"), (3, "a b c"), (3, ""), (1, "a b")] {
+            let text = drawing(rows, &lines(words));
+            let sequences =
+                text.split('\x1b').skip(1).filter_map(|it| it.chars().find(char::is_ascii_alphabetic));
+            assert!(sequences.clone().all(|it| matches!(it, 'A' | 'K')), "{text:?}");
         }
     }
 }
