@@ -90,12 +90,11 @@ pub(crate) enum Verb {
     Demo(Demo),
     /// Viewers of a server: RTMP, WebRTC, HTTP-FLV, MPEG-TS, Mirakurun, MQTT
     ///
-    /// rtmp:// rtmps:// · ws:// wss:// (OvenMediaEngine) · whep+http:// whep+https:// · http:// https:// (MPEG-TS) · http+flv://
-    /// https+flv:// · mirakurun+http:// mirakurun+https:// · mqtt:// mqtts://
+    /// `weir help urls` lists the schemes of what can be played.
     Play(Play),
     /// Publishers to one or several servers: RTMP, WebRTC, MQTT
     ///
-    /// rtmp:// rtmps:// · whip+http:// whip+https:// · mqtt:// mqtts://
+    /// `weir help urls` lists the schemes of what can be published to.
     Publish(Publish),
     /// Messages of an MQTT broker into a table: received, decoded, saved, then acknowledged
     Ingest(Box<Ingest>),
@@ -119,7 +118,7 @@ pub(crate) enum Verb {
     Watch(Watch),
     /// The small server that weir carries: RTMP, WebRTC, MPEG-TS over HTTP, MQTT
     ///
-    /// MPEG-TS over HTTP as Mirakurun and mirakc serve it.
+    /// It serves MPEG-TS over HTTP as Mirakurun and mirakc do.
     Origin(Origin),
     /// Check a stored transport stream, packet by packet
     Check(Check),
@@ -133,7 +132,7 @@ pub(crate) enum Verb {
     Agent(Agent),
     /// List the agents that wait at a NATS server
     Agents(AgentList),
-    /// Print a JSON Schema: of scenarios, of summary.json, of what others write
+    /// Print a JSON Schema of what weir reads or writes
     ///
     /// Of scenario files, of summary.json of a run, a series, a search or a sweep, or of what compare, history, check and
     /// codec write.

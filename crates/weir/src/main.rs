@@ -31,6 +31,7 @@ mod live_page;
 mod load;
 mod log;
 mod machine;
+mod man;
 mod options;
 mod origin;
 mod outlets;
@@ -105,7 +106,7 @@ fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Figures(args) => figures::figures(&args),
         Verb::Completions(args) => completions::completions(&args),
-        Verb::Man(args) => completions::man(&args),
+        Verb::Man(args) => man::man(&args),
         Verb::Help(args) => help::help(&args),
         Verb::Agent(args) => agents::serve(&args),
         Verb::Agents(args) => agents::list(&args),

@@ -11,8 +11,8 @@ use weir_engine::scenario::BitRateText;
 pub(crate) struct Play {
     /// Where to play; of several, viewers take one after the other. `weir help urls` lists the schemes
     ///
-    /// Where to play: rtmp://host:1935/app/stream, ws://host:3333/app/stream, whep+http://host/whep/stream,
-    /// http://host/x.ts, http://host/app/stream.flv, mirakurun+http://host:40772, mqtt://host/topic/#; of several, viewers take one after the other
+    /// For example rtmp://host:1935/app/stream, ws://host:3333/app/stream, whep+http://host/whep/stream,
+    /// http://host/x.ts, http://host/app/stream.flv, mirakurun+http://host:40772, mqtt://host/topic/#
     #[arg(required_unless_present = "urls_file", value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// File with a URL a line, for each client its own: signed ones, tokens; -c is their number by default

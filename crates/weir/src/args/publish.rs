@@ -11,8 +11,7 @@ use weir_engine::republish::Republish;
 pub(crate) struct Publish {
     /// Where to publish; several get the same stream. `weir help urls` lists the schemes
     ///
-    /// Where to publish: rtmp://host:1935/app/stream, whip+http://host/whip/stream, mqtt://host/topic/{seq};
-    /// several get the same stream
+    /// For example rtmp://host:1935/app/stream, whip+http://host/whip/stream, mqtt://host/topic/{seq}
     #[arg(required_unless_present = "urls_file", value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// File with a URL a line, for each client its own: signed ones, tokens; -c is their number by default

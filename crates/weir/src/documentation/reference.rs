@@ -15,9 +15,10 @@ fn assert_up_to_date(name: &str, body: &str) {
     super::assert_up_to_date(&format!("docs/reference/{name}"), &format!("{NOTICE}\n{}\n", body.trim()));
 }
 
-/// A cell of a table: one line, and no bar that would end it.
+/// A cell of a table: one line, and no bar that would end it. A paragraph of a help may have no full stop.
 fn cell(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+    let paragraphs = text.replace("\n\n", ". ").replace(".. ", ". ");
+    paragraphs.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 /// Text of a help, in which `<` would begin a tag and `*` a stressed word; in spans of code both are themselves.
@@ -46,7 +47,7 @@ fn the_page_of_commands_is_that_of_the_command_line() {
             page,
             "\n## weir {}\n\n{}.\n\n```\n{}\n```\n",
             command.get_name(),
-            prose(&about),
+            prose(&about).trim_end_matches('.'),
             usage.trim()
         );
         for heading in headings(command) {
