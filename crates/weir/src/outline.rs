@@ -1,8 +1,10 @@
-//! `weir run --check`: what a scenario would do, in a few lines and a picture of its clients over time.
+//! `weir run --check` and `weir sweep --check`: what a scenario would do, in a few lines and a picture of its clients over time.
 
 use crate::exit::{Exit, Failure};
 use crate::prepare::{self, Generators};
-use crate::print::text;
+use crate::print::{text, written};
+use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 use weir_engine::ingest::SCHEMA;
 use weir_engine::lines::Part;
@@ -18,11 +20,31 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Columns of a picture, at most.
 const WIDEST: usize = 60;
 
+/// Checks every variant of a scenario, and prints what would be done with it: `how` they are worked through, if there is more to say of that
+/// than the file does, then each.
+///
+/// # Errors
+/// What is wrong with one.
+pub(crate) fn print(
+    file: &Path,
+    how: &str,
+    variations: &[Variation],
+    repeat: u32,
+    generators: &Generators,
+) -> Result<Exit, Failure> {
+    let outlines = variations.iter().map(|it| of(it, repeat, generators));
+    let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
+    let how = if how.is_empty() { String::new() } else { format!("{how}\n\n") };
+    let page = format!("{}: fine\n\n{how}{}", file.display(), outlines.join("\n"));
+    written(std::io::stdout().lock().write_all(page.as_bytes()))?;
+    Ok(Exit::Passed)
+}
+
 /// Makes every check of a scenario that needs no server, and describes what it would do.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<String, Failure> {
+fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<String, Failure> {
     let Variation { scenario, variant } = variation;
     let plan = prepare::check(scenario, Exit::Scenario, generators)?;
     let schemas: Vec<_> = scenario.workloads.iter().filter_map(schema).collect();
@@ -111,7 +133,7 @@ fn counts(slots: &[&PlannedSlot], length: Duration, columns: usize) -> Vec<usize
 }
 
 /// A time as people say it. It is rounded before its unit is chosen, so that none reads `60.0 s` or `1000 ms`.
-fn time(span: Duration) -> String {
+pub(crate) fn time(span: Duration) -> String {
     let seconds = span.as_secs_f64();
     let (millis, tenths, whole) =
         ((seconds * 1e3).round() as u64, (seconds * 10.0).round() as u64, seconds.round() as u64);

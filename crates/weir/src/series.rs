@@ -5,12 +5,11 @@ use crate::args::Run;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
-use crate::print::{check_answer, check_print, written};
+use crate::print::{check_answer, check_print};
 use crate::repeated::{Repeated, kept_run};
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
 use crate::{background, load, outline, prepare, print, run, run_directory, url_lists};
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -42,16 +41,15 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
         .map(|it| Ok(Variation { scenario: as_asked(it.scenario, it.variant.as_ref(), args, folder)?, ..it }))
         .collect::<Result<Vec<_>, Failure>>()?;
     let repeat = repetitions(&variations[0].scenario)?;
-    if variations[0].scenario.find.is_some() {
+    let is_searched = variations[0].scenario.find.is_some();
+    if args.check {
+        let how = "find: `weir sweep` searches each variant, and shows with --check what it would do";
+        let how = if is_searched { how } else { "" };
+        return outline::print(&args.file, how, &variations, repeat, &args.run.agents.generators());
+    }
+    if is_searched {
         let line = "find: is of `weir sweep`, which searches each variant; leave it out of a run";
         return Err(Failure::new(Exit::Scenario, line));
-    }
-    if args.check {
-        let outlines = variations.iter().map(|it| outline::of(it, repeat, &args.run.agents.generators()));
-        let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
-        let page = format!("{}: fine\n\n{}", args.file.display(), outlines.join("\n"));
-        written(std::io::stdout().lock().write_all(page.as_bytes()))?;
-        return Ok(Exit::Passed);
     }
     let is_series = repeat > 1 || variations[0].variant.is_some();
     if is_series {

@@ -12,13 +12,13 @@ use crate::repeated::{Repeated, kept_run};
 use crate::run_directory::{directory, name_of};
 use crate::series::{as_asked, repetitions, variants, variations_of};
 use crate::stepped::SteppedRun;
-use crate::{prepare, run_directory};
+use crate::{outline, prepare, run_directory};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weir_clients::meant;
-use weir_engine::capacity::{CapacitySummary, LoadKind};
+use weir_engine::capacity::{CapacitySummary, LoadKind, Subject};
 use weir_engine::compare::better;
 use weir_engine::scenario::{Find, Order};
 use weir_engine::series::{
@@ -29,6 +29,7 @@ use weir_engine::sweep::{
     LAYOUT, Rank, Ranked, SweepCell, SweepFacts, SweepSummary, budget_of_next, rival_of,
 };
 use weir_engine::threshold::RECONNECTED;
+use weir_metrics::{parse_rate, several};
 use weir_shard::clock;
 
 /// Figures of runs that no schema declares.
@@ -68,6 +69,11 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         }
     }
     let swept = Swept { args, folder, variations: &variations, is_search: kind.is_some() };
+    let order = first.order.unwrap_or(Order::Random);
+    if args.check {
+        let how = swept.how(kind, repeat, order)?;
+        return outline::print(&args.file, &how, &variations, repeat, &args.run.agents.generators());
+    }
     // Before a server is started, or a directory made: what cannot be run or searched is said at once.
     let noun = swept.check()?;
     let ranked = match (&args.by, kind, noun) {
@@ -76,7 +82,6 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
         _ if first.watch.is_empty() => Ranked::by_figure(USUAL_FIGURE),
         _ => Ranked::by_cpu_per_client(),
     };
-    let order = first.order.unwrap_or(Order::Random);
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
     let facts = SweepFacts {
@@ -164,6 +169,30 @@ struct SweepWriter<'a> {
 }
 
 impl Swept<'_> {
+    /// How the variants are worked through, in a line.
+    fn how(&self, kind: Option<LoadKind>, repeat: u32, order: Order) -> Result<String, Failure> {
+        let search = &self.args.search;
+        let count = self.variations.len() as u64 * u64::from(repeat);
+        let what = match kind {
+            None => several(count, "run"),
+            Some(kind) => {
+                let arrivals = parse_rate(&search.arrival).map_err(Failure::with(Exit::Usage))?;
+                let scenario = self.variations[0].scenario.clone();
+                let subject = Subject::new(scenario, kind, search.clients, arrivals);
+                let noun = subject.map_err(Failure::with(Exit::Scenario))?.noun();
+                let most = outline::time(search.budget.get().saturating_mul(count as u32));
+                let searches = if count == 1 { "1 search".to_owned() } else { format!("{count} searches") };
+                format!("{searches} for how many {noun} each variant carries, {most} at most in all")
+            }
+        };
+        let order = match order {
+            Order::Random => "in a random order that the seed decides",
+            Order::Interleaved => "interleaved",
+            Order::Sequential => "variant after variant",
+        };
+        Ok(format!("sweep: {what}, {order}"))
+    }
+
     /// Checks every variant, and says what a load of it is a number of.
     fn check(&self) -> Result<Option<&'static str>, Failure> {
         // Before the first server is started, so that each has the same limits.

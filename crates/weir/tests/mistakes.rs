@@ -412,3 +412,35 @@ fn a_full_disk_is_said_and_is_no_panic() {
     assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
     assert!(err.contains("/dev/full: No space left on device") && err.contains("make room there"), "{err}");
 }
+
+/// A scenario that is searched belongs to `weir sweep`; both say what is wrong with it, or what would be done, and ask no server.
+#[test]
+fn every_scenario_of_the_repository_is_checked_by_run_and_those_with_variants_by_sweep() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut searched = 0;
+    for entry in folder.read_dir().unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let has_variants =
+            text.lines().any(|line| line.starts_with("variants:") || line.starts_with("matrix:"));
+        let is_searched = text.lines().any(|line| line.starts_with("find:"));
+        searched += usize::from(is_searched);
+        for verb in ["run", "sweep"].into_iter().take(if has_variants { 2 } else { 1 }) {
+            let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+            let output = weir.arg(verb).arg(&file).arg("--check").stdin(Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "weir {verb} {} --check: {said}", file.display());
+            let words = match (verb, is_searched) {
+                ("run", true) => ": fine\n\nfind: `weir sweep` searches each variant",
+                ("run", false) => ": fine\n",
+                (_, true) => "searches for how many ",
+                (_, false) => ": fine\n\nsweep: ",
+            };
+            assert!(said.contains(words), "weir {verb} {} --check: {said}", file.display());
+        }
+    }
+    assert!(searched >= 3, "{searched} scenarios are searched");
+}

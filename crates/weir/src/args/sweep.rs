@@ -25,6 +25,9 @@ pub(crate) struct Sweep {
     /// repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, help_heading = "Scenario")]
     pub(crate) set: Vec<(String, String)>,
+    /// Check the scenario and print what would be done with it, without asking any server
+    #[arg(long, help_heading = "Scenario")]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) search: SearchOptions,
     #[command(flatten)]
