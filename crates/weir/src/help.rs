@@ -281,6 +281,8 @@ KAFKA_PASSWORD          password of Kafka
 NO_COLOR                no colours, whatever it is set to
 COLUMNS                 width of tables in a pipe
 TERM                    dumb: no colours, and no lines that are drawn over themselves
+SSL_CERT_FILE           certificates (PEM) to trust servers by instead of the system's, where no --cacert is given
+SSL_CERT_DIR            a directory of them
 
 weir sets these for the commands of a scenario's steps:
 

@@ -174,7 +174,7 @@ pub(crate) fn note(line: impl Display) {
 pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Internal, error.to_string()))
+            Err(Failure::new(Exit::Internal, format!("standard output: {error}")))
         }
         _ => Ok(()),
     }
