@@ -157,7 +157,9 @@ impl Aggregator {
         }
         // What comes late to a second of a long run that is not kept is in the sums all the same.
         if let Some((_, points)) = self.points.get_mut(second.into()) {
-            points[usize::from(interval.key.workload)] = workload_point(planned, interval, messages);
+            let place = usize::from(interval.key.workload);
+            let turns_over = self.workloads.get(place).is_some_and(|it| it.turnover.is_some());
+            points[place] = workload_point(planned, interval, messages, turns_over);
         }
     }
 
@@ -541,7 +543,7 @@ impl Aggregator {
                 let targets = usage.map_or(&[][..], |usage| &usage.targets);
                 let mut workloads = points.clone();
                 for (point, rate) in workloads.iter_mut().zip(&rates) {
-                    point.expected_bps = rate.map(|bps| bps * f64::from(point.planned));
+                    point.expect(*rate);
                 }
                 Point {
                     second: *second,

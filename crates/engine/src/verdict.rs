@@ -13,7 +13,7 @@ use crate::ingest::{Imbalance, IngestStage, Ingested};
 use crate::summary::{Reason, Slots, Verdict, VerdictState};
 use check::Check;
 use stage::REMEDY_OF_PAUSES;
-use weir_metrics::{Recorder, Side, common};
+use weir_metrics::{Recorder, Side, common, grouped};
 
 /// Share of the slots that may be missed.
 const MISSED: f64 = 0.001;
@@ -93,7 +93,11 @@ pub(crate) fn of_workload(total: &Recorder, slots: Slots) -> Vec<Reason> {
     let kinds: Vec<_> =
         local.iter().map(|(failure, clients)| format!("{clients} {}", failure.key())).collect();
     let mut reasons = Check {
-        text: format!("{} of {} planned clients were never started", slots.missed, slots.planned),
+        text: format!(
+            "{} of {} planned clients were never started",
+            grouped(slots.missed),
+            grouped(slots.planned)
+        ),
         remedy: "lower --arrival, or give weir more cores",
         ..Check::new("missed_slots", missed, MISSED)
     }

@@ -218,8 +218,8 @@ fn rates(summary: &Summary, workload: usize) -> Vec<Line> {
     let actual = workload_line(summary, workload, ("actual", Hue::Done), |it| Some(it.actual_bps));
     let planned: Vec<_> =
         summary.series.iter().map(|point| point.workloads.get(workload).map(|it| it.planned)).collect();
-    let points = calmed(&actual.points, &planned);
-    vec![Line { points, ..actual }, expected.dashed()]
+    let calm = |line: Line| Line { points: calmed(&line.points, &planned), ..line };
+    vec![calm(actual), calm(expected).dashed()]
 }
 
 /// The mean of each value, counted twice, and its neighbours in which as many clients are planned: a keyframe every other

@@ -2,7 +2,9 @@
 
 use crate::summary::{MessageRate, WorkloadPoint};
 use std::collections::BTreeMap;
-use weir_metrics::common::{DRIFT, FAILED, FRAMES, LATENCY, LOST, MEDIA, NUMBERED, PLAYING, STALLS, STARTUP};
+use weir_metrics::common::{
+    AHEAD, DRIFT, FAILED, FRAMES, LATENCY, LOST, MEDIA, NUMBERED, PLAYING, STALLS, STARTUP,
+};
 use weir_metrics::{Histogram, Interval, Unit};
 use weir_observe::{TargetUsage, Usage};
 
@@ -14,6 +16,7 @@ pub(super) fn workload_point(
     planned: u32,
     interval: &Interval,
     messages: Option<MessageRate>,
+    turns_over: bool,
 ) -> WorkloadPoint {
     let (figures, seconds) = (&interval.figures, interval.seconds());
     let count = |counter| figures.counter(counter).div_ceil(seconds.into());
@@ -24,6 +27,9 @@ pub(super) fn workload_point(
         let values = figures.signed(figure);
         (!values.is_empty()).then(|| values.value_at_quantile(q) as f64 * Unit::Micros.scale())
     };
+    let startups = figures.spread(STARTUP);
+    let starting = startups.mean() * startups.len() as f64 * Unit::Micros.scale() / f64::from(seconds);
+    let ahead_bps = figures.counter(AHEAD) as f64 * 8.0 / f64::from(seconds);
     WorkloadPoint {
         planned,
         playing: figures.gauge(PLAYING),
@@ -42,6 +48,8 @@ pub(super) fn workload_point(
         frames: count(FRAMES),
         numbered: count(NUMBERED),
         lost: count(LOST),
+        starting_mean: if turns_over && !startups.is_empty() { starting } else { 0.0 },
+        ahead_bps: if turns_over { ahead_bps } else { 0.0 },
     }
 }
 

@@ -427,7 +427,7 @@ fn rise(series: &[Point], workload: usize, stage: &StageSummary) -> Option<Faile
         let seconds = f64::from(stage.window_end_seconds - stage.window_begin_seconds);
         let slope = Estimate::of_slope(&points)?;
         (slope.low * seconds > RISE_SECONDS).then(|| FailedThreshold {
-            expression: format!("{name} does not rise by more than {:.0} ms", RISE_SECONDS * 1e3),
+            expression: format!("rise of {name} <= {:.0} ms", RISE_SECONDS * 1e3),
             value: Some(slope.mean * seconds),
             unit: FigureUnit::Seconds,
             seconds: 0,

@@ -71,4 +71,33 @@ pub struct WorkloadPoint {
     /// The second of the two.
     #[serde(default)]
     pub lost: u64,
+    /// Of clients that follow each other: how many were on their way to playing in the mean. Needed for what was expected, and not kept.
+    #[serde(skip)]
+    pub starting_mean: f64,
+    /// The same of what came to those that began, and not by the clock.
+    #[serde(skip)]
+    pub ahead_bps: f64,
+}
+
+impl WorkloadPoint {
+    /// Notes what was expected, by the source's rate: as of a stage, so that plots and tables say the same.
+    pub(crate) fn expect(&mut self, source_bps: Option<f64>) {
+        let clients = (f64::from(self.planned) - self.starting_mean).max(0.0);
+        self.expected_bps = source_bps.map(|bps| bps * clients + self.ahead_bps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WorkloadPoint;
+
+    #[test]
+    fn clients_that_follow_each_other_are_expected_to_get_what_comes_ahead_once_they_have_begun() {
+        let mut point =
+            WorkloadPoint { planned: 40, starting_mean: 2.0, ahead_bps: 1e6, ..WorkloadPoint::default() };
+        point.expect(Some(1e5));
+        assert_eq!(point.expected_bps, Some(38.0 * 1e5 + 1e6));
+        point.expect(None);
+        assert_eq!(point.expected_bps, None);
+    }
 }

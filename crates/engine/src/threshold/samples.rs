@@ -51,6 +51,10 @@ impl Threshold {
         if !OF_EACH_CLIENT.contains(&self.figure.as_str()) {
             return None;
         }
+        // A publisher beside viewers is there for them: what is asked is about those.
+        let is_play = |span: &&StageSpan| role(span).is_some_and(|(role, _)| role == Role::Play);
+        let has_viewers = asked.clone().any(|span| is_play(&span));
+        let asked = asked.filter(|span| !has_viewers || is_play(span));
         // Where clients follow each other there are more of them than a stage holds.
         let counted = asked.filter(|it| !lives.contains_key(&it.workload)).map(|span| starts(plan, span));
         let fewest = counted.filter(|clients| *clients > 0).min().filter(|clients| *clients < needed)?;
@@ -107,6 +111,14 @@ mod tests {
         assert_eq!(said(&scenario(1, "latency.p99 < 1s")), [""; 0]);
         let turnover = "{workloads: [{play: 'rtmp://h/a/b', clients: 5, duration: 30s, life: 2s}], thresholds: ['startup.p99 < 1s']}";
         assert_eq!(said(turnover), [""; 0]);
+        // README's own scenario: what is asked is about the viewers, and not about the one publisher that is there for them.
+        let beside = |clients: u32| {
+            format!(
+                "{{workloads: [{{publish: 'rtmp://h/a/b'}}, {{play: 'rtmp://h/a/b', clients: {clients}, duration: 30s}}], thresholds: ['startup.p99 < 3s']}}"
+            )
+        };
+        assert_eq!(said(&beside(200)), [""; 0]);
+        assert_eq!(said(&beside(20)).len(), 1);
     }
 
     #[test]
