@@ -380,13 +380,15 @@ fn verdict(summary: &Summary) -> Section {
 /// `play, stage 5: 2,500 clients; also play, stages 3 and 4; publish, stage 1`.
 fn places(summary: &Summary, reason: &Reason) -> String {
     let first = reason.stage.and_then(|(workload, stage)| place(summary, workload, stage));
-    let mut others: BTreeMap<u16, Vec<String>> = BTreeMap::new();
-    for (workload, stage) in &reason.also {
-        others.entry(*workload).or_default().push((stage + 1).to_string());
+    // Several agents may have met it in one stage.
+    let mut others: BTreeMap<u16, BTreeSet<u32>> = BTreeMap::new();
+    for (workload, stage) in reason.also.iter().filter(|also| Some(**also) != reason.stage) {
+        others.entry(*workload).or_default().insert(u32::from(*stage) + 1);
     }
     let others = others.iter().filter_map(|(workload, stages)| {
         let name = quote(&summary.workloads.get(usize::from(*workload))?.name, 60);
         let plural = if stages.len() > 1 { "stages" } else { "stage" };
+        let stages: Vec<_> = stages.iter().map(ToString::to_string).collect();
         Some(format!("{name}, {plural} {}", stages.join(", ")))
     });
     let others = others.collect::<Vec<_>>().join("; ");

@@ -1,6 +1,7 @@
 //! What a reader wants to know first, in four answers: what was asked, did it pass, can it be believed, what was the limit.
 
 use crate::document::Tone;
+use crate::growth;
 use crate::headline::outage;
 use crate::measured::measured;
 use crate::names::Names;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use weir_engine::summary::{
     OtherLoad, Outcome, ProcessLoad, Role, StageSummary, Summary, ThreadLoad, VerdictState, WorkloadSummary,
 };
+use weir_metrics::Failure;
 
 /// From this share of a limit on it is called reached.
 const REACHED: f64 = 0.9;
@@ -41,8 +43,9 @@ fn asked(summary: &Summary) -> Glance {
     let others = summary.workloads.iter().filter(|it| first.is_none_or(|first| !std::ptr::eq(*it, first)));
     let foreground = || first.into_iter().chain(others.clone()).filter(|it| !it.background);
     let mut lines: Vec<_> = foreground().skip(1).map(clients).take(MOST_LINES - 1).collect();
-    if let Some(target) = foreground().next().and_then(|it| it.targets.first()) {
-        lines.insert(0, quote(target, LINE));
+    if let Some([target, others @ ..]) = foreground().next().map(|it| &it.targets[..]) {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        lines.insert(0, quote(target, LINE) + &more);
     }
     let (length, began) = (span(summary.run.duration_seconds), moment(summary.run.started_at_seconds, ' '));
     lines.push(format!("{length}, since {began} UTC"));
@@ -127,13 +130,19 @@ fn believed(summary: &Summary) -> Glance {
         0 | 1 => {}
         more => lines.push(format!("and {} more under Verdict", more - 1)),
     }
+    let waived: Vec<_> = summary.verdict.waived.iter().map(|it| quote(&it.check, LINE)).collect();
+    if !waived.is_empty() {
+        lines.push(format!("accepted: {}", waived.join(", ")));
+    }
     Glance { question: "Can it be believed?", answer: answer.to_owned(), lines, tone: state_tone(state) }
 }
 
 /// What was nearest to its limit where the most clients were.
 fn limit(summary: &Summary) -> Glance {
     let question = "What was the limit?";
-    let (failed, mut lines) = (failed(summary), failures(summary));
+    let (failed, commonest) = (failed(summary), commonest_failure(summary));
+    let mut lines: Vec<_> = commonest.iter().map(|(_, words)| words.clone()).collect();
+    let refuses = commonest.is_some_and(|(kind, _)| kind == Failure::Rejected);
     // A stage that is still to come, or that the run did not reach, has nothing to tell.
     let stages = leading(summary).into_iter().flat_map(|it| &it.stages);
     let observed = stages.filter(|stage| stage.host.is_some() || !stage.targets.is_empty());
@@ -150,6 +159,8 @@ fn limit(summary: &Summary) -> Glance {
     loads.sort_by(|a, b| b.share.total_cmp(&a.share));
     let (share, name) = loads.first().map_or((0.0, ""), |it| (it.share, it.name.as_str()));
     let (answer, tone) = match share {
+        // What the server says itself is more than what else was near to an end.
+        _ if refuses => ("The server refuses more".to_owned(), Tone::Doubtful),
         share if share >= REACHED => (capital(name), Tone::Doubtful),
         _ if failed > 0 => (format!("No CPU, but {} failed", several(failed, "client")), Tone::Doubtful),
         share if share >= NEAR => (format!("None; nearest: {name}"), Tone::Plain),
@@ -158,6 +169,7 @@ fn limit(summary: &Summary) -> Glance {
     lines.extend(loads.iter().map(|it| format!("{}: {}", it.name, it.said)).take(MOST_LINES));
     lines.push(format!("at {}, in its window", several(stage.clients.into(), "client")));
     let names = Names::new(&summary.run);
+    lines.extend(growth::in_short(summary, &names));
     let unheard = stage.unheard.iter();
     lines
         .extend(unheard.map(|label| {
@@ -283,18 +295,16 @@ fn failed(summary: &Summary) -> u64 {
     foreground.flat_map(|it| &it.failures).map(|it| it.clients).sum()
 }
 
-/// The commonest failure.
-fn failures(summary: &Summary) -> Vec<String> {
+/// The commonest failure, and how many clients it was of all that failed.
+fn commonest_failure(summary: &Summary) -> Option<(Failure, String)> {
     let mut kinds = BTreeMap::new();
     for failure in summary.workloads.iter().filter(|it| !it.background).flat_map(|it| &it.failures) {
         *kinds.entry(failure.kind).or_insert(0) += failure.clients;
     }
     let (all, most) = (kinds.values().sum::<u64>(), kinds.iter().max_by_key(|(_, clients)| **clients));
     most.map(|(kind, clients)| {
-        let kind = kind.key().replace('_', " ");
+        let words = kind.key().replace('_', " ");
         let of_them = if kinds.len() > 1 { format!(", {} of them", count(*clients)) } else { String::new() };
-        format!("{} failed{of_them}: {kind}", several(all, "client"))
+        (*kind, format!("{} failed{of_them}: {words}", several(all, "client")))
     })
-    .into_iter()
-    .collect()
 }

@@ -30,6 +30,25 @@ pub(crate) fn section(summary: &Summary, names: &Names<'_>) -> Option<Section> {
     (!facts.is_empty()).then(|| Section::new("Growth", vec![Part::Facts(facts)]))
 }
 
+/// For the first screen: whether the memory of what is watched grows with its clients, and its descriptors where they do.
+pub(crate) fn in_short(summary: &Summary, names: &Names<'_>) -> Vec<String> {
+    let of_target = |growth: &TargetGrowth| {
+        let name = names.of(&growth.target);
+        let line = |what: &str, figure: &Growth, kind: Kind| {
+            let sentence = sentence(figure, 0.0, kind);
+            let clause = sentence.split([',', ';']).next().unwrap_or_default();
+            format!("{what} of {name}: {clause}")
+        };
+        let grown = growth.descriptors.as_ref().filter(|it| it.finding != GrowthFinding::NotSeen);
+        let memory = growth.memory.as_ref().map(|it| line("memory", it, MEMORY));
+        [memory, grown.map(|it| line("descriptors", it, DESCRIPTORS))]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+    };
+    summary.growth.iter().flat_map(of_target).collect()
+}
+
 /// The value of a threshold on a figure of the server.
 pub(crate) fn of_figure(figure: &str, value: f64) -> String {
     if figure.ends_with("_bytes") { bytes(value) } else { number(value) }

@@ -1,6 +1,5 @@
 //! Variants that span two dimensions, as a plane of SVG: the stronger the colour, the nearer to the best one.
 
-use crate::intervals::LETTERS;
 use crate::picture::Picture;
 use crate::plot::Tick;
 use crate::quantity::shortened;
@@ -33,10 +32,12 @@ struct DrawnCell {
 }
 
 /// Where the cells are.
-const LEFT: f64 = 140.0;
-const RIGHT: f64 = 456.0;
+const LEFT: f64 = 104.0;
+const RIGHT: f64 = 364.0;
 const TOP: f64 = 46.0;
 const ROW: f64 = 34.0;
+/// Letters of a value for which there is room beside its row.
+const LETTERS: usize = 15;
 /// Values of a dimension that there is room for.
 const MOST: usize = 12;
 

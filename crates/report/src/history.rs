@@ -216,14 +216,23 @@ fn plots(history: &History) -> Vec<Plot> {
     changed.into_iter().chain(others).map(of).collect()
 }
 
-/// The dates of the first run, of the one in the middle and of the last one, at their numbers: there is room for three.
+/// Letters of a date: `2026-11-27`.
+const DAY: usize = 10;
+
+/// The dates of the first run, of the one in the middle and of the last one, at their numbers: there is room for three. Of runs of one day
+/// the times.
 fn dates(history: &History) -> Vec<(f64, String)> {
     let last = history.runs.len().saturating_sub(1);
     let mut positions = vec![0, last / 2, last];
     positions.dedup();
+    let whole = |at: usize| Some(moment(history.runs.get(at)?.started_at_seconds, ' '));
+    let day = |at: usize| whole(at).map(|it| it.chars().take(DAY).collect::<String>());
+    let is_one_day = last > 0 && day(0) == day(last);
     let date = |at: usize| {
-        let date: String = moment(history.runs.get(at)?.started_at_seconds, ' ').chars().take(10).collect();
-        Some((at as f64 + 1.0, date))
+        let text = whole(at)?;
+        let (day, time) = text.split_at_checked(DAY)?;
+        let shown = if is_one_day { time.trim_start() } else { day };
+        Some((at as f64 + 1.0, shown.to_owned()))
     };
     positions.into_iter().filter_map(date).collect()
 }

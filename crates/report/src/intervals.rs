@@ -55,7 +55,7 @@ const RIGHT: f64 = 354.0;
 const ROW: u32 = 24;
 const TOP: u32 = 40;
 /// Letters of a name that there is room for; the rows have whole names as titles.
-pub(crate) const LETTERS: usize = 24;
+const LETTERS: usize = 24;
 
 /// The picture; none if no row has a value. What lies beyond `most`, on either side of 0, is drawn at its end.
 pub(crate) fn intervals(title: &str, units: Units, most: f64, rows: &[IntervalRow]) -> Option<Picture> {

@@ -295,7 +295,9 @@ impl Plot {
         let highest = self.ceiling(peak).unwrap_or(peak);
         let (scale, unit) = unit_of(highest.max(-lowest), self.units);
         let range = highest - lowest;
-        let step = step(range / scale) * scale;
+        // Whole things, such as clients, have no half between two ticks.
+        let is_whole = scale == 1.0 && values().all(|value| value.fract() == 0.0);
+        let step = if is_whole { step(range).max(1.0) } else { step(range / scale) * scale };
         let low = (lowest / step).floor() * step;
         let high = (highest / step).ceil() * step;
         let axes = Axes { length: self.length.max(1.0), low, high };
@@ -517,7 +519,7 @@ mod tests {
     fn a_flat_line_has_an_axis_from_zero_on() {
         let drawing = plot(vec![(0.0, Some(1.0)), (1.0, Some(1.0))]).draw("p").unwrap();
         let ticks: Vec<_> = drawing.value_ticks.iter().map(|tick| tick.label.as_str()).collect();
-        assert_eq!(ticks, ["0", "0.5", "1"]);
+        assert_eq!(ticks, ["0", "1"], "half a client says nothing");
         assert!(drawing.lines[0].path.chars().all(|letter| "ML0123456789. ".contains(letter)));
     }
 

@@ -119,7 +119,7 @@ impl Findings for SweepSummary {
 fn standing_word(standing: Standing) -> &'static str {
     match standing {
         Standing::Best => "best",
-        Standing::Alike => "not told from the best",
+        Standing::Alike => "not distinguishable",
         Standing::Worse => "worse",
         Standing::Fails => "fails",
         Standing::Unknown => "too little known",

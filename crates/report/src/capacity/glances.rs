@@ -1,7 +1,7 @@
 //! What a reader of a search wants to know first, in four answers: what was asked, how much is carried, can it be believed, what
 //! was the limit.
 
-use super::lines::{FULL_PERCENT, Fullest, fullest, reason};
+use super::lines::{FULL_PERCENT, Fullest, confirmed, fullest, reason};
 use crate::document::Tone;
 use crate::glance::{CORES, Glance, capital};
 use crate::quantity::{bit_rate, count, joined, percent, several, several_of, share, span};
@@ -53,12 +53,6 @@ fn carried(summary: &CapacitySummary) -> Glance {
 
 fn believed(summary: &CapacitySummary) -> Glance {
     let answer = &summary.answer;
-    let long = span(summary.sought.long_seconds.into());
-    let trials = |(held, against): (u32, u32)| format!("{held} of {} trials of {long}", held + against);
-    let confirmed = |load: Option<u32>, trials_of: (u32, u32), word: &str| {
-        let load = load.filter(|_| trials_of.0 + trials_of.1 > 0)?;
-        Some(format!("{} {word} in {}", count(load.into()), trials(trials_of)))
-    };
     let outcomes = || summary.trials.iter().flat_map(|trial| &trial.loads);
     let void = outcomes().filter(|it| it.verdict == Verdict::Void).count();
     let (words, tone) = match answer.evidence {
@@ -69,13 +63,8 @@ fn believed(summary: &CapacitySummary) -> Glance {
         Evidence::Void if summary.ending == Ending::Running => ("Not known yet", Tone::Plain),
         Evidence::Void => ("There is nothing to believe: every trial was void", Tone::Bad),
     };
-    let mut lines: Vec<_> = [
-        confirmed(answer.bounds.lower, answer.lower_trials, "held"),
-        confirmed(answer.bounds.upper, answer.upper_trials, "failed"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let how_often = confirmed(summary).unwrap_or_default();
+    let mut lines: Vec<_> = how_often.split("; ").filter(|it| !it.is_empty()).map(str::to_owned).collect();
     if void > 0 {
         let why = outcomes().find_map(|it| it.void.as_deref()).unwrap_or_default();
         lines.push(format!("{} void: {}", several(void as u64, "trial"), quote(why, LINE)));
@@ -106,7 +95,8 @@ fn limit(summary: &CapacitySummary) -> Glance {
         }
         None => match &at.failure {
             Some(failure) if !failure.words.is_empty() => {
-                glance(format!("It refuses: {}", quote(&failure.words, LINE)), lines, Tone::Doubtful)
+                lines.insert(1, quote(&failure.words, LINE));
+                glance("It refuses".to_owned(), lines, Tone::Doubtful)
             }
             _ if at.targets.is_empty() => {
                 lines.push("The server was not watched: --watch says what it used".to_owned());

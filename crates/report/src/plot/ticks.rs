@@ -71,7 +71,7 @@ pub(super) fn nine_ticks(axes: &Axes) -> Vec<Tick> {
         (0.99999, "99.999%"),
     ];
     // On a long axis 0 % stands too near to 50 %.
-    let named = &NAMED[usize::from(axes.length > 4.0)..];
+    let named = &NAMED[usize::from(axes.length > 3.2)..];
     let there = named.iter().filter(|(quantile, _)| nines(*quantile) <= axes.length + 1e-9);
     there.map(|(quantile, label)| Tick { at: axes.x(nines(*quantile)), label: (*label).to_owned() }).collect()
 }

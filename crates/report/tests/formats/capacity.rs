@@ -276,6 +276,25 @@ fn what_is_counted_stands_behind_its_number_and_what_came_beside_it() {
     assert!(streams.contains("3,420 clients of 3,420 streams"), "{streams}");
 }
 
+/// The page's cards once said of a bound that was confirmed: `3,590 failed in 0 of 2 trials`.
+#[test]
+fn the_first_card_on_how_sure_it_is_says_what_the_table_says() {
+    let card = |summary: &CapacitySummary| {
+        let page = written(summary, "html", &Text::default()).replace('\u{a0}', " ");
+        let (_, card) = page.split_once("Can it be believed?").unwrap();
+        card.split_once("What was the limit?").unwrap().0.to_owned()
+    };
+    let mut summary = summary();
+    let shown = card(&summary);
+    for words in ["3,420 was carried in 3 of 3 trials of 1 min", "3,590 was not in 2 of 2 trials of 1 min"] {
+        assert!(shown.contains(words), "{shown}");
+    }
+    summary.answer.admits = Some(3_420);
+    summary.trials[0].loads[2].admitted = Some(3_420);
+    let shown = card(&summary);
+    assert!(shown.contains("it admitted 3,420 of 4,000, and carried them"), "{shown}");
+}
+
 #[test]
 fn a_line_a_load_says_what_did_not_hold() {
     let line = load_line(LoadKind::Clients, &outcome(3_590, 60));

@@ -235,9 +235,16 @@ fn a_history_says_since_when_and_what_was_new_then() {
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("history_80", text);
-    let mut page = Vec::new();
-    history(16).write("html", &Text::default(), &mut page).unwrap();
-    assert!(String::from_utf8(page).unwrap().matches("<svg").count() >= 5);
+    // Runs come an hour after each other: sixteen end on the next day, twelve on the same.
+    let page = |runs: u32| {
+        let mut page = Vec::new();
+        history(runs).write("html", &Text::default(), &mut page).unwrap();
+        String::from_utf8(page).unwrap()
+    };
+    let (two_days, one_day) = (page(16), page(12));
+    assert!(two_days.matches("<svg").count() >= 5);
+    assert!(two_days.contains(">2026-11-21</text>") && two_days.contains(">2026-11-22</text>"), "{two_days}");
+    assert!(one_day.contains(">11:46:02</text>") && one_day.contains(">22:46:02</text>"), "{one_day}");
     let mut few = Vec::new();
     history(5).write("text", &Text::default(), &mut few).unwrap();
     assert!(String::from_utf8(few).unwrap().contains("too few runs to tell"));

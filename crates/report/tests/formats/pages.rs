@@ -5,9 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
 use sha2::{Digest, Sha256};
+use weir_engine::growth::{Growth, GrowthFinding, TargetGrowth};
 use weir_engine::startup_map::StartupMap;
 use weir_engine::summary::{FailureCount, Outage, OutageKind, Outcome, Summary};
-use weir_metrics::Failure;
+use weir_metrics::{Estimate, Failure};
 use weir_report::{Report, Text, shortfall};
 
 fn written(format: &str, summary: &Summary) -> String {
@@ -348,5 +349,46 @@ fn every_row_of_csv_has_every_column() {
         let mut rows = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
         let width = rows.records().next().unwrap().unwrap().len();
         assert!(rows.records().all(|row| row.unwrap().len() == width));
+    }
+}
+
+/// What a server that refuses says itself is its limit, even on a busy host; and whether it grows stands there too.
+#[test]
+fn the_card_on_the_limit_names_a_refusal_first_and_says_whether_the_server_grows() {
+    let card = |summary: &Summary| {
+        let page = written("html", summary).replace('\u{a0}', " ");
+        let (_, card) = page.split_once("What was the limit?").unwrap();
+        card.split_once("</section>").map_or(card, |it| it.0).chars().take(1_500).collect::<String>()
+    };
+    let mut summary = fixture::steps();
+    for stage in &mut summary.workloads[0].stages {
+        stage.host.as_mut().unwrap().cpu_percent = 100.0 * summary.run.environment.cpu.online_count as f64;
+    }
+    assert!(card(&summary).contains("The host&#39;s CPU"), "{}", card(&summary));
+    let failure = FailureCount {
+        kind: Failure::Rejected,
+        side: weir_metrics::Side::Remote,
+        clients: 40,
+        words: "too many viewers".to_owned(),
+    };
+    summary.workloads[0].failures = vec![failure];
+    let slope = Estimate { mean: 4_150.0, low: 4_040.0, high: 4_250.0 };
+    let memory = Growth { per_client: Some(slope), per_second: slope, finding: GrowthFinding::Grows };
+    summary.growth = vec![TargetGrowth {
+        target: "name=nginx".to_owned(),
+        begin_seconds: 15.0,
+        end_seconds: 40.0,
+        clients: 1_967,
+        memory: Some(memory),
+        descriptors: None,
+        residue: None,
+    }];
+    let shown = card(&summary);
+    for words in [
+        "The server refuses more",
+        "40 clients failed: rejected",
+        "memory of nginx: grows by 4.15 kB a client",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
     }
 }
