@@ -69,17 +69,25 @@ fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<Str
     } else {
         time(plan.about.unwrap_or(plan.length))
     };
+    // A search finds load and time itself, and asks what the file asks.
+    let is_searched = scenario.find.is_some();
+    let length = if is_searched { "a search".to_owned() } else { length };
     page.push_str(&format!("{}{name}: {length}{times}\n", scenario.name));
     for (number, spec) in (0..).zip(&scenario.workloads) {
         let shown = scenario.without_secrets();
         let urls = shown.workloads.get(usize::from(number)).and_then(|it| it.verb().ok());
         let urls = urls.map_or_else(String::new, |(_, urls)| urls.join(", "));
         page.push_str(&format!("\n{}: {urls}\n", spec.label()));
-        page.push_str(&picture(&plan, number, width));
+        if !is_searched {
+            page.push_str(&picture(&plan, number, width));
+        }
     }
-    let asked: Vec<_> = scenario.asked().iter().map(|it| it.text().to_owned()).collect();
-    page.push_str(&format!("\nasked: {}\n", asked.join(", ")));
-    for line in scenario.too_short(&plan) {
+    let asked = if is_searched { scenario.thresholds.clone() } else { scenario.asked() };
+    let asked: Vec<_> = asked.iter().map(|it| it.text().to_owned()).collect();
+    if !asked.is_empty() {
+        page.push_str(&format!("\nasked: {}\n", asked.join(", ")));
+    }
+    for line in scenario.too_short(&plan).iter().filter(|_| !is_searched) {
         page.push_str(&format!("note: {line}\n"));
     }
     let count = |page: &mut String, what: &str, steps: usize| {
