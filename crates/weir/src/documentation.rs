@@ -12,6 +12,7 @@ mod pages;
 mod phrases;
 mod pictures;
 mod reference;
+mod transcripts;
 
 use pages::root;
 

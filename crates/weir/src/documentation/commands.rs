@@ -8,7 +8,7 @@ use clap::Parser;
 use std::ffi::OsString;
 use weir_engine::series::Variation;
 
-/// The command lines of a shell block: without the bodies of here-documents, lines that end with `\` joined.
+/// The command lines of a shell block, or those behind `$` of a transcript: without the bodies of here-documents, lines that end with `\` joined.
 fn lines(block: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut body_ends_with: Option<String> = None;
@@ -55,8 +55,16 @@ fn calls(line: &str) -> Vec<Vec<String>> {
 fn the_command_line_takes_every_command() {
     let (mut found, mut wrong) = (0, Vec::new());
     for page in pages() {
-        for block in blocks(&page.text).iter().filter(|block| block.language == "sh") {
-            for call in lines(&block.text).iter().flat_map(|line| calls(line)) {
+        for block in blocks(&page.text) {
+            // A transcript shows its command behind a `$`.
+            let prompted: String = block
+                .text
+                .replace("\\\n", "")
+                .lines()
+                .filter_map(|line| Some(line.strip_prefix("$ ")?.to_owned() + "\n"))
+                .collect();
+            let commands = if block.language == "sh" { &block.text } else { &prompted };
+            for call in lines(commands).iter().flat_map(|line| calls(line)) {
                 found += 1;
                 let words = live_address_joined(qos_spelled_out(call.iter().map(OsString::from)));
                 if let Err(error) = Cli::try_parse_from(words) {
@@ -80,10 +88,7 @@ fn the_command_line_takes_every_command() {
 fn every_scenario_is_one() {
     let mut found = 0;
     for page in pages() {
-        let is_scenario = |text: &str| text.contains("\nworkloads:") || text.starts_with("workloads:");
-        for block in
-            blocks(&page.text).iter().filter(|block| block.language == "yaml" && is_scenario(&block.text))
-        {
+        for block in blocks(&page.text).iter().filter(|block| block.language == "yaml" && !block.is_not_run) {
             found += 1;
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join("scenario.yaml");
@@ -100,7 +105,27 @@ fn every_scenario_is_one() {
             }
         }
     }
-    assert!(found >= 2, "{found} scenarios");
+    assert!(found >= 9, "{found} scenarios");
+}
+
+/// nginx opens 1,024 files a worker unless it is told otherwise, and refuses clients beyond them whatever `worker_connections` says.
+#[test]
+fn every_nginx_has_files_for_its_connections() {
+    let number = |text: &str, name: &str| -> Option<u32> {
+        let (_, rest) = text.split_once(name)?;
+        rest.trim_start().split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+    };
+    let mut found = 0;
+    for page in pages() {
+        for block in blocks(&page.text) {
+            let Some(connections) = number(&block.text, "worker_connections ") else { continue };
+            found += 1;
+            let files = number(&block.text, "worker_rlimit_nofile ").unwrap_or(1_024);
+            let path = page.path.display();
+            assert!(files >= connections, "{path}: {connections} connections, and {files} files");
+        }
+    }
+    assert!(found > 0);
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 /// A fenced block of code.
 pub(super) struct Block<'a> {
-    /// The word behind the fence: `sh`, `yaml`, or nothing.
+    /// The first word behind the fence: `sh`, `yaml`, `text`, or nothing.
     pub(super) language: &'a str,
+    /// The second word is `not-run`: commands that need what a test does not have, or a text that is not weir's.
+    pub(super) is_not_run: bool,
     pub(super) text: String,
 }
 
@@ -14,7 +16,11 @@ pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
     for line in text.lines() {
         match (line.trim_start().strip_prefix("```"), &mut open) {
             (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some(language), None) => open = Some(Block { language: language.trim(), text: String::new() }),
+            (Some(info), None) => {
+                let (language, mark) = info.trim().split_once(' ').unwrap_or((info.trim(), ""));
+                assert!(matches!(mark, "" | "not-run"), "a fence has the mark {mark}");
+                open = Some(Block { language, is_not_run: mark == "not-run", text: String::new() });
+            }
             (None, Some(block)) => {
                 block.text.push_str(line);
                 block.text.push('\n');
@@ -91,6 +97,7 @@ fn links_are_found_in_prose_and_not_in_code() {
     let text = "[a](b.md#c) and ![p](q.png), [`code`](d.md)\n`[no](link)`\n```\n[no](either)\n```\n[over\nlines](e.md)";
     assert_eq!(links(text), ["b.md#c", "q.png", "d.md", "e.md"]);
     assert_eq!(code_spans(text), ["code", "[no](link)"]);
-    let blocks = blocks("x\n```sh\nweir\n```\n```\ny\n```");
-    assert_eq!((blocks[0].language, &*blocks[0].text, blocks[1].language), ("sh", "weir\n", ""));
+    let blocks = blocks("x\n```sh not-run\nweir\n```\n```\ny\n```");
+    assert_eq!((blocks[0].language, blocks[0].is_not_run, &*blocks[0].text), ("sh", true, "weir\n"));
+    assert_eq!((blocks[1].language, blocks[1].is_not_run), ("", false));
 }

@@ -13,6 +13,7 @@ mod latency;
 mod machine;
 mod probe;
 mod processor;
+mod readme;
 mod republish;
 mod stalls;
 mod verdict;

@@ -487,7 +487,7 @@ fn an_agent_refuses_another_version_and_whatever_is_no_load() {
 fn the_permissions_of_the_guide_let_a_run_through_and_hold_an_agent_to_its_own_subjects() {
     let _machine = shared();
     let guide = include_str!("../../../../docs/guide/many-machines.md");
-    let block = guide.split("```text\n").find(|block| block.starts_with("accounts:")).unwrap();
+    let block = guide.split("```text not-run\n").find(|block| block.starts_with("accounts:")).unwrap();
     let block = block.split("```").next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("nats.conf");

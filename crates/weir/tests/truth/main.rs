@@ -24,6 +24,7 @@ mod drops;
 mod endings;
 mod exactly_once;
 mod first_steps;
+mod guide;
 mod http_flv;
 mod ingest;
 mod ingest_kills;

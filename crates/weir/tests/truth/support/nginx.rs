@@ -59,6 +59,11 @@ impl Nginx {
         format!("rtmp://{}/live/{stream}", self.address)
     }
 
+    /// The process that started its worker.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.0.id()
+    }
+
     /// What it has written into its log of errors.
     pub(crate) fn errors(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("error.log")).unwrap()
