@@ -197,7 +197,9 @@ impl<'a> Trials<'a> {
         let climbs_in_one_run = self.subject.kind().climbs_in_one_run();
         let mut runner = RealTrials { of: self, whole, page, interrupt, began: Instant::now(), summary };
         let found = weir_engine::capacity::hunt(goal, budget, climbs_in_one_run, &mut runner);
-        let mut summary = runner.summary;
+        let (mut summary, began) = (runner.summary, runner.began);
+        // A trial that could not be judged took its time, too.
+        summary.run.duration_seconds = began.elapsed().as_secs_f64();
         let trouble = found.map(|answer| summary.answer = answer);
         summary.ending = ending(interrupt, trouble.as_ref().err());
         summary.keep(whole)?;

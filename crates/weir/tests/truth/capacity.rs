@@ -272,6 +272,9 @@ fn a_stream_that_nobody_publishes_ends_the_search_with_what_its_first_run_says()
     let said = says(words.iter().chain(&brief));
     // As of `weir play`: the server answers, and nothing was measured.
     assert_eq!((said.code, said.err.lines().count()), (Some(99), 1), "{}", said.err);
+    let kept: Value = serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
+    let took = kept["run"]["duration_seconds"].as_f64().unwrap();
+    assert!(took >= 3.0, "its trial was held for three seconds, and the search says {took} s");
     let played = says(["play", &url, "-c", "2", "-d", "3s", "--warmup", "0s", "-q"]);
     assert_eq!(played.code, said.code, "{}", played.err);
     for words in ["no client played at rtmp://127.0.0.1:", "check its name, and that it is being published"] {
