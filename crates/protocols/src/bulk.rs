@@ -15,6 +15,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: false,
     schema: bulk::SCHEMA,
     columns: &[],
+    excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Filler>()],
         asked: |_| Vec::new(),

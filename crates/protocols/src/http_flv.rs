@@ -21,6 +21,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
+    excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS, &[]),

@@ -28,9 +28,10 @@ pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};
 pub use lack::Lack;
-pub use protocol::{Make, Making, Output, Play, Protocol, Publish, RunContext, Serve, Verb};
+pub use protocol::{Excess, Make, Making, Output, Play, Protocol, Publish, RunContext, Serve, Verb};
 pub use secret::first_line;
 pub use table::{
     PROTOCOLS, columns_of, groups_of, has_messages, of_scheme, of_url, play, publish, schema_of, schemes,
+    warnings,
 };
 pub use viewer::buffer;

@@ -15,6 +15,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
+    excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Services>(), Group::of::<http::Fields>()],
         // Of a server that was asked for all that it has each service counts.

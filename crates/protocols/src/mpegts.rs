@@ -18,6 +18,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
+    excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),

@@ -33,6 +33,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: false,
     schema: mqtt::SCHEMA,
     columns: &[],
+    excesses: &[],
     play: Some(Play {
         options: &[
             Group::of::<Connection>(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{PublishTimes, Published};
 use weir_clients::{Column, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
-use weir_metrics::{BitRate, Schema};
+use weir_metrics::{BitRate, Counter, Recorder, Schema, grouped};
 use weir_origin::Server;
 
 /// A protocol.
@@ -23,6 +23,8 @@ pub struct Protocol {
     pub schema: Schema,
     /// What its viewers leave behind when they end: the columns of [`weir_clients::ClientRecord::numbers`].
     pub columns: &'static [Column],
+    /// Totals of its clients that are worth a warning.
+    pub excesses: &'static [Excess],
     /// How it is played.
     pub play: Option<Play>,
     /// How it is published.
@@ -31,6 +33,29 @@ pub struct Protocol {
     pub ingest: Option<&'static [Group]>,
     /// How `weir origin` serves it.
     pub serve: Option<Serve>,
+}
+
+/// A total that is worth a warning of its own, and no failure, if it is more than a part of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Excess {
+    /// What is counted.
+    pub counter: Counter,
+    /// What it is held against.
+    pub beside: Counter,
+    /// How much of that is still no reason to warn.
+    pub above: f64,
+    /// What is counted and what to look at, with both numbers as `{count}` and `{beside}`.
+    pub words: &'static str,
+}
+
+impl Excess {
+    /// The warning on these totals, if they are worth one.
+    pub(crate) fn warning(&self, totals: &Recorder) -> Option<String> {
+        let (count, beside) = (totals.counter(self.counter), totals.counter(self.beside));
+        let is_excess = count as f64 > beside as f64 * self.above;
+        let words = || self.words.replace("{count}", &grouped(count)).replace("{beside}", &grouped(beside));
+        is_excess.then(words)
+    }
 }
 
 /// How `weir origin` serves a protocol.

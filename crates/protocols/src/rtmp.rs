@@ -18,6 +18,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: false,
     schema: rtmp::SCHEMA,
     columns: &[],
+    excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Rtmp>(), Group::of::<RtmpViewer>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS, &[]),

@@ -7,7 +7,7 @@ use crate::{bulk, http_flv, mirakurun, mpegts, mqtt, rtmp, webrtc};
 use weir_clients::{
     Column, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand, scheme_of,
 };
-use weir_metrics::Schema;
+use weir_metrics::{Recorder, Schema};
 
 /// Every protocol, a row each.
 pub const PROTOCOLS: &[&Protocol] = &[
@@ -57,6 +57,12 @@ pub fn has_messages(scheme: &str) -> bool {
 /// What viewers of a scheme leave behind when they end. None: nothing.
 pub fn columns_of(scheme: &str) -> &'static [Column] {
     of_scheme(scheme).map_or(&[], |protocol| protocol.columns)
+}
+
+/// The warnings on the totals of clients of URLs with this scheme.
+pub fn warnings(scheme: &str, totals: &Recorder) -> Vec<String> {
+    let excesses = of_scheme(scheme).map_or(&[][..], |protocol| protocol.excesses);
+    excesses.iter().filter_map(|excess| excess.warning(totals)).collect()
 }
 
 /// The options of all protocols for a verb, each group once.

@@ -6,15 +6,25 @@ use crate::given::Given;
 use crate::group::Group;
 use crate::http;
 use crate::lack::{PUBLISHER, VIEWER};
-use crate::protocol::{Play, Protocol, Publish, Serve};
+use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
 use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use weir_clients::{RtcOptions, WorkloadError, rtc};
+use weir_metrics::common::UNITS;
 
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
 const FEW_LOST: &str = "lost.ratio <= 1%";
+
+/// A few datagrams of others reach any port. More of them are media that the server sends from an address that it has not proven, or
+/// another session's: they are in no other figure.
+const STRANGERS: Excess = Excess {
+    counter: rtc::STRANGE,
+    beside: UNITS,
+    above: 0.01,
+    words: "{count} datagrams beside {beside} packets are from addresses that no connectivity check has proven, or of no agreed kind: they are in no other figure, and packets that count as lost may be among them: look whether the server sends media from an address that is none of its candidates, and what else sends to these ports",
+};
 
 /// The variable with the token.
 const TOKEN: &str = "WEIR_RTC_TOKEN";
@@ -71,6 +81,7 @@ const SIGNALLED: Protocol = Protocol {
     redirects: true,
     schema: rtc::SCHEMA,
     columns: rtc::COLUMNS,
+    excesses: &[STRANGERS],
     play: None,
     publish: None,
     ingest: None,
@@ -155,6 +166,7 @@ fn token(said: &Token) -> Result<Option<String>, WorkloadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_metrics::Recorder;
 
     #[test]
     fn what_is_off_is_not_said() {
@@ -164,6 +176,19 @@ mod tests {
         assert_eq!((made.nack, made.pli, made.reports, made.bandwidth), (false, true, false, true));
         let wrong = rtc_options(&Given::default().with("rtcp_off", "fir")).unwrap_err().to_string();
         assert!(wrong.contains("nack, pli, reports, bandwidth"), "{wrong}");
+    }
+
+    #[test]
+    fn datagrams_of_strangers_are_a_warning_beyond_one_beside_a_hundred_packets() {
+        let warnings = |units, strange| {
+            let mut totals = Recorder::new(rtc::SCHEMA);
+            totals.count(UNITS, units);
+            totals.count(rtc::STRANGE, strange);
+            crate::warnings("whep+http", &totals)
+        };
+        assert!(warnings(0, 0).is_empty() && warnings(100_000, 1_000).is_empty());
+        assert!(warnings(100_000, 1_001)[0].starts_with("1,001 datagrams beside 100,000 packets are from"));
+        assert_eq!(warnings(0, 5).len(), 1, "all that came are strangers'");
     }
 
     #[test]

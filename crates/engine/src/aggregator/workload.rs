@@ -411,6 +411,8 @@ impl WorkloadAggregator {
         let mut warnings: Vec<_> =
             starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
         warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
+        let excesses = weir_protocols::warnings(&self.facts.protocol, &self.total.figures);
+        warnings.extend(excesses.into_iter().map(|line| format!("{}: {line}", self.facts.name)));
         let negative = self.total.figures.counter(NEGATIVE_LATENCIES);
         if negative > 0 {
             let latency = self.total.figures.signed(LATENCY);
