@@ -51,6 +51,9 @@ pub struct MachineValues {
     /// `memory`: MemTotal − (MemFree + Buffers + Cached).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<f64>,
+    /// The most of it since the point before, where points are further apart than what they are made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_peak_bytes: Option<f64>,
     /// `load1`: load average over a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load1: Option<f64>,
@@ -101,8 +104,20 @@ impl MachineSample {
         earlier.points.append(&mut self.points);
         self.points = earlier.points;
         if self.points.len() > MOST_POINTS {
+            let mut left_out = None;
             let mut numbers = 0..;
-            self.points.retain(|_| numbers.next().is_some_and(|number: usize| number.is_multiple_of(2)));
+            self.points.retain_mut(|point| {
+                let stays = numbers.next().is_some_and(|number: usize| number.is_multiple_of(2));
+                if stays {
+                    point.values.reach(left_out.take());
+                } else {
+                    left_out = point.values.most_memory_bytes();
+                }
+                stays
+            });
+            if let Some(last) = self.points.last_mut() {
+                last.values.reach(left_out);
+            }
         }
         self.failure = earlier.failure.or(self.failure.take());
         self.gap = earlier.gap.or(self.gap.take());
@@ -174,6 +189,7 @@ impl MachineValues {
         Self {
             cpu_percent: earlier.cpu.zip(later.cpu).and_then(|(from, to)| to.not_idle_percent(from)),
             memory_bytes: later.memory_bytes,
+            memory_peak_bytes: None,
             load1: later.load1,
             tx_bps: bits_a_second(earlier, later, seconds, interfaces, |it| it.tx_bytes),
             rx_bps: bits_a_second(earlier, later, seconds, interfaces, |it| it.rx_bytes),
@@ -183,6 +199,18 @@ impl MachineValues {
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The most memory that is known of.
+    pub(crate) fn most_memory_bytes(&self) -> Option<f64> {
+        [self.memory_bytes, self.memory_peak_bytes].into_iter().flatten().reduce(f64::max)
+    }
+
+    /// Takes over the most memory of a point that is not kept.
+    fn reach(&mut self, peak: Option<f64>) {
+        if peak > self.most_memory_bytes() {
+            self.memory_peak_bytes = peak;
+        }
     }
 }
 
@@ -279,6 +307,27 @@ mod tests {
         // One that came in between has no rate yet.
         let values = between(&reading(1.0, 2.0, &[]), &reading(2.0, 4.0, &[("eth0", 5e6, 5e6)]));
         assert_eq!(values.tx_bps, None);
+    }
+
+    #[test]
+    fn the_most_memory_of_points_that_are_not_kept_stays() {
+        let points = |memory: &[f64]| {
+            let point = |(at_ns, bytes): (u64, &f64)| MachinePoint {
+                at_ns,
+                seconds: 1.0,
+                values: MachineValues { memory_bytes: Some(*bytes), ..MachineValues::default() },
+            };
+            MachineSample { points: (0..).zip(memory).map(point).collect(), ..MachineSample::default() }
+        };
+        for high in 0..10 {
+            let mut memory = [5.0; 10];
+            memory[high] = 9.0;
+            let mut sample = points(&memory[4..]);
+            sample.take_over(points(&memory[..4]));
+            assert_eq!(sample.points.len(), 5);
+            let most = sample.points.iter().filter_map(|it| it.values.most_memory_bytes()).reduce(f64::max);
+            assert_eq!(most, Some(9.0), "point {high}");
+        }
     }
 
     #[test]

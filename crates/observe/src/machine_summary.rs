@@ -34,9 +34,15 @@ impl MachineUsage {
             let mean = parts().map(|(value, seconds)| value * seconds).sum::<f64>() / seconds;
             Figure::of_rate(parts().map(|(value, _)| value), mean)
         };
+        // A mean over moments is one of the whole time; their maximum is not.
+        let is_within =
+            |point: &MachinePoint| point.at_ns.saturating_sub((point.seconds * 1e9) as u64) >= window.from_ns;
+        let peaks = points.iter().filter(|it| is_within(it)).filter_map(|it| it.values.memory_peak_bytes);
+        let most = peaks.fold(0.0, f64::max);
         Self {
             cpu_percent: rate(|it| it.cpu_percent),
-            memory_bytes: gauge(|it| it.memory_bytes),
+            memory_bytes: gauge(|it| it.memory_bytes)
+                .map(|figure| Figure { max: figure.max.max(most), ..figure }),
             load1: gauge(|it| it.load1),
             tx_bps: rate(|it| it.tx_bps),
             rx_bps: rate(|it| it.rx_bps),
@@ -62,6 +68,19 @@ mod tests {
     fn point(at_ns: u64, seconds: f64, cpu: Option<f64>, load: Option<f64>) -> MachinePoint {
         let values = MachineValues { cpu_percent: cpu, load1: load, ..MachineValues::default() };
         MachinePoint { at_ns, seconds, values }
+    }
+
+    #[test]
+    fn the_most_memory_is_that_between_the_points_too() {
+        let values = |now, peak| MachineValues {
+            memory_bytes: Some(now),
+            memory_peak_bytes: peak,
+            ..MachineValues::default()
+        };
+        let points = [(10, values(4.0, None)), (20, values(6.0, Some(11.0))), (30, values(5.0, Some(5.0)))];
+        let points = points.map(|(at_ns, values)| MachinePoint { at_ns, seconds: 10.0, values });
+        let usage = MachineUsage::over(&points, Window { from_ns: 0, to_ns: 40 });
+        assert_eq!(usage.memory_bytes, Some(Figure { min: 4.0, mean: 5.0, p95: 6.0, max: 11.0 }));
     }
 
     #[test]
