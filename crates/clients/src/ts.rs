@@ -31,5 +31,10 @@ pub const COLUMNS: &[Column] = &[
 /// What their viewers are asked by default: a packet that is missing shows.
 pub const WHOLE: &str = "ts.lost_packets == 0";
 
+/// Places at which continuity broke, and those of which only the least loss is known: two of [`SCHEMA`].
+pub const GAP_EVENTS: weir_metrics::Counter = figures::GAP_EVENTS;
+/// See [`GAP_EVENTS`].
+pub const LOST_UNKNOWN: weir_metrics::Counter = figures::LOST_UNKNOWN;
+
 /// Their figures.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -2,6 +2,7 @@
 
 use crate::group::Group;
 use crate::lack::TS_VIEWER;
+use crate::mpegts::UNKNOWN_LOSSES;
 use crate::protocol::{Play, Protocol};
 use crate::viewer::{self, Viewer};
 use crate::{asked, http, mpegts};
@@ -15,7 +16,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
-    excesses: &[],
+    excesses: &[UNKNOWN_LOSSES],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Services>(), Group::of::<http::Fields>()],
         // Of a server that was asked for all that it has each service counts.

@@ -4,12 +4,20 @@ use crate::asked;
 use crate::group::Group;
 use crate::http;
 use crate::lack::TS_VIEWER;
-use crate::protocol::{Play, Protocol, Serve};
+use crate::protocol::{Excess, Play, Protocol, Serve};
 use crate::viewer::{self, Viewer};
 use weir_clients::ts;
 
 /// A packet that is missing shows.
 pub(crate) const WHOLE: &str = "ts.lost_packets == 0";
+
+/// Losses of which only the least is known.
+pub(crate) const UNKNOWN_LOSSES: Excess = Excess {
+    counter: ts::LOST_UNKNOWN,
+    beside: ts::GAP_EVENTS,
+    above: 0.0,
+    words: "how many packets are missing is not known at {count} places ({beside} gaps in all): the rate scatters there by more than the counters can hide, as without null packets; ts.lost_estimate has the least that it can be",
+};
 
 /// Streams over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
@@ -18,7 +26,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
-    excesses: &[],
+    excesses: &[UNKNOWN_LOSSES],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),

@@ -53,8 +53,12 @@ impl StreamCheck {
         if counts.lost_estimate > 0 {
             let least = (counts.lost_packets > 0)
                 .then(|| format!("at least {} lost", several(counts.lost_packets, "packet")));
-            let about = (counts.lost_estimate > counts.lost_packets)
-                .then(|| format!("about {} by the clock", count(counts.lost_estimate)));
+            let about = if counts.lost_unknown > 0 {
+                Some("how many more is not known".to_owned())
+            } else {
+                (counts.lost_estimate > counts.lost_packets)
+                    .then(|| format!("about {} by the clock", count(counts.lost_estimate)))
+            };
             let lost = least.into_iter().chain(about).collect::<Vec<_>>().join(", ");
             badges.push(Badge::new(lost, Tone::Bad));
         } else if self.findings.is_empty() && self.indicators.iter().all(|it| it.count == 0) {

@@ -1,4 +1,4 @@
-//! Program clock references of one PID, and the stream's own time made of them.
+//! Program clock references of one PID: how far the stream's own time goes on with each, and what is wrong with it.
 //!
 //! The only clock here is the stream's. Its time goes on by what the references say, or, where they jump, by what
 //! the packets between would have taken.
@@ -13,7 +13,7 @@ pub const TICKS_PER_SECOND: u64 = 27_000_000;
 
 const MILLISECOND: i64 = 27_000;
 /// The longest way from one reference to the next (section 2.7.2; TR 101 290 2.3).
-const LONGEST_INTERVAL: i64 = 100 * MILLISECOND;
+pub(crate) const LONGEST_INTERVAL: i64 = 100 * MILLISECOND;
 /// ± 500 ns (section 2.4.2.2; TR 101 290 2.4).
 const TOLERANCE: f64 = 13.5;
 /// Agreeing intervals that make a constant rate.
@@ -39,8 +39,6 @@ const NULLS_ARE_SENT: u8 = 64;
 const CUT: f64 = 1.5;
 /// Consecutive jumps that show that the rate they are judged by is wrong.
 const WRONG_RATE: u8 = 3;
-/// How far the clock goes on without a reference, at the least.
-const SHORTEST_REACH: u64 = TICKS_PER_SECOND;
 /// The rate is a mean over at least so long.
 const MEMORY: f64 = 10.0 * TICKS_PER_SECOND as f64;
 
@@ -375,89 +373,10 @@ fn within(one: f64, other: f64, factor: f64) -> bool {
     one.max(other) <= factor * one.min(other)
 }
 
-/// The time of the whole stream: that of one clock among those that it carries.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StreamClock {
-    /// The PID that is followed.
-    reference: Option<u16>,
-    elapsed: u64,
-    /// The place of the last reference.
-    place: u64,
-    ticks_per_packet: f64,
-    /// Ticks from one reference to the next as it usually is.
-    usual: u64,
-    pcr: Option<Pcr>,
-    /// Counts new time bases.
-    pub(crate) epoch: u32,
-    /// What other clocks have counted since the followed one spoke last.
-    silence: u64,
-}
-
-impl StreamClock {
-    /// Takes what a reference on `pid` said.
-    pub(crate) fn follow(&mut self, pid: u16, pcr: Pcr, place: u64, tick: &Tick) {
-        let reference = *self.reference.get_or_insert(pid);
-        if reference != pid {
-            self.silence += tick.elapsed;
-            if self.silence < self.reach() {
-                return;
-            }
-            // The followed clock has gone: another program's takes over.
-            self.elapsed = self.at(place).map_or(0, |time| time.0);
-            self.reference = Some(pid);
-            self.epoch += 1;
-        } else {
-            self.elapsed += tick.elapsed;
-            self.epoch += u32::from(tick.broken);
-        }
-        self.silence = 0;
-        self.place = place;
-        self.pcr = Some(pcr);
-        self.ticks_per_packet = tick.ticks_per_packet;
-        self.usual = tick.usual;
-    }
-
-    /// Whether the time is that of this PID's clock.
-    pub(crate) fn follows(&self, pid: u16) -> bool {
-        self.reference == Some(pid)
-    }
-
-    /// Whether it is known how fast the time goes on.
-    pub(crate) fn has_rate(&self) -> bool {
-        self.ticks_per_packet > 0.0
-    }
-
-    /// How far off the time may be between two references, in ticks: where they are further apart than allowed, half the
-    /// usual interval, because a variable rate says little of the time within it.
-    pub(crate) fn leeway(&self) -> u64 {
-        if self.usual > LONGEST_INTERVAL as u64 { self.usual / 2 } else { 0 }
-    }
-
-    /// How far the time goes on without a reference.
-    fn reach(&self) -> u64 {
-        SHORTEST_REACH.max(2 * self.usual)
-    }
-
-    /// The time at a place; `None` before the first reference.
-    pub(crate) fn at(&self, place: u64) -> Option<StreamTime> {
-        self.reference?;
-        Some(StreamTime(self.elapsed + self.beyond(place)))
-    }
-
-    /// The program clock itself at a place, for one stream seen by several readers.
-    pub(crate) fn pcr_at(&self, place: u64) -> Option<Pcr> {
-        self.pcr.map(|pcr| Pcr::new(pcr.ticks() + self.beyond(place)))
-    }
-
-    fn beyond(&self, place: u64) -> u64 {
-        let ticks = place.saturating_sub(self.place) as f64 * self.ticks_per_packet;
-        (ticks as u64).min(self.reach())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream_clock::StreamClock;
 
     const STEP: u64 = 30 * 27_000;
 

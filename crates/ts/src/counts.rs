@@ -65,6 +65,9 @@ counts! {
     /// rate of the stream, beyond that rate's own scatter; without a gap only where null packets show that no packets are
     /// filtered out.
     lost_estimate,
+    /// Intervals between clock references in which continuity broke and about which `lost_estimate` knows no more than the
+    /// counters say: the rate scatters by more than they can hide, or is not known.
+    lost_unknown,
     /// Repetitions that section 2.4.3.3 allows: one, at once, every byte the same but the clock reference.
     legal_duplicates,
     /// A packet that repeats in any other way: a second time, or not at once. A counter that repeats with another content

@@ -31,6 +31,7 @@ mod record;
 mod report;
 mod scan;
 mod section;
+mod stream_clock;
 mod stream_type;
 mod tables;
 mod text;

@@ -1,13 +1,18 @@
 //! About how many packets are missing, by the rate of the stream.
 //!
 //! A counter of four bits hides every whole 16 packets. The clock hides none: between two references as many packets are
-//! due as the stream has had in an equal span before. A variable rate makes that vague, so a difference counts only beyond
-//! the scatter of intervals without a loss, of one interval or of all broken ones together.
+//! due as the stream has had in an equal span before. A variable rate makes that vague. Where it scatters by less than the counters
+//! hide, the two together are exact; beyond that a difference counts only if it is known to a fifth, of one interval or of all broken ones
+//! together. Of the others nothing is known but what the counters say.
 
 /// Intervals without a loss that it takes for a rate and a scatter.
 const ENOUGH: u32 = 8;
 /// Packets count as missing beyond this number of standard deviations.
 const SIGNIFICANT: f64 = 3.0;
+/// What the counters hide is a multiple of this.
+const HIDDEN: f64 = 16.0;
+/// An estimate may be off by this part of itself.
+const KNOWN: f64 = 0.2;
 /// Half a packet is rounding.
 const ROUNDING: f64 = 0.5;
 /// The rate is a mean over at least so long, in 27 MHz ticks: 2 s, some groups of pictures, so that it follows a rate that
@@ -42,6 +47,8 @@ pub(crate) struct Losses {
     /// The estimate of intervals about which something is sure, and of all others.
     sure: u64,
     unsure: u64,
+    /// Intervals about which nothing was known when they came but what the counters say.
+    unknown: u64,
     broken: Broken,
     /// What the counters have said, up to the last reference.
     counted: u64,
@@ -53,21 +60,22 @@ struct Broken {
     /// What is missing by the rate, and by the counters.
     missing: f64,
     counted: f64,
-    /// One by one, as far as each shows it.
-    each: u64,
     /// Of the scatter: the sum of variances, and that of standard deviations.
     variance: f64,
     deviation: f64,
+    /// How much more such intervals have on average if it is packets that are lost, and not spans of time: full ones lose more often.
+    bias: f64,
 }
 
 impl Broken {
-    /// How many packets are missing from all of them.
-    fn estimate(&self) -> u64 {
-        let hidden = self.missing - self.counted;
+    /// How many packets are missing from all of them, if that is known.
+    fn estimate(&self) -> Option<u64> {
+        let (hidden, deviation) = (self.missing - self.counted, self.variance.sqrt());
         // Scatter that is independent from one interval to the next grows with the root of their number. That of a rate which
         // changes slowly grows with their number.
-        let is_sure = hidden > SIGNIFICANT * self.variance.sqrt() && hidden > self.deviation;
-        if is_sure { self.each.max(self.missing as u64) } else { self.each }
+        let is_sure = hidden > SIGNIFICANT * deviation && hidden > self.deviation;
+        let is_known = 2.0 * deviation + self.bias <= KNOWN * self.missing;
+        (is_sure && is_known).then_some(self.missing as u64)
     }
 }
 
@@ -84,7 +92,10 @@ impl Losses {
                 }
                 self.sure += interval.hidden;
             }
-            None => self.sure += at_least,
+            None => {
+                self.sure += at_least;
+                self.unknown += u64::from(at_least > 0);
+            }
         }
     }
 
@@ -93,29 +104,44 @@ impl Losses {
         (self.sure + self.unsure).max(counted)
     }
 
-    /// Adds what is missing from an interval by the rate, or `at_least` where that is not surely more.
+    /// About how many intervals nothing is known but what the counters say.
+    pub(crate) fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Adds what is missing from an interval by the rate, or `at_least` where that is not known.
     fn missing(&mut self, interval: Interval, at_least: u64) {
         if self.intervals < ENOUGH || self.square_ticks <= 0.0 {
             self.sure += at_least;
+            self.unknown += u64::from(at_least > 0);
             return;
         }
-        let missing = interval.ticks * self.packets / self.ticks - interval.packets;
+        let due = interval.ticks * self.packets / self.ticks;
+        let missing = due - interval.packets;
         let variance = self.squares / self.square_ticks * interval.ticks;
         let unsure = ROUNDING + SIGNIFICANT * variance.sqrt();
         let by_rate = missing.round().max(0.0) as u64;
+        let counted = at_least as f64;
         if unsure < 1.0 {
             // A counter of a PID with few packets shows a loss long after it, and from a rate that is known to a packet it
             // is known that none is missing here.
             self.sure += by_rate;
-            return;
+        } else if unsure < HIDDEN / 2.0 {
+            let hidden = ((missing - counted) / HIDDEN).round().max(0.0) * HIDDEN;
+            self.sure += at_least + hidden as u64;
+        } else if missing > counted + unsure && variance.sqrt() <= KNOWN * missing {
+            self.sure += by_rate;
+        } else {
+            let broken = &mut self.broken;
+            broken.missing += missing;
+            broken.counted += counted;
+            broken.variance += variance;
+            broken.deviation += variance.sqrt();
+            broken.bias += if due > 0.0 { variance / due } else { 0.0 };
+            let estimate = broken.estimate();
+            self.unsure = self.unsure.max(estimate.unwrap_or(broken.counted as u64));
+            self.unknown += u64::from(estimate.is_none() && at_least > 0);
         }
-        let broken = &mut self.broken;
-        broken.missing += missing;
-        broken.counted += at_least as f64;
-        broken.each += if missing > at_least as f64 + unsure { by_rate } else { at_least };
-        broken.variance += variance;
-        broken.deviation += variance.sqrt();
-        self.unsure = self.unsure.max(broken.estimate());
     }
 
     fn learn(&mut self, interval: Interval) {
@@ -162,6 +188,28 @@ mod tests {
         losses.reference(Some(Interval { is_broken: true, ..interval(199) }), 12);
         assert_eq!(losses.estimate(12), 175);
         assert_eq!(losses.estimate(500), 500, "never less than the counters say");
+    }
+
+    #[test]
+    fn a_rate_that_scatters_by_less_than_the_counters_hide_is_exact_with_them() {
+        for burst in [17, 31, 37, 100] {
+            let mut losses = of((0..100).map(|number| 200 + number % 3));
+            losses.reference(Some(Interval { is_broken: true, ..interval(200 - burst) }), burst % 16);
+            assert_eq!((losses.estimate(burst % 16), losses.unknown()), (burst, 0));
+        }
+    }
+
+    #[test]
+    fn bursts_in_a_rate_that_scatters_by_more_are_unknown() {
+        let vary = |number: u64| 100 + number * 37 % 120;
+        let mut losses = of((0..200).map(vary));
+        for number in 0..10 {
+            losses.reference(
+                Some(Interval { is_broken: true, ..interval(vary(number).saturating_sub(20)) }),
+                (number + 1) * 4,
+            );
+        }
+        assert_eq!((losses.estimate(40), losses.unknown()), (40, 10));
     }
 
     #[test]

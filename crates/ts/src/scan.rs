@@ -4,7 +4,7 @@
 //! [`Scan::look`], which asks one concern after the other: continuity, scrambling, clock, payload.
 
 use crate::alignment::Sink;
-use crate::clock::{StreamClock, StreamTime, TICKS_PER_SECOND};
+use crate::clock::{StreamTime, TICKS_PER_SECOND};
 use crate::continuity::{Continuity, NOWHERE, PidState};
 use crate::counts::{Counts, PidCounts};
 use crate::finding::{Finding, FindingKind, Findings};
@@ -13,6 +13,7 @@ use crate::options::Options;
 use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, pid};
 use crate::record::{Mark, Record};
 use crate::section;
+use crate::stream_clock::StreamClock;
 use crate::tables::{Tables, Watch};
 use crate::text::TextCoding;
 use crate::units::UnitTimes;
@@ -181,6 +182,7 @@ impl Scan {
         counts.null_packets = self.pid_counts(pid::NULL).packets;
         counts.continuity_count_error = counts.gap_events + counts.illegal_duplicates;
         counts.lost_estimate = self.losses.estimate(counts.lost_packets);
+        counts.lost_unknown = self.losses.unknown();
         counts.transport_error = counts.transport_errors;
         counts
     }

@@ -29,6 +29,7 @@ totals! {
     gap_events: Count, "places where a continuity counter shows that packets are missing";
     lost_packets: Count, "packets that are missing there at the least";
     lost_estimate: Count, "about how many packets are missing, by the rate of the stream too";
+    lost_unknown: Count, "times from one clock reference to the next with gaps about which `ts.lost_estimate` knows no more than `ts.lost_packets`";
     legal_duplicates: Count, "repeated packets that the standard allows";
     illegal_duplicates: Count, "packets that are repeated in any other way";
     transport_errors: Count, "packets with transport_error_indicator";
@@ -63,6 +64,9 @@ totals! {
     pts_error: Count, "TR 101 290 2.5, PTS_error";
     cat_error: Count, "TR 101 290 2.6, CAT_error";
 }
+
+pub(super) const GAP_EVENTS: Counter = figure::gap_events;
+pub(super) const LOST_UNKNOWN: Counter = figure::lost_unknown;
 
 /// Adds what came between two readings of an analyser.
 pub(super) fn book(interval: &Counts, recorder: &mut Recorder) {

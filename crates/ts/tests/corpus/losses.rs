@@ -182,7 +182,7 @@ fn a_loss_before_the_rate_is_known_spoils_no_later_reference() {
         let expected = sound(&packets)
             + gap
             + hidden
-            + Counts { continuity_count_error: 1, lost_estimate: lost, ..Counts::default() };
+            + Counts { continuity_count_error: 1, lost_estimate: lost, lost_unknown: 1, ..Counts::default() };
         let report = analyse(&joined(&packets));
         assert_eq!(report.counts, expected, "{count} lost");
         let clock = report.pids.iter().find_map(|pid| pid.pcr).expect("a clock");

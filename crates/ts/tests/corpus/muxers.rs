@@ -102,6 +102,27 @@ fn real_losses_without_null_packets_are_estimated_within_a_fifth() {
     }
 }
 
+/// Of a burst the counter hides each 16, and without null packets the clock shows the rest only if it is much of what came.
+#[test]
+fn bursts_without_null_packets_are_estimated_within_a_fifth_or_called_unknown() {
+    for (rate, packets) in streams() {
+        let packets = without_nulls(packets);
+        let pictures: Vec<usize> = (0..packets.len()).filter(|&place| is_plain(&packets[place])).collect();
+        for length in [17, 21, 40, 100, 310] {
+            let burst = |part: usize| &pictures[pictures.len() * part / 12 - 320..][..length];
+            let gone: Vec<usize> = (2..12).flat_map(burst).copied().collect();
+            let counts = analyse(&joined(&without(&packets, |place| gone.contains(&place)))).counts;
+            let (lost, estimate) = (gone.len() as u64, counts.lost_estimate);
+            let known = estimate.abs_diff(lost) * 5 <= lost;
+            assert!(known || counts.lost_unknown > 0, "{rate} kbit/s, {length}: {counts:?}");
+            assert!(
+                (counts.lost_packets..=lost * 6 / 5).contains(&estimate),
+                "{rate} kbit/s, {length}: {counts:?}"
+            );
+        }
+    }
+}
+
 /// Without 352 packets of the PID that has the clock, what it has between them without a payload, and two null packets: no
 /// counter shows it. With how many are gone.
 fn without_a_piece(packets: &[Bytes188], clock: u16) -> (Vec<Bytes188>, u64) {
