@@ -28,6 +28,11 @@ pub enum ClientPhase {
     Over,
 }
 
+/// The words for a stream that came, and that no decoder can begin with.
+pub(crate) fn undecodable(missing: &str) -> String {
+    format!("media came, and no decoder can begin with it: without {missing}")
+}
+
 /// Longest stay in each phase before playing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {

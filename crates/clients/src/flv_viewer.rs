@@ -4,7 +4,7 @@ mod configuration;
 
 use self::configuration::Configuration;
 use crate::client_session::End;
-use crate::client_state::{ClientPhase, ClientState, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{PlaybackModel, Reading, ReceivedFrame};
 use crate::playout::Playout;
@@ -312,9 +312,7 @@ impl FlvViewer {
     pub fn overdue(&self) -> End {
         let (failure, words) = self.state.overdue();
         match self.configuration.missing().filter(|_| self.state.phase() == ClientPhase::Opening) {
-            Some(missing) => {
-                (failure, format!("media came, and no decoder can begin with it: without {missing}"))
-            }
+            Some(missing) => (failure, undecodable(missing)),
             None => (failure, words.to_owned()),
         }
     }

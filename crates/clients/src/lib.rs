@@ -22,6 +22,7 @@ mod http_request;
 mod material;
 pub mod mqtt;
 mod options;
+mod parameter_sets;
 mod playback_model;
 mod playout;
 mod redirect;

@@ -1,5 +1,6 @@
 //! MPEG-TS over HTTP: viewers that send one GET and judge the body packet by packet.
 
+mod beginning;
 mod container;
 mod fetch;
 mod figures;

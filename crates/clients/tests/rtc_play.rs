@@ -260,6 +260,60 @@ fn a_witness_is_without_pictures_until_one_comes_that_can_be_shown() {
     assert!(recoveries(5, false).is_empty(), "of the others it is not known what is a keyframe");
 }
 
+/// Parameter sets, an IDR slice, another slice, and the message of a recovery point.
+const SPS: &[u8] = &[0x67, 66, 0, 30];
+const PPS: &[u8] = &[0x68, 0xCE];
+const IDR: &[u8] = &[0x65, 0x88, 1];
+const SLICE: &[u8] = &[0x41, 0x9A, 1];
+const RECOVERY_POINT: &[u8] = &[0x06, 6, 1, 0xC4, 0x80];
+
+/// A viewer of pictures of these payloads, whose parameter sets no description has, each a tenth of a second after the one before.
+fn shown(client: u32, pictures: &[&[&[u8]]]) -> Stage {
+    let mut stage = Stage::undescribed(client);
+    for payloads in pictures {
+        for packet in stage.server.as_mut().unwrap().picture(payloads) {
+            stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &packet);
+        }
+        stage.exchange();
+        stage.handle_timeout(Duration::from_millis(100));
+    }
+    stage
+}
+
+#[test]
+fn pictures_without_parameter_sets_are_no_media_that_says_what_is_missing() {
+    for client in [0, 5] {
+        for (pictures, missing) in [
+            (&[&[IDR][..], &[SLICE]][..], "without SPS and PPS of the H.264"),
+            (&[&[PPS, IDR], &[SLICE]], "without SPS of the H.264"),
+            (&[&[SLICE], &[SLICE]], "no decodable frame in time"),
+        ] {
+            let mut stage = shown(client, pictures);
+            for _ in 0..40 {
+                stage.exchange();
+                stage.handle_timeout(Duration::from_millis(100));
+            }
+            let (failure, words) = stage.failure();
+            assert_eq!(failure, Failure::NoMedia);
+            assert!(words.contains(missing), "{words}");
+        }
+    }
+}
+
+#[test]
+fn pictures_begin_with_parameter_sets_in_band_and_at_a_recovery_point() {
+    for client in [0, 5] {
+        for pictures in [
+            &[&[SPS, PPS, IDR][..]][..],
+            &[&[SLICE], &[SPS, PPS, SLICE], &[IDR]],
+            &[&[SPS, PPS, SLICE], &[RECOVERY_POINT, SLICE]],
+        ] {
+            let figures = shown(client, pictures).figures();
+            assert_eq!(counter(&figures, "played"), 1, "{client} {pictures:?}");
+        }
+    }
+}
+
 #[test]
 fn a_gap_in_the_sound_is_no_freeze() {
     let mut stage = Stage::playing(5);

@@ -1,9 +1,11 @@
 //! What a viewer of a transport stream measures equals what was done to it: on a made-up clock, and over sockets.
 
 mod bench;
+#[path = "ts/muxers.rs"]
+mod muxers;
 
 use bench::Bench;
-use bench::transport::{BIT_RATE, Framing, PACKETS, Response, Server, stream, without};
+use bench::transport::{BIT_RATE, Framing, PACKETS, PARAMETER_SETS, Response, Server, stream, without};
 use std::time::Duration;
 use weir_clients::{
     ClientFailure, Ending, HttpOptions, PlannedStart, PlayOptions, ShardRecorder, Timeouts, Turn, Workload,
@@ -349,7 +351,10 @@ fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {
         for picture in 0..1_000u64 {
             let (group, key) = (picture / 50, picture % 50 == 0);
             let length = if key { 30_000 } else { 2_000 + picture * 37 % 1_500 } * (4 + group * 7 % 3) / 4;
-            let content: Vec<u8> = (0..length).map(|at| (at / 16 + picture) as u8 | 0x40).collect();
+            let mut content: Vec<u8> = (0..length).map(|at| (at / 16 + picture) as u8 | 0x40).collect();
+            if key {
+                content[..PARAMETER_SETS.len()].copy_from_slice(PARAMETER_SETS);
+            }
             let time = 90_000 + picture * 3_600;
             let unit = AccessUnit { pts: time, dts: time, random_access: key, bytes: &content };
             let mut bytes = Vec::new();
@@ -382,6 +387,7 @@ fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {
 fn programme(bit_rate: u64, fps: u64, is_sent: impl Fn(bool, u64) -> bool) -> Vec<u8> {
     let mut muxer = Muxer::new(MuxSettings { bit_rate: Some(bit_rate), ..MuxSettings::default() });
     let content: Vec<u8> = (0..bit_rate / 24 / fps).map(|at| (at / 16) as u8 | 0x40).collect();
+    let begun = [PARAMETER_SETS, &content[PARAMETER_SETS.len()..]].concat();
     let mut bytes = Vec::new();
     let (mut picture, mut sound) = (0u64, 0u64);
     loop {
@@ -394,7 +400,11 @@ fn programme(bit_rate: u64, fps: u64, is_sent: impl Fn(bool, u64) -> bool) -> Ve
             return bytes;
         }
         let key = is_picture && picture % (2 * fps) == 0;
-        let bytes_of = if is_picture { &content[..] } else { &content[..content.len().min(60)] };
+        let bytes_of = match (key, is_picture) {
+            (true, _) => &begun[..],
+            (false, true) => &content[..],
+            (false, false) => &content[..content.len().min(60)],
+        };
         let unit = AccessUnit { pts: 90_000 + time, dts: 90_000 + time, random_access: key, bytes: bytes_of };
         match (is_sent(is_picture, at), is_picture) {
             (true, true) => muxer.video(&unit, &mut bytes),
@@ -582,6 +592,33 @@ fn a_phase_that_lasts_too_long_is_a_failure_of_that_phase() {
         assert!(!viewer.rig.closed);
         viewer.advance(ms(1));
         viewer.assert_failed(failure, words);
+    }
+}
+
+/// The same stream without NAL units of H.264 of these types: their type becomes that of filler data, 12.
+fn without_units(mut stream: Vec<u8>, types: &[u8]) -> Vec<u8> {
+    for at in 3..stream.len() {
+        if stream[at - 3..at] == [0, 0, 1] && types.contains(&(stream[at] & 0x1F)) {
+            stream[at] = stream[at] & 0xE0 | 12;
+        }
+    }
+    stream
+}
+
+#[test]
+fn a_stream_without_parameter_sets_is_no_media_that_says_what_is_missing() {
+    for client in [WITNESS, CROWD] {
+        for (types, missing) in [(&[7, 8][..], "SPS and PPS"), (&[8], "PPS")] {
+            let mut viewer = Viewer::connected(client);
+            let body = without_units(stream(12), types);
+            viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+            for piece in body.chunks(BIT_RATE as usize / 80) {
+                viewer.deliver(piece);
+                viewer.advance(ms(100));
+            }
+            let words = format!("no decoder can begin with it: without {missing} of the H.264 on PID");
+            viewer.assert_failed(Failure::NoMedia, &words);
+        }
     }
 }
 

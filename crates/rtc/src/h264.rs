@@ -1,10 +1,12 @@
 //! H.264 in RTP (RFC 6184), as all of WebRTC has it: packetisation mode 1, so single NAL units, STAP-A and FU-A.
 
 mod assembly;
+mod described;
 mod packetiser;
 mod payload;
 
 pub use assembly::{AccessUnit, Assembler};
+pub use described::described_parameter_sets;
 pub use packetiser::Packetiser;
 pub use payload::{Aggregate, Payload, PayloadError, is_keyframe, starts_frame};
 

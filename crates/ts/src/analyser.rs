@@ -3,6 +3,7 @@
 use crate::alignment::{Aligner, PacketSize};
 use crate::clock::StreamTime;
 use crate::counts::{Counts, PidCounts};
+use crate::elementary::{ElementaryPiece, ElementaryStreams};
 use crate::finding::Finding;
 use crate::options::Options;
 use crate::record::Mark;
@@ -77,6 +78,18 @@ impl Analyser {
     /// or of its audio when it has no video. A scrambled picture does not count.
     pub fn decodable(&self) -> Option<Mark> {
         self.scan.decodable()
+    }
+
+    /// Begins to keep the bytes of elementary streams for [`Self::take_elementary`], or ends it. They cost a copy, and a second look
+    /// at each of their packets.
+    pub fn keep_elementary(&mut self, streams: Option<ElementaryStreams>) {
+        self.scan.keep_elementary(streams);
+    }
+
+    /// Hands out what has been kept since the last call, in the order in which it came. What is fed between two calls is kept,
+    /// whatever its size.
+    pub fn take_elementary(&mut self, each: impl FnMut(ElementaryPiece<'_>)) {
+        self.scan.take_elementary(each);
     }
 
     /// The stream's own time; `None` before its first clock reference.

@@ -38,6 +38,8 @@ pub(crate) struct Record {
     pub(crate) codec: Option<Codec>,
     /// Decoding its program begins here.
     pub(crate) needed: bool,
+    /// Its bytes are kept for a caller.
+    pub(crate) is_kept: bool,
     pub(crate) is_pmt: bool,
     pub(crate) is_scrambled: bool,
     pub(crate) stamp: Option<Stamp>,

@@ -7,6 +7,7 @@ use crate::alignment::Sink;
 use crate::clock::{StreamTime, TICKS_PER_SECOND};
 use crate::continuity::{Continuity, NOWHERE, PidState};
 use crate::counts::{Counts, PidCounts};
+use crate::elementary::Tap;
 use crate::finding::{Finding, FindingKind, Findings};
 use crate::losses::Losses;
 use crate::options::Options;
@@ -18,6 +19,7 @@ use crate::tables::{Tables, Watch};
 use crate::text::TextCoding;
 use crate::units::UnitTimes;
 
+mod elementary;
 mod sections;
 mod times;
 
@@ -58,6 +60,8 @@ pub(crate) struct Scan {
     next_sweep_place: u64,
     pid_timeout: u64,
     text: TextCoding,
+    /// The bytes of elementary streams, if they are read.
+    tap: Option<Box<Tap>>,
 }
 
 impl Sink for Scan {
@@ -169,6 +173,7 @@ impl Scan {
             next_sweep_place: 0,
             pid_timeout: (options.pid_timeout.as_secs_f64() * TICKS_PER_SECOND as f64) as u64,
             text: options.text,
+            tap: None,
         }
     }
 
@@ -245,6 +250,7 @@ impl Scan {
             + clocks * size_of::<crate::clock::PcrTrack>()
             + self.tables.memory()
             + size_of_val(self.findings.kept())
+            + self.tap.as_ref().map_or(0, |tap| tap.memory())
     }
 
     /// The index of a PID, which gets its state and record with its first packet.
@@ -343,8 +349,11 @@ impl Scan {
             if self.records[index].sections.is_some() {
                 self.records[index].losses = self.counts.lost_packets + self.counts.ts_sync_loss;
                 self.sections(index, packet.payload(), start);
-            } else if start {
-                self.pes(index, packet.payload(), random_access);
+            } else {
+                let begin = if start { self.pes(index, packet.payload(), random_access) } else { 0 };
+                if self.records[index].is_kept {
+                    self.keep(index, packet.payload().get(begin..).unwrap_or_default(), start, random_access);
+                }
             }
         }
         self.states[index].arm();

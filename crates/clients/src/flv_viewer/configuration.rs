@@ -3,6 +3,7 @@
 //! H.264 and H.265 have their parameter sets, and AAC its AudioSpecificConfig, in a tag of their own (FLV 10.1 sections E.4.2.2
 //! and E.4.3.2); a stream may repeat parameter sets in front of a picture. What other codecs need is not checked.
 
+use crate::parameter_sets::{NalCodec, ParameterSets};
 use weir_rtmp::flv::{AudioCodec, AudioTag, FourCc, VideoCodec, VideoTag};
 
 /// NAL units that are looked at in front of a picture: delimiter, parameter sets and a few messages.
@@ -41,19 +42,17 @@ impl Configuration {
     /// A picture came, in a body that begins so: whether a decoder can begin with it. Behind the first that it can begin with nothing is to be
     /// asked any more.
     pub(super) fn picture(&mut self, tag: &VideoTag, head: &[u8]) -> bool {
-        let (mut sets, mut recovers) = (ParameterSets::default(), false);
-        if let VideoCodec::FourCc(codec @ (FourCc::AVC | FourCc::HEVC)) = tag.codec
-            && tag.multitrack.is_none()
-        {
+        let (mut has_sets, mut recovers) = (false, false);
+        if let Some(codec) = nal_codec(tag.codec).filter(|_| tag.multitrack.is_none()) {
+            let mut sets = ParameterSets::new(codec);
             for unit in units(payload(head, tag.payload_offset)) {
-                sets.take(codec, unit);
-                recovers |= is_recovery_point(codec, unit);
+                sets.take(unit);
+                recovers |= codec.is_recovery_point(unit);
             }
+            has_sets = sets.are_whole();
         }
-        let is_met = self.video == Need::Met
-            || !is_checked(tag.codec)
-            || tag.multitrack.is_some()
-            || sets.are_whole(tag.codec);
+        let is_met =
+            self.video == Need::Met || !is_checked(tag.codec) || tag.multitrack.is_some() || has_sets;
         self.video = if is_met { Need::Met } else { Need::Missing };
         is_met && (tag.is_keyframe() || recovers)
     }
@@ -102,7 +101,16 @@ fn payload(head: &[u8], offset: usize) -> &[u8] {
 
 /// Whether what the codec needs is looked for.
 fn is_checked(codec: VideoCodec) -> bool {
-    matches!(codec, VideoCodec::FourCc(FourCc::AVC | FourCc::HEVC))
+    nal_codec(codec).is_some()
+}
+
+/// H.264 and H.265, whose parameter sets are known.
+fn nal_codec(codec: VideoCodec) -> Option<NalCodec> {
+    match codec {
+        VideoCodec::FourCc(FourCc::AVC) => Some(NalCodec::H264),
+        VideoCodec::FourCc(FourCc::HEVC) => Some(NalCodec::H265),
+        _ => None,
+    }
 }
 
 /// Whether a decoder configuration record has parameter sets (ISO/IEC 14496-15 sections 5.3.3.1 and 8.3.3.1). Those of H.265
@@ -124,37 +132,6 @@ fn units(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         (!unit.is_empty()).then_some(unit)
     })
     .take(MOST_UNITS)
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct ParameterSets {
-    sequence: bool,
-    picture: bool,
-}
-
-impl ParameterSets {
-    /// SPS and PPS: 7 and 8 of H.264 (ITU-T H.264 table 7-1), 33 and 34 of H.265 (ITU-T H.265 table 7-1).
-    fn take(&mut self, codec: FourCc, unit: &[u8]) {
-        let kind = unit_type(codec, unit[0]);
-        let [sequence, picture] = if codec == FourCc::AVC { [7, 8] } else { [33, 34] };
-        self.sequence |= kind == sequence;
-        self.picture |= kind == picture;
-    }
-
-    fn are_whole(self, codec: VideoCodec) -> bool {
-        is_checked(codec) && self.sequence && self.picture
-    }
-}
-
-fn unit_type(codec: FourCc, first: u8) -> u8 {
-    if codec == FourCc::AVC { first & 0x1F } else { first >> 1 & 0x3F }
-}
-
-/// Whether it is a supplemental message that begins with a recovery point, payload type 6 (ITU-T H.264 section D.2.8): decoding can begin there
-/// although no picture is an IDR, as with intra refresh.
-fn is_recovery_point(codec: FourCc, unit: &[u8]) -> bool {
-    let (message, header) = if codec == FourCc::AVC { (6, 1) } else { (39, 2) };
-    unit_type(codec, unit[0]) == message && unit.get(header) == Some(&6)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
 use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
 use crate::client_session::End;
-use crate::client_state::{ClientPhase, ClientState, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
 use crate::playback_model::{Continuation, PlaybackModel, Reading};
 use crate::playout::Playout;
@@ -149,7 +149,7 @@ impl Role for Player {
             self.keyframe_at = Some(now);
             connection.step(FIRST_KEYFRAME, now, context.world);
         }
-        let plays = totals.keyframe_whole || totals.sound && !receiver.has_video();
+        let plays = totals.start_whole || totals.sound && !receiver.has_video();
         if state.phase() == ClientPhase::Opening && plays {
             state.reach(ClientPhase::Playing, now, context.world);
             self.playing_since = Some(now);
@@ -240,12 +240,13 @@ impl Role for Player {
     }
 
     fn overdue(&self) -> Option<End> {
-        match self.receiver.as_ref()?.proofs() {
+        let receiver = self.receiver.as_ref()?;
+        match receiver.proofs() {
             (0, refused @ 1..) => Some((
                 Failure::SrtpFailed,
                 format!("{refused} packets came, and none of them opens with the keys of the handshake"),
             )),
-            _ => None,
+            _ => receiver.missing().map(|missing| (Failure::NoMedia, undecodable(&missing))),
         }
     }
 

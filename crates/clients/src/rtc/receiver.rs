@@ -1,5 +1,6 @@
 //! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
 
+mod beginning;
 mod track_receiver;
 
 use self::track_receiver::TrackReceiver;
@@ -38,8 +39,8 @@ pub(super) struct ReadTotals {
     pub(super) media: u64,
     /// The first packet of a keyframe came.
     pub(super) keyframe_begun: bool,
-    /// A keyframe is whole, and its packets are authentic.
-    pub(super) keyframe_whole: bool,
+    /// A picture that a decoder can begin with is whole, and its packets are authentic.
+    pub(super) start_whole: bool,
     /// A packet of sound came.
     pub(super) sound: bool,
     /// The last packet of a frame came.
@@ -191,6 +192,9 @@ impl Receiver {
                 Some(payload) => {
                     hints = Hints::of_h264(payload);
                     track.pads_media |= packet.has_padding() && !payload.is_empty();
+                    if let Some(beginning) = &mut track.beginning {
+                        beginning.payload(packet.timestamp(), payload);
+                    }
                 }
                 None if !self.opens => hints.padding = track.is_padding(&packet, self.tag),
                 None => {}
@@ -236,8 +240,9 @@ impl Receiver {
         if let Some(assembler) = &mut track.assembler
             && let Some(payload) = payload
         {
+            let beginning = &mut track.beginning;
             assembler.push(number, timestamp, marker, payload, |unit| {
-                totals.keyframe_whole |= unit.keyframe && unit.complete;
+                totals.start_whole |= beginning.as_mut().is_some_and(|it| it.begins(&unit));
                 stamped(unit.bytes, recorder);
             });
         }
@@ -264,6 +269,9 @@ impl Receiver {
         };
         totals.media += payload.len() as u64;
         track.media += payload.len() as u64;
+        if let Some(beginning) = &mut track.beginning {
+            beginning.payload(timestamp, payload);
+        }
         let hints = match track.kind {
             MediaKind::Video => Hints::of_h264(payload),
             _ => Hints::default(),
@@ -327,7 +335,7 @@ impl Receiver {
         self.second_end.get_or_insert(now + SECOND);
         if !self.witness {
             self.opens = false;
-            self.tracks.iter_mut().for_each(|track| track.assembler = None);
+            self.tracks.iter_mut().for_each(|track| (track.assembler, track.beginning) = (None, None));
         }
         (self.frames_before, self.bytes_before) = self.so_far();
     }
@@ -556,13 +564,19 @@ impl Receiver {
 
     /// Whether a decoder can begin with what a batch has brought.
     pub(super) fn has_begun(&self, totals: &ReadTotals) -> bool {
-        totals.keyframe_whole || !self.has_video()
+        totals.start_whole || !self.has_video()
     }
 
     /// How often the sequence of pictures, or of sound where there are none, has begun again.
     pub(super) fn restarts(&self) -> u64 {
         let track = self.video().or_else(|| self.tracks.first().map(|track| &track.account));
         track.map_or(0, |track| track.counts().restarts)
+    }
+
+    /// What of a track is missing that decoding could have begun with.
+    pub(super) fn missing(&self) -> Option<String> {
+        let missing = self.tracks.iter().find_map(|track| track.beginning.as_ref()?.missing())?;
+        Some(format!("{missing} of the H.264, in front of a picture or as sprop-parameter-sets"))
     }
 
     /// Packets that the keys have opened, and those that they have not.

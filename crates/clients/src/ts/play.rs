@@ -1,9 +1,10 @@
 //! A viewer of a transport stream over HTTP.
 
+use super::beginning::Beginnings;
 use super::container::Front;
 use super::figures;
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientPhase, ClientState, Timeouts};
+use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
 use crate::playback_model::{Continuation, PlaybackModel, Reading, TrackEnd};
@@ -17,7 +18,7 @@ use weir_metrics::common::{
 };
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Edge};
-use weir_ts::{Analyser, Counts, FindingKind, Options, UnitTimes};
+use weir_ts::{Analyser, Counts, ElementaryStreams, FindingKind, Options, UnitTimes};
 
 /// A body in which this many bytes have no packet is not a transport stream: over 5,000 packets might be in them.
 const LONGEST_SEARCH: u64 = 1 << 20;
@@ -45,6 +46,8 @@ pub(super) struct Player {
     common: Arc<SharedOptions>,
     get: HttpGet,
     analyser: Box<Analyser>,
+    /// Where decoding can begin; until it has begun.
+    beginnings: Option<Box<Beginnings>>,
     /// What of the analyser's totals is in the shard's recorder.
     booked: Counts,
     /// How many of its findings have been looked at.
@@ -76,13 +79,16 @@ impl Player {
         // The timeline is for streams that come frame by frame; here the analyser keeps the clock.
         let timeline = Timeline::new(90_000, 33);
         let options = Options { findings_per_kind: FINDINGS, ..Options::default() };
+        let mut analyser = Box::new(Analyser::new(options));
+        analyser.keep_elementary(Some(ElementaryStreams::Beginnings));
         Self {
             state,
             reading,
             playback: PlaybackModel::new(reading, planned.client, timeline, common.playout, now),
             get: HttpGet::new(planned.number(), request, common.redirects.clone()),
             common,
-            analyser: Box::new(Analyser::new(options)),
+            analyser,
+            beginnings: Some(Box::default()),
             booked: Counts::default(),
             findings: 0,
             front: Front::default(),
@@ -135,7 +141,7 @@ impl Player {
         self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
-            if self.state.phase() == ClientPhase::Opening && self.analyser.decodable().is_some() {
+            if self.can_begin() && self.state.phase() == ClientPhase::Opening {
                 self.state.reach(ClientPhase::Playing, now, shard);
             }
             // References may be seconds apart: before the second of them time stands still.
@@ -167,6 +173,18 @@ impl Player {
                 *before += stride.len() as u64;
             }
         }
+    }
+
+    /// Whether a decoder can begin with what has just come. That it has begun is said once.
+    fn can_begin(&mut self) -> bool {
+        let Some(beginnings) = &mut self.beginnings else { return false };
+        self.analyser.take_elementary(|piece| beginnings.take(&piece));
+        let can_begin = beginnings.has_begun();
+        if can_begin {
+            self.analyser.keep_elementary(None);
+            self.beginnings = None;
+        }
+        can_begin
     }
 
     /// Books what the analyser has counted since the last call.
@@ -297,6 +315,9 @@ impl ClientSession for Player {
         let counts = self.analyser.counts();
         if self.analyser.packet_size().is_none() {
             return (Failure::MalformedInput, self.no_stream());
+        }
+        if let Some(missing) = self.beginnings.as_ref().and_then(|beginnings| beginnings.missing()) {
+            return (failure, undecodable(&missing));
         }
         let words = format!(
             "no PAT, PMT and random access point in clear in time; {} packets came, {} of them scrambled",

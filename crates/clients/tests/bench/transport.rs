@@ -16,16 +16,26 @@ pub const PACKETS: usize = 1_000;
 /// Where its pictures are.
 pub const VIDEO_PID: u16 = 0x0101;
 
+/// SPS and PPS of H.264, in front of each keyframe.
+pub const PARAMETER_SETS: &[u8] = &[0, 0, 0, 1, 0x67, 66, 0, 30, 0, 0, 0, 1, 0x68, 0xCE, 0, 0, 0, 1];
+
 /// So many seconds of 25 pictures a second, a random access point in each second, at a constant rate.
 pub fn stream(seconds: u64) -> Vec<u8> {
     let mut muxer =
         Muxer::new(MuxSettings { bit_rate: Some(BIT_RATE), audio: None, ..MuxSettings::default() });
     // No two packets near each other are the same, so that none passes for a repetition.
     let content: Vec<u8> = (0..4_500).map(|at| (at / 16) as u8 | 0x40).collect();
+    let begun = [PARAMETER_SETS, &content[PARAMETER_SETS.len()..]].concat();
     let mut bytes = Vec::new();
     for picture in 0..=seconds * 25 {
         let time = 90_000 + picture * 3_600;
-        let unit = AccessUnit { pts: time, dts: time, random_access: picture % 25 == 0, bytes: &content };
+        let key = picture % 25 == 0;
+        let unit = AccessUnit {
+            pts: time,
+            dts: time,
+            random_access: key,
+            bytes: if key { &begun } else { &content },
+        };
         muxer.video(&unit, &mut bytes);
     }
     bytes.truncate(seconds as usize * PACKETS * PACKET_LENGTH);

@@ -17,6 +17,8 @@ use weir_rtc::transport::{
 use weir_shard::{Event, Rig, Session, clock};
 
 const SERVER: &str = "127.0.0.1:5000";
+/// Parameter sets in a session description: keyframes of this server have none in front of them.
+const DESCRIBED: &str = ";sprop-parameter-sets=Z0IAHg==,aM4=";
 /// How long a viewer waits in each phase.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -101,6 +103,16 @@ impl Stage {
     /// The server answers as servers do, and the two agree on keys.
     pub(crate) fn playing(client: u32) -> Self {
         Self::playing_with(client, Setup::Passive, "Location: /session/1\r\n")
+    }
+
+    /// The same with a server that describes no parameter sets.
+    pub(crate) fn undescribed(client: u32) -> Self {
+        let (mut stage, offer) = Self::new(client);
+        let (server, answer) = Server::answering(&offer, stage.rig.now, Setup::Passive);
+        stage.server = Some(server);
+        stage.answer("201 Created", "Location: /session/1\r\n", &answer.replace(DESCRIBED, ""));
+        stage.agree_on_keys();
+        stage
     }
 
     /// The same with a server that begins with DTLS or not, and says this in its answer.
@@ -210,7 +222,8 @@ impl Server {
         let offer: Description = offer.parse().expect("an offer of weir's");
         let (mut server, local) = Self::new();
         let offer_options = OfferOptions { direction: Direction::SendOnly, setup, ..OfferOptions::VIEWER };
-        let answer = local.answer(&offer, &offer_options);
+        let mut answer = local.answer(&offer, &offer_options);
+        describe(&mut answer);
         server.agreed = agree(&offer, &answer, true);
         server.connect(&offer, now);
         (server, answer.to_string())
@@ -219,7 +232,8 @@ impl Server {
     /// A server that offers, and what it offers.
     pub(crate) fn offering() -> (Self, String) {
         let (mut server, local) = Self::new();
-        let offer = local.offer(&OfferOptions::PUBLISHER);
+        let mut offer = local.offer(&OfferOptions::PUBLISHER);
+        describe(&mut offer);
         let text = offer.to_string();
         server.offer = offer;
         (server, text)
@@ -305,7 +319,33 @@ impl Server {
     }
 }
 
+/// Adds the parameter sets of the pictures.
+fn describe(description: &mut Description) {
+    let formats = description.media.iter_mut().flat_map(|media| &mut media.formats);
+    formats.filter(|format| format.is("H264")).for_each(|format| format.parameters.push_str(DESCRIBED));
+}
+
 impl Server {
+    /// The packets of a picture with these payloads.
+    pub(crate) fn picture(&mut self, payloads: &[&[u8]]) -> Vec<Vec<u8>> {
+        let payload_type = self.video_payload_type();
+        let timestamp = self.timestamp;
+        self.timestamp += 9_000;
+        let last = payloads.len() - 1;
+        let mut packet = |(at, payload): (usize, &&[u8])| {
+            let (marker, sequence_number) = (at == last, self.number);
+            self.number = self.number.wrapping_add(1);
+            self.sent = (self.sent.0 + 1, self.sent.1 + payload.len() as u32);
+            let mut packet = Vec::new();
+            let header = Header { marker, payload_type, sequence_number, timestamp, ssrc: 7 };
+            header.append(&[], &mut packet).unwrap();
+            packet.extend_from_slice(payload);
+            self.keys.as_mut().unwrap().0.protect_rtp(&mut packet, 0).unwrap();
+            packet
+        };
+        payloads.iter().enumerate().map(&mut packet).collect()
+    }
+
     /// A sender report of the pictures.
     pub(crate) fn report(&mut self) -> Vec<u8> {
         let figures = SenderFigures {

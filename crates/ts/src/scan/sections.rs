@@ -95,6 +95,9 @@ impl Scan {
                 self.roles_are_known = true;
             }
         }
+        if self.tap.is_some() {
+            self.mark_kept();
+        }
         // Pictures or sound that no map names any more have not run out.
         let kinds: [fn(Codec) -> bool; 2] = [Codec::is_video, Codec::is_audio];
         for (units, is_of) in self.units.iter_mut().zip(kinds) {

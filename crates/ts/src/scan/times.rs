@@ -146,8 +146,9 @@ impl Scan {
         self.find(Some(pid), FindingKind::PtsLate);
     }
 
-    pub(super) fn pes(&mut self, index: usize, payload: &[u8], random_access: bool) {
-        let Some(header) = PesHeader::parse(payload) else { return };
+    /// A PES packet begins in clear; where its elementary stream goes on in the payload.
+    pub(super) fn pes(&mut self, index: usize, payload: &[u8], random_access: bool) -> usize {
+        let Some(header) = PesHeader::parse(payload) else { return 0 };
         let now = self.clock.at(self.place);
         let leeway = self.clock.leeway();
         let pid = self.states[index].pid;
@@ -186,5 +187,6 @@ impl Scan {
                 self.decodable = Some(mark);
             }
         }
+        header.length
     }
 }

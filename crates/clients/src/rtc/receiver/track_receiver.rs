@@ -7,6 +7,7 @@ use super::super::figures::{
     FROZEN, GAPS, GIVEN_UP, KEYFRAME_INTERVAL, NACKS, PICTURE_REQUESTS, RECOVERED, RESTARTS, STRAYS,
     VIDEO_LOST, VIDEO_PACKETS,
 };
+use super::beginning::Beginning;
 use std::time::Duration;
 use weir_media::STAMP_SEARCH_LEN;
 use weir_metrics::Recorder;
@@ -30,6 +31,8 @@ pub(super) struct TrackReceiver {
     pub(super) requests: PictureRequests,
     pub(super) asks: bool,
     pub(super) assembler: Option<Box<Assembler>>,
+    /// Of pictures.
+    pub(super) beginning: Option<Box<Beginning>>,
     /// Whether a packet with a payload was seen to have padding as well.
     pub(super) pads_media: bool,
     pub(super) jitter: Extent,
@@ -87,6 +90,7 @@ impl TrackReceiver {
             requests: PictureRequests::new(picture::PictureRequestSettings::default()),
             asks: options.pli && is_video && gives("nack pli"),
             assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
+            beginning: is_video.then(|| Box::new(Beginning::new(&agreed.format))),
             pads_media: false,
             jitter: Extent::default(),
             booked: Totals::default(),
