@@ -1,11 +1,15 @@
 //! What a viewer makes of the bodies of FLV tags, whatever brings them: RTMP's messages are the same.
 
 mod configuration;
+mod decoded;
 
 use self::configuration::Configuration;
+use self::decoded::DecodedTags;
 use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
+use crate::decoding::DecodedWitness;
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
+use crate::options::PlayOptions;
 use crate::playback_model::{PlaybackModel, Reading, ReceivedFrame};
 use crate::playout::Playout;
 use crate::sequence::Sequence;
@@ -64,8 +68,15 @@ pub struct FlvBody<'a> {
     pub timestamp: u32,
     /// Its length in bytes.
     pub length: u32,
-    /// Its first bytes, up to [`HEAD_LEN`] of audio and video.
+    /// Its first bytes: [`HEAD_LEN`] of audio and video, or all if it is shorter; of a viewer that is decoded as much as there is.
     pub head: &'a [u8],
+}
+
+impl FlvBody<'_> {
+    /// Whether all of it is there.
+    fn is_whole(&self) -> bool {
+        self.head.len() == self.length as usize
+    }
 }
 
 /// What a client that plays FLV bodies has beside its protocol.
@@ -81,6 +92,8 @@ pub struct FlvViewer {
     first_sound: Option<Moment>,
     /// What of the decoders' configurations has come.
     configuration: Configuration,
+    /// What a decoder is given, if this viewer is decoded.
+    decoded: Option<Box<DecodedTags>>,
     /// Pictures have come, or metadata says that they will.
     has_pictures: bool,
     /// Media and frames of the reads before it played.
@@ -121,11 +134,36 @@ impl FlvViewer {
             sequence: Sequence::default(),
             first_sound: None,
             configuration: Configuration::default(),
+            decoded: None,
             has_pictures: false,
             waited: 0,
             waited_frames: 0,
             totals: ReadTotals::default(),
         }
+    }
+
+    /// The viewer of a workload with these options.
+    pub fn of(
+        planned: PlannedStart,
+        playing: (Timeouts, Playout, HostClock),
+        figures: &'static FlvFigures,
+        options: &PlayOptions,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) -> Self {
+        let (reading, decoded) = (options.reading(planned.client), options.decoded(planned.client));
+        Self::new(planned, playing, figures, reading, now, shard).decoded(decoded)
+    }
+
+    /// The same, whose frames a decoder is given.
+    pub(crate) fn decoded(mut self, witness: Option<DecodedWitness>) -> Self {
+        self.decoded = witness.map(|witness| Box::new(DecodedTags::new(witness)));
+        self
+    }
+
+    /// Whether [`FlvBody::head`] should be all of a frame.
+    pub fn is_decoded(&self) -> bool {
+        self.decoded.is_some()
     }
 
     /// Frames and sounds that came since the last [`Self::end_of_read`].
@@ -157,6 +195,9 @@ impl FlvViewer {
         if !tag.is_frame() {
             if tag.is_sequence_header() {
                 self.configuration.video_header(&tag, body.head);
+                if let Some(decoded) = &mut self.decoded {
+                    decoded.video_header(&tag, body);
+                }
                 shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
             }
             return;
@@ -176,6 +217,9 @@ impl FlvViewer {
         if self.state.phase() != ClientPhase::Playing {
             return;
         }
+        if let Some(decoded) = &mut self.decoded {
+            decoded.picture(&tag, body, now);
+        }
         let timestamp = u64::from(body.timestamp);
         let seen = ReceivedFrame { track: Track::Video, timestamp, bytes: body.length, keyframe };
         self.playback.frame(now, seen, shard.of(self.state.planned()));
@@ -194,6 +238,9 @@ impl FlvViewer {
         if !tag.is_frame() {
             if tag.is_sequence_header() {
                 self.configuration.audio_header(&tag, body.length);
+                if let Some(decoded) = &mut self.decoded {
+                    decoded.audio_header(&tag, body);
+                }
                 shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
             }
             return;
@@ -204,6 +251,9 @@ impl FlvViewer {
         if self.state.phase() == ClientPhase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
+            if let Some(decoded) = &mut self.decoded {
+                decoded.sound(&tag, body, !self.has_pictures, now);
+            }
             self.playback.frame(now, seen, shard.of(self.state.planned()));
         }
     }
@@ -324,6 +374,7 @@ impl FlvViewer {
 
     /// Books what only the end reveals.
     pub fn leave(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        self.decoded = None;
         let recorder = shard.of(self.state.planned());
         recorder.count(LOST, u64::from(self.sequence.end()));
         if self.state.phase() == ClientPhase::Playing {

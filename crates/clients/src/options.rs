@@ -1,9 +1,11 @@
 //! What every workload is made with, whatever its protocol; what only one protocol has stands with that protocol.
 
 use crate::client_state::Timeouts;
+use crate::decoding::{DecodedWitness, Decoders};
 use crate::material::MaterialOptions;
 use crate::playback_model::Reading;
 use crate::playout::Playout;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_shard::tls::ClientTls;
 
@@ -22,6 +24,8 @@ pub struct PlayOptions {
     pub rebuffer: Option<Duration>,
     /// How long a stream that has ended may take to come back before its viewers have failed.
     pub end_grace: Duration,
+    /// What decodes some of the witnesses, if that is asked for.
+    pub decoders: Option<Arc<Decoders>>,
     /// How to secure links.
     pub tls: ClientTls,
 }
@@ -35,6 +39,7 @@ impl Default for PlayOptions {
             playout_buffer: Duration::from_secs(1),
             rebuffer: None,
             end_grace: Duration::from_secs(2),
+            decoders: None,
             tls: ClientTls::default(),
         }
     }
@@ -49,6 +54,12 @@ impl PlayOptions {
     /// How a client reads its link.
     pub fn reading(&self, client: u32) -> Reading {
         if self.is_witness(client) { Reading::Witness } else { Reading::Crowd }
+    }
+
+    /// What a client hands to decoders, if it is one of those whose streams are decoded.
+    pub(crate) fn decoded(&self, client: u32) -> Option<DecodedWitness> {
+        let decoders = self.decoders.as_ref().filter(|_| self.is_witness(client))?;
+        Some(DecodedWitness::new(Arc::clone(decoders)))
     }
 
     /// The modelled player.

@@ -2,6 +2,7 @@
 
 mod beginning;
 mod container;
+mod decoded;
 mod fetch;
 mod figures;
 pub mod mirakurun;

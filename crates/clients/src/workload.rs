@@ -1,6 +1,7 @@
 //! The seam to the engine: what a group of clients does, and how one of them is made.
 
 use crate::client_session::{ClientSession, Driver};
+use crate::decoding::Decoders;
 use crate::endpoints::Endpoints;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::Target;
@@ -19,6 +20,8 @@ pub struct Workload {
     pub viewers_leave_last: bool,
     /// What the servers say that they are, if they were asked.
     pub versions: Vec<ServerVersion>,
+    /// What decodes some of its witnesses.
+    pub decoders: Option<Arc<Decoders>>,
     targets: Vec<Target>,
     /// The servers of the targets, if there are several: `host:port`, without the port if it is the scheme's own.
     servers: Vec<String>,
@@ -66,8 +69,17 @@ impl Workload {
         };
         let start: Start = Box::new(start);
         let (servers, server_of) = by_server(&targets);
-        let versions = Vec::new();
-        Self { schema, viewers_leave_last: false, versions, targets, servers, server_of, endpoints, start }
+        Self {
+            schema,
+            viewers_leave_last: false,
+            versions: Vec::new(),
+            decoders: None,
+            targets,
+            servers,
+            server_of,
+            endpoints,
+            start,
+        }
     }
 
     /// A workload that has no client on any shard: threads of its own fill its figures.
@@ -77,12 +89,19 @@ impl Workload {
             schema,
             viewers_leave_last: false,
             versions: Vec::new(),
+            decoders: None,
             targets: Vec::new(),
             servers: Vec::new(),
             server_of: Vec::new(),
             endpoints: Vec::new(),
             start,
         }
+    }
+
+    /// The same, some of whose witnesses are decoded.
+    #[must_use]
+    pub fn decoded_by(self, decoders: Option<Arc<Decoders>>) -> Self {
+        Self { decoders, ..self }
     }
 
     /// Its targets, in the order of their URLs.

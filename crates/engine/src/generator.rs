@@ -108,13 +108,18 @@ impl Generator {
                 self.stop_due(now);
                 self.start_due(now);
             }
-            if ending.is_some_and(|by| now >= by || self.shard.is_empty()) {
+            if ending.is_some_and(|by| now >= by || self.shard.is_empty() && !self.is_decoding()) {
                 self.report(SecondEnd::Last);
                 return Ok(());
             }
             let until = self.next_moment(ending).min(now + LONGEST_TURN);
             self.shard.turn(until)?;
         }
+    }
+
+    /// Whether what viewers were given is still being decoded.
+    fn is_decoding(&self) -> bool {
+        self.config.workloads.iter().filter_map(|it| it.decoders.as_ref()).any(|it| it.is_busy())
     }
 
     fn second_end(&self) -> Moment {
@@ -199,6 +204,12 @@ impl Generator {
         self.shard.recorder().book_played(closed);
         let mut figures = self.shard.recorder().take_figures();
         self.count_arrivals(&mut figures, end);
+        // Cells of workloads come first, and those of single servers behind them.
+        for (recorder, workload) in figures.iter_mut().zip(self.config.workloads.iter()) {
+            if let Some(decoders) = &workload.decoders {
+                decoders.book(recorder);
+            }
+        }
         let origin = self.config.origin;
         let since = |at: Option<Moment>| at.map_or(0, |at| at.since(origin).as_micros() as u64);
         for (recorder, latest) in figures.iter_mut().zip(self.shard.recorder().latest()) {

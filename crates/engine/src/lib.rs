@@ -22,6 +22,7 @@ pub mod compare;
 mod coordinator_message;
 mod counts;
 mod date;
+mod decoding;
 mod defaults;
 mod edges;
 mod event;

@@ -72,12 +72,19 @@ const HIGH_PROFILE: u8 = 100;
 
 /// Appends an audio frame behind an ADTS header (ISO/IEC 14496-3, clause 1.A.2.2).
 pub fn append_adts(config: &AudioConfig, frame: &Frame, out: &mut Vec<u8>) {
-    let [first, second, ..] = config.specific_config[..] else { return };
+    let Some(header) = adts_header(&config.specific_config, frame.payload.len()) else { return };
+    out.extend_from_slice(&header);
+    out.extend_from_slice(&frame.payload);
+}
+
+/// The ADTS header of a frame of this many bytes, of AAC with this AudioSpecificConfig; `None` where that is cut short.
+pub fn adts_header(specific_config: &[u8], payload: usize) -> Option<[u8; 7]> {
+    let [first, second, ..] = *specific_config else { return None };
     let profile = (first >> 3).saturating_sub(1) & 3; // audioObjectType − 1
     let sampling_frequency_index = (first & 7) << 1 | second >> 7;
     let channel_configuration = second >> 3 & 0xf;
-    let length = 7 + frame.payload.len();
-    out.extend_from_slice(&[
+    let length = 7 + payload;
+    Some([
         0xff,
         0xf1, // MPEG-4, layer 0, no CRC
         profile << 6 | sampling_frequency_index << 2 | channel_configuration >> 2,
@@ -85,8 +92,7 @@ pub fn append_adts(config: &AudioConfig, frame: &Frame, out: &mut Vec<u8>) {
         (length >> 3) as u8,
         (length << 5) as u8 | 0x1f, // adts_buffer_fullness 0x7ff: variable rate
         0xfc,
-    ]);
-    out.extend_from_slice(&frame.payload);
+    ])
 }
 
 #[cfg(test)]

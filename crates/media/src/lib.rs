@@ -18,7 +18,9 @@ mod source;
 mod stamp;
 mod synthetic;
 
-pub use elementary::{append_adts, append_annex_b, append_decoder_configuration, parameter_sets};
+pub use elementary::{
+    adts_header, append_adts, append_annex_b, append_decoder_configuration, parameter_sets,
+};
 pub use file::{Looped, MediaFile};
 pub use frame::{Frame, Track};
 pub use nal::{Framing, UnitType, Units, units};

@@ -44,6 +44,13 @@ crate::figures! {
     WALL_LATENCIES: Counter = "wall_latencies", Count, "values of `latency` that two wall clocks gave, good to their agreement";
     NEGATIVE_LATENCIES: Counter = "negative_latencies", Count, "values of `latency` below zero: the clocks of the two ends disagree";
     TIMESTAMP_JUMPS: Counter = "timestamp_jumps", Count, "breaks in a stream's timestamps";
+    HANDED_IN: Counter = "handed_in", Count, "frames of witnesses that a decoder was given and is done with, pictures and sound";
+    DECODED: Counter = "decoded", Count, "frames of `handed_in` that came out of the decoder without damage";
+    DECODER_ERRORS: Counter = "decoder_errors", Count, "errors that decoders told of";
+    DECODER_CPU: Counter = "decoder_cpu", Micros, "CPU time of decoders, on the machines that make the load";
+    NOT_HANDED_IN: Counter = "not_handed_in", Count, "frames that no decoder was given, because it was too slow for them or one before them was not whole";
+    DECODERS_MISSING: Counter = "decoders_missing", Count, "times that a witness was to be decoded and there was no decoder";
+    DECODERS_FAILED: Counter = "decoders_failed", Count, "streams whose decoder ended before them, which are in no other of these figures";
     READS: Counter = "reads", Count, "reads from links";
     ACTIVE: Gauge(Sum) = "active", Count, "clients that are connecting or connected at the interval's end";
     PLAYING: Gauge(Sum) = "playing", Count, "clients that receive or publish at the interval's end";
@@ -59,6 +66,8 @@ crate::figures! {
     LAST_CUT_OFF: Gauge(Max) = "last_cut_off", Micros, "from the run's beginning to the latest of `cut_off`; 0 before the first";
     LAST_RETURN: Gauge(Max) = "last_return", Micros, "from the run's beginning to the latest of `returned`; 0 before the first";
     COUNT_END: Gauge(Max) = "count_end", Micros, "from the run's beginning to the end of the last count of messages that was sent; 0 before";
+    DECODED_WIDTH: Gauge(Max) = "decoded_width", Count, "width of the largest picture that was decoded in the interval, in pixels; 0 for none";
+    DECODED_HEIGHT: Gauge(Max) = "decoded_height", Count, "height of that picture, in pixels";
     WITNESSES: Gauge(Sum) = "witnesses", Count, "clients that read at every event";
     START_LAG: Spread = "start_lag", Micros, "actual start of a client after its planned start";
     SEND_LAG: Spread = "send_lag", Micros, "a publisher's write after the frame's time on the media timeline";

@@ -15,6 +15,14 @@ pub(crate) struct ProcessId {
     pub(crate) start_ticks: u64,
 }
 
+impl ProcessId {
+    /// The process that has this pid now.
+    pub(crate) fn of(pid: u32, reader: &mut Reader) -> Option<Self> {
+        let stat = Stat::parse(reader.read(format_args!("/proc/{pid}/stat")).ok()?)?;
+        Some(Self { pid, start_ticks: stat.start_ticks })
+    }
+}
+
 /// One process of a [`Census`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resident {

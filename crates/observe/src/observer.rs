@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::census::Census;
+use crate::census::{Census, ProcessId};
 use crate::clock::thread_cpu;
 use crate::environment::TargetEnvironment;
 use crate::host::{HostSample, last_pid};
@@ -48,6 +48,8 @@ pub struct Observer {
     others: Others,
     /// The CPUs that weir may run on, in order.
     cores: Vec<u32>,
+    /// The processes of now that work for weir, beside its own.
+    helpers: fn() -> Vec<u32>,
 }
 
 /// Whether processes are being born, by the last pid that the kernel gave away.
@@ -111,7 +113,13 @@ impl Observer {
             units,
             reader,
             machines: Vec::new(),
+            helpers: Vec::new,
         })
+    }
+
+    /// What these processes use is weir's own use from now on; each is asked for before every sample.
+    pub fn count_as_own(&mut self, helpers: fn() -> Vec<u32>) {
+        self.helpers = helpers;
     }
 
     /// Adds what is read of another machine to every sample from now on.
@@ -129,6 +137,11 @@ impl Observer {
     pub fn sample(&mut self, now_ns: u64) -> Sample {
         let walked = !self.targets.is_empty() && self.look_for_newcomers(now_ns);
         let (reader, units) = (&mut self.reader, &self.units);
+        for pid in (self.helpers)() {
+            if let Some(id) = ProcessId::of(pid, reader) {
+                self.generator.admit(id);
+            }
+        }
         // The host first: a thread that is born from now on is younger than this sample's uptime.
         let host = HostSample::read(reader, units, &self.cores);
         let mut sample = Sample {

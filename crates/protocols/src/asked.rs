@@ -1,5 +1,8 @@
 //! What is asked by default: one table for runs and for searches, each with a limit of its own.
 
+use crate::given::Given;
+use crate::viewer;
+
 /// A default threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -42,6 +45,15 @@ pub(crate) const OF_VIEWERS_OF_PACKETS: [Asked; 4] = [BIT_RATE, STALLED, STARVED
 
 /// What all clients are asked.
 pub const OF_ALL: [Asked; 2] = [FAILED, PLAYED];
+
+/// Viewers that are decoded: one frame in a hundred may be damaged, as in all that is lost for good.
+pub const DECODED: &str = "decoded.ratio >= 99%";
+
+/// What viewers with these options are asked in a run, with what only their protocol promises.
+pub(crate) fn of_viewers(given: &Given, asked: &[Asked], promised: &[&'static str]) -> Vec<&'static str> {
+    let decoded = viewer::are_decoded(given).then_some(DECODED);
+    of_run(asked, promised).into_iter().chain(decoded).collect()
+}
 
 /// What is asked of a run, with what only its protocol promises.
 pub(crate) fn of_run(asked: &[Asked], promised: &[&'static str]) -> Vec<&'static str> {

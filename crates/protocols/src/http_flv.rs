@@ -24,7 +24,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
-        asked: |_| asked::of_run(&asked::OF_VIEWERS, &[]),
+        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
         lacks: |_| VIEWER,
         shown: None,
         discovers: false,

@@ -41,6 +41,20 @@ const PLAYBACK: &[&str] = &[
     "last_sound",
 ];
 
+/// What decoders make of pictures and sound.
+const DECODING: &[&str] = &[
+    "decoded",
+    "decoded.ratio",
+    "handed_in",
+    "decoder_errors",
+    "decoder_cpu",
+    "not_handed_in",
+    "decoders_missing",
+    "decoders_failed",
+    "decoded_width",
+    "decoded_height",
+];
+
 /// How a publisher keeps its schedule and its count.
 const SENDING: &[&str] = &["send_lag", "units_short"];
 
@@ -95,6 +109,8 @@ const PLAYS_NOTHING: Lack = Lack {
     figures: PLAYBACK,
     instead: "a publisher plays nothing; ask it of a workload that plays, or of `weir play`",
 };
+const DECODES_NOTHING: Lack =
+    Lack { figures: DECODING, instead: "only viewers of pictures and sound are decoded (--decode)" };
 const SENDS_NOTHING: Lack = Lack {
     figures: SENDING,
     instead: "a viewer sends nothing; ask it of a workload that publishes, or of `weir publish`",
@@ -111,7 +127,7 @@ pub(crate) const TS_VIEWER: &[Lack] = &[
 ];
 
 /// Publishers of media.
-pub(crate) const PUBLISHER: &[Lack] = &[RECEIVES_NOTHING, PLAYS_NOTHING];
+pub(crate) const PUBLISHER: &[Lack] = &[RECEIVES_NOTHING, PLAYS_NOTHING, DECODES_NOTHING];
 
 /// Streams of filler, either way.
 pub(crate) const FILLER: &[Lack] = {
@@ -122,11 +138,13 @@ pub(crate) const FILLER: &[Lack] = {
         Lack { figures: PLAYBACK, instead: INSTEAD },
         Lack { figures: PICTURES, instead: INSTEAD },
         Lack { figures: RECEPTION, instead: INSTEAD },
+        DECODES_NOTHING,
     ]
 };
 
 /// MQTT subscribers.
 pub(crate) const SUBSCRIBER: &[Lack] = &[
+    DECODES_NOTHING,
     NO_MEDIA_TIME,
     NO_PICTURES,
     NO_FIRST,
@@ -151,6 +169,7 @@ pub(crate) const CONNECTION: &[Lack] = {
         Lack { figures: OF_SUBSCRIBERS, instead: INSTEAD },
         Lack { figures: SENDING, instead: INSTEAD },
         Lack { figures: OF_PUBLISHERS, instead: INSTEAD },
+        DECODES_NOTHING,
         Lack {
             figures: &["units", "media", "request", "first_byte", "first_frame", "bitrate.ratio"],
             instead: INSTEAD,
@@ -160,6 +179,7 @@ pub(crate) const CONNECTION: &[Lack] = {
 
 /// MQTT publishers.
 pub(crate) const MESSAGE_PUBLISHER: &[Lack] = &[
+    DECODES_NOTHING,
     RECEIVES_NOTHING,
     PLAYS_NOTHING,
     NO_PICTURES,
@@ -172,6 +192,7 @@ pub(crate) const MESSAGE_PUBLISHER: &[Lack] = &[
 
 /// Workloads that save messages.
 pub(crate) const INGESTER: &[Lack] = &[
+    DECODES_NOTHING,
     NO_MEDIA_TIME,
     NO_PICTURES,
     Lack {

@@ -34,4 +34,4 @@ pub use table::{
     PROTOCOLS, columns_of, groups_of, has_messages, of_scheme, of_url, play, publish, schema_of, schemes,
     warnings,
 };
-pub use viewer::buffer;
+pub use viewer::{are_decoded, buffer};

@@ -20,7 +20,9 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Services>(), Group::of::<http::Fields>()],
         // Of a server that was asked for all that it has each service counts.
-        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_PACKETS, &["failed.ratio == 0", mpegts::WHOLE]),
+        asked: |given| {
+            asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &["failed.ratio == 0", mpegts::WHOLE])
+        },
         lacks: |_| TS_VIEWER,
         shown: None,
         discovers: true,

@@ -29,7 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     excesses: &[UNKNOWN_LOSSES],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
-        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
+        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
         lacks: |_| TS_VIEWER,
         shown: None,
         discovers: false,

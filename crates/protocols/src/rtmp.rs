@@ -21,7 +21,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     excesses: &[],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Rtmp>(), Group::of::<RtmpViewer>()],
-        asked: |_| asked::of_run(&asked::OF_VIEWERS, &[]),
+        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
         lacks: |_| VIEWER,
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
         discovers: false,

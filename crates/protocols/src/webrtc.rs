@@ -95,7 +95,7 @@ const SIGNALLED: Protocol = Protocol {
 /// Viewers of OvenMediaEngine.
 const PLAY: Play = Play {
     options: &[Group::of::<Viewer>(), Group::of::<Feedback>(), Group::of::<http::Fields>()],
-    asked: |_| asked::of_run(&asked::OF_VIEWERS, &[FEW_LOST]),
+    asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
     lacks: |_| VIEWER,
     shown: None,
     discovers: false,

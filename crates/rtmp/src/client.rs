@@ -24,7 +24,7 @@ use crate::handshake::{self, Progress};
 use crate::message::{MediaKind, MessageKind};
 use dialogue::Dialogue;
 
-/// How many bytes of an audio or video message are kept for [`Media::head`]: its tag, and what encoders and servers
+/// How many bytes of an audio or video message are kept for [`Media::head`] unless [`Client::keep`] says more: its tag, and what encoders and servers
 /// put in front of a picture, parameter sets with scaling lists included.
 pub const HEAD_LEN: usize = 528;
 
@@ -71,6 +71,11 @@ impl Client {
         }
     }
 
+    /// Keeps this many bytes of audio and video messages for [`Media::head`], and no fewer than [`HEAD_LEN`].
+    pub fn keep(&mut self, head: u32) {
+        self.dialogue.head = head.max(HEAD_LEN as u32);
+    }
+
     /// Bytes to send. The caller takes off what it has sent.
     pub fn output(&mut self) -> &mut Vec<u8> {
         &mut self.dialogue.output
@@ -93,10 +98,11 @@ impl Client {
             }
         }
         self.dialogue.acknowledge(input.len());
-        let mut pass = self.assembly.pass(&HeadsAndCommands);
+        let appetite = HeadsAndCommands { head: self.dialogue.head };
+        let mut pass = self.assembly.pass(&appetite);
         loop {
             while let Some((header, payload)) = self.reader.frame(&mut input) {
-                let head = &payload[..payload.len().min(HEAD_LEN)];
+                let head = &payload[..payload.len().min(appetite.head as usize)];
                 self.dialogue.message(&header, head, on)?;
             }
             let Some(event) = self.reader.next(&mut input)? else { break };
@@ -132,14 +138,16 @@ impl Client {
 
 /// The head of each frame, commands and control messages whole, nothing of anything else.
 #[derive(Clone, Copy, Debug)]
-struct HeadsAndCommands;
+struct HeadsAndCommands {
+    head: u32,
+}
 
 impl Appetite for HeadsAndCommands {
     #[inline]
     fn wanted(&self, header: &MessageHeader) -> Result<u32, AssemblyError> {
         let &MessageHeader { kind, length, .. } = header;
         match kind {
-            MessageKind::Audio | MessageKind::Video => Ok(length.min(HEAD_LEN as u32)),
+            MessageKind::Audio | MessageKind::Video => Ok(length.min(self.head)),
             MessageKind::DataAmf0 | MessageKind::DataAmf3 => Ok(length.min(DATA_HEAD_LEN as u32)),
             MessageKind::SharedObjectAmf0 | MessageKind::SharedObjectAmf3 | MessageKind::Other(_) => Ok(0),
             _ if length > MAX_COMMAND_LEN => {

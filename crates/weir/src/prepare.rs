@@ -107,6 +107,7 @@ pub(crate) fn prepare(
     let ports =
         endpoints.iter().filter(|endpoint| machine::is_here(&endpoint.ip())).map(SocketAddr::port).collect();
     let mut observer = Observer::of_load(watches, &ports).map_err(Failure::with(Exit::Usage))?;
+    observer.count_as_own(weir_clients::decoder_processes);
     let targets = observer.describe_targets();
     let about = plan.about.unwrap_or(plan.length);
     let machines = machine::watch(&mut observer, &scenario, &addresses, about, wrong)?;

@@ -1,7 +1,9 @@
-//! `publish --verify`: one viewer a published stream. The default thresholds ask it for pictures and sound.
+//! `publish --verify`: one viewer a published stream. The default thresholds ask it for pictures and sound, and one
+//! of them at a time is decoded if there is an ffmpeg.
 
 use std::time::Duration;
 use weir_engine::scenario::{Scenario, StageSpec, WorkloadSpec};
+use weir_protocols::Given;
 
 /// How long after its publisher a viewer begins: the stream is on air, and a server has cut its first group of pictures.
 const DELAY: Duration = Duration::from_secs(2);
@@ -16,6 +18,7 @@ pub(crate) fn add(scenario: &mut Scenario) {
         play: publish.publish.clone(),
         streams: publish.streams,
         stages: vec![StageSpec::default()],
+        options: Given::default().with("decode", "1"),
         ..WorkloadSpec::default()
     };
     let endless = publish.duration.clone().filter(|duration| duration.get().is_zero());
@@ -56,7 +59,9 @@ mod tests {
         let Verb::Publish(args) = Cli::try_parse_from(words).unwrap().verb else { panic!("publish") };
         let scenario = of_publish(&args);
         assert_eq!(scenario.workloads[1].play, scenario.workloads[0].publish);
-        assert!(scenario.asked().iter().any(|it| it.text() == "rtmp.audio_frames > 0"));
+        for asked in ["rtmp.audio_frames > 0", "decoded.ratio >= 99%"] {
+            assert!(scenario.asked().iter().any(|it| it.text() == asked), "{asked}");
+        }
         let plan = scenario.plan().unwrap();
         [0, 1].map(|number| plan.slots.iter().filter(|slot| slot.workload == number).copied().collect())
     }

@@ -105,7 +105,7 @@ fn is_checked(codec: VideoCodec) -> bool {
 }
 
 /// H.264 and H.265, whose parameter sets are known.
-fn nal_codec(codec: VideoCodec) -> Option<NalCodec> {
+pub(super) fn nal_codec(codec: VideoCodec) -> Option<NalCodec> {
     match codec {
         VideoCodec::FourCc(FourCc::AVC) => Some(NalCodec::H264),
         VideoCodec::FourCc(FourCc::HEVC) => Some(NalCodec::H265),

@@ -9,17 +9,23 @@ use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
 use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
+use crate::decoding::DecodedWitness;
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
+use crate::parameter_sets::NalCodec;
 use crate::playback_model::{Continuation, PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::shard_recorder::{ClientRecord, ShardRecorder};
 use crate::timeline::Timeline;
 use crate::workload::NewClient;
 use std::sync::Arc;
-use weir_media::{Framing, Stamp};
+use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{AHEAD, FRAMES_AHEAD, WITNESSES};
 use weir_metrics::{Failure, Moment, Recorder};
+use weir_rtc::h264::{AccessUnit, described_parameter_sets};
 use weir_shard::Context;
+
+/// The longest picture that is put together for a decoder: larger than any of H.264 up to level 5.2 (ITU-T H.264 table A-1, MinCR).
+const LONGEST_PICTURE: usize = 8 * 1024 * 1024;
 
 /// What all viewers of a workload share.
 pub(super) struct SharedOptions {
@@ -34,6 +40,8 @@ pub(super) struct SharedOptions {
 pub(super) struct Player {
     common: Arc<SharedOptions>,
     witness: bool,
+    /// What a decoder is given, if this viewer is decoded.
+    decoded: Option<Box<DecodedWitness>>,
     playback: PlaybackModel,
     receiver: Option<Box<Receiver>>,
     /// What has come since it was last settled.
@@ -58,7 +66,7 @@ pub(super) struct Player {
 impl Player {
     pub(super) fn client(
         client: NewClient<'_, Request>,
-        witness: bool,
+        (witness, decoded): (bool, Option<DecodedWitness>),
         common: Arc<SharedOptions>,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
@@ -71,6 +79,7 @@ impl Player {
         let timeline = Timeline::new(90_000, 32);
         let player = Self {
             witness,
+            decoded: decoded.map(Box::new),
             // Of every viewer it is known when each packet came.
             playback: PlaybackModel::new(Reading::Witness, planned.client, timeline, common.playout, now),
             common,
@@ -99,7 +108,16 @@ impl Role for Player {
     ) -> Result<(), End> {
         let now = context.now;
         let ssrc = ssrc(line.state.planned().client, now);
-        let receiver = Receiver::new(keys, &self.common.options, self.witness, ssrc, now);
+        let kept = match &mut self.decoded {
+            Some(decoded) => {
+                let formats = keys.agreed.iter().map(|agreed| &agreed.format);
+                let sets: Vec<_> = formats.flat_map(described_parameter_sets).collect();
+                decoded.describe(NalCodec::H264, sets.iter().map(Vec::as_slice));
+                LONGEST_PICTURE
+            }
+            None => STAMP_SEARCH_LEN,
+        };
+        let receiver = Receiver::new(keys, &self.common.options, self.witness, kept, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
         self.receiver = Some(Box::new(receiver.map_err(failed)?));
         Ok(())
@@ -115,14 +133,22 @@ impl Role for Player {
         let recorder = context.world.of(line.state.planned());
         let (clock, latency) = (&self.common.clock, &mut self.latency);
         let witness = self.witness;
-        let mut stamped = |unit: &[u8], recorder: &mut Recorder| {
+        let decoded = &mut self.decoded;
+        let mut shown = |unit: &AccessUnit<'_>, recorder: &mut Recorder| {
             // The first keyframe of the others may have waited in the server for them.
             if witness {
-                stamp(unit, clock, now, latency, recorder);
+                stamp(unit.bytes, clock, now, latency, recorder);
+            }
+            match decoded {
+                Some(decoded) if unit.complete && unit.bytes.len() == unit.length => {
+                    decoded.picture(NalCodec::H264, unit.bytes, Framing::LengthPrefixed, now);
+                }
+                Some(decoded) => decoded.broken_picture(),
+                None => {}
             }
         };
         if let Some(receiver) = &mut self.receiver {
-            receiver.rtp(now, bytes, &mut self.totals, recorder, &mut stamped);
+            receiver.rtp(now, bytes, &mut self.totals, recorder, &mut shown);
         }
         // Frames that were held up come together: the first of them shows for how long.
         if self.totals.frame_ended {
@@ -257,6 +283,7 @@ impl Role for Player {
         context: &mut Context<'_, ShardRecorder>,
     ) {
         let now = context.now;
+        self.decoded = None;
         let Line { state, connection } = line;
         let mut numbers = Numbers::new();
         connection.account(failure.is_some(), &mut numbers);

@@ -16,6 +16,7 @@ use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS};
 use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
+use weir_rtc::h264::AccessUnit;
 use weir_rtc::rtcp::{self, Compound};
 use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
 use weir_rtc::sdp::{MediaKind, extension};
@@ -88,11 +89,12 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver of what was agreed on.
+    /// A receiver of what was agreed on, which keeps up to `kept` bytes of each picture.
     pub(super) fn new(
         keys: &Keys,
         options: &RtcOptions,
         witness: bool,
+        kept: usize,
         ssrc: u32,
         now: Moment,
     ) -> Result<Self, SrtpError> {
@@ -101,7 +103,7 @@ impl Receiver {
         let transport_sequence =
             named(extension::TRANSPORT_CC).map(|it| it.identifier).filter(|_| options.bandwidth);
         let gives = |what: &str| agreed.iter().any(|it| it.format.feedback.iter().any(|this| this == what));
-        let tracks = agreed.iter().map(|agreed| TrackReceiver::new(agreed, options)).collect();
+        let tracks = agreed.iter().map(|agreed| TrackReceiver::new(agreed, options, kept)).collect();
         Ok(Self {
             tracks,
             inbound: Inbound::new(inbound)?,
@@ -135,7 +137,7 @@ impl Receiver {
         })
     }
 
-    /// An RTP packet came. `stamped` gets the beginning of each access unit that was decrypted.
+    /// An RTP packet came. `shown` gets each access unit that was decrypted.
     #[inline]
     pub(super) fn rtp(
         &mut self,
@@ -143,7 +145,7 @@ impl Receiver {
         bytes: &mut [u8],
         totals: &mut ReadTotals,
         recorder: &mut Recorder,
-        stamped: &mut dyn FnMut(&[u8], &mut Recorder),
+        shown: &mut dyn FnMut(&AccessUnit<'_>, &mut Recorder),
     ) {
         let Ok(packet) = Packet::parse(bytes) else { return recorder.count(MALFORMED, 1) };
         let payload_type = packet.payload_type();
@@ -243,7 +245,7 @@ impl Receiver {
             let beginning = &mut track.beginning;
             assembler.push(number, timestamp, marker, payload, |unit| {
                 totals.start_whole |= beginning.as_mut().is_some_and(|it| it.begins(&unit));
-                stamped(unit.bytes, recorder);
+                shown(&unit, recorder);
             });
         }
     }

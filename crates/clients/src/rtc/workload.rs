@@ -74,11 +74,14 @@ fn play(
         options: rtc.clone(),
         clock: HostClock::read(),
     });
+    let decoders = options.decoders.clone();
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, endpoints, move |client, shard| {
+    let workload = Workload::new(SCHEMA, endpoints, move |client, shard| {
         let witness = options.is_witness(client.planned.client);
-        Player::client(client, witness, Arc::clone(&common), shard)
-    }))
+        let decoded = options.decoded(client.planned.client);
+        Player::client(client, (witness, decoded), Arc::clone(&common), shard)
+    });
+    Ok(workload.decoded_by(decoders))
 }
 
 fn endpoints(

@@ -9,6 +9,7 @@ use super::refusal::{Verdict, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End, Stop, said};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
+use crate::decoding::DecodedWitness;
 use crate::flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 use crate::host_clock::HostClock;
 use crate::playback_model::Reading;
@@ -23,6 +24,9 @@ use weir_rtmp::handshake::Scheme;
 use weir_rtmp::message::Status;
 use weir_rtmp::{Client, ClientEvent};
 use weir_shard::{Context, Edge};
+
+/// The longest frame that is put together for a decoder: larger than any picture of H.264 up to level 5.2 (ITU-T H.264 table A-1, MinCR).
+const LONGEST_FRAME: u32 = 8 * 1024 * 1024;
 
 /// What the bodies of messages are counted as.
 const FIGURES: FlvFigures = FlvFigures {
@@ -56,8 +60,6 @@ struct Viewer {
     common: Arc<SharedOptions>,
     /// The server said that the stream has ended: when that becomes a failure, and its words.
     ended: Option<Box<(Moment, String)>>,
-    /// A refusal met while reading, to be booked when the read is over.
-    refused: Option<Box<(Failure, String)>>,
 }
 
 impl Player {
@@ -65,16 +67,16 @@ impl Player {
         planned: PlannedStart,
         request: Arc<Request>,
         common: Arc<SharedOptions>,
-        reading: Reading,
+        (reading, decoded): (Reading, Option<DecodedWitness>),
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
         let playing = (common.timeouts, common.playout, common.clock);
-        let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard);
+        let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard).decoded(decoded);
         let attempts = Attempts::new(request, common.redirects.clone());
         Self {
-            client: Client::new(attempts.options(), seed(planned, now)),
-            viewer: Viewer { flv, attempts: Some(Box::new(attempts)), common, ended: None, refused: None },
+            client: client(&attempts, &flv, now),
+            viewer: Viewer { flv, attempts: Some(Box::new(attempts)), common, ended: None },
         }
     }
 
@@ -88,6 +90,15 @@ impl Player {
         // The handshake made it large; what a player says later is a few bytes a minute.
         *output = Vec::new();
     }
+}
+
+/// A protocol machine that keeps as much of each message as the viewer looks at.
+fn client(attempts: &Attempts, flv: &FlvViewer, now: Moment) -> Client {
+    let mut client = Client::new(attempts.options(), seed(flv.state.planned(), now));
+    if flv.is_decoded() {
+        client.keep(LONGEST_FRAME);
+    }
+    client
 }
 
 impl ClientSession for Player {
@@ -116,11 +127,13 @@ impl ClientSession for Player {
             let recorder = shard.of(viewer.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
-            let read = self.client.input(bytes, &mut |event| viewer.on_event(event, now, shard));
+            let mut refused = None;
+            let mut on_event = |event: ClientEvent<'_>| viewer.on_event(event, &mut refused, now, shard);
+            let read = self.client.input(bytes, &mut on_event);
             viewer.flv.book(now, shard);
             outcome = read.map_err(|error| (Failure::MalformedInput, error.to_string()));
-            if let Some(refusal) = viewer.refused.take() {
-                outcome = outcome.and(Err(*refusal));
+            if let Some(refusal) = refused {
+                outcome = outcome.and(Err(refusal));
             }
         }
         viewer.flv.end_of_read(bytes.is_empty(), now, shard);
@@ -167,7 +180,7 @@ impl ClientSession for Player {
         if let Some(attempts) = &mut self.viewer.attempts
             && attempts.go_on(context)?
         {
-            self.client = Client::new(attempts.options(), seed(self.viewer.flv.state.planned(), context.now));
+            self.client = client(attempts, &self.viewer.flv, context.now);
         }
         context.set_low_water(if self.viewer.ended.is_none() { self.viewer.flv.batch() } else { 1 });
         Ok(())
@@ -189,8 +202,15 @@ impl ClientSession for Player {
 }
 
 impl Viewer {
+    /// Something came. A refusal is booked when the read is over.
     #[inline]
-    fn on_event(&mut self, event: ClientEvent<'_>, now: Moment, shard: &mut ShardRecorder) {
+    fn on_event(
+        &mut self,
+        event: ClientEvent<'_>,
+        refused: &mut Option<End>,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) {
         trace::heard(self.planned().number(), &event);
         match event {
             ClientEvent::Media(media) => {
@@ -211,7 +231,7 @@ impl Viewer {
                 self.attempts = None;
                 self.flv.state.reach(ClientPhase::Waiting, now, shard);
             }
-            ClientEvent::Status(status) => self.status(&status, now, shard),
+            ClientEvent::Status(status) => self.status(&status, refused, now, shard),
             ClientEvent::StreamEof { .. } => self.ended("the server said: stream EOF", now, shard),
             ClientEvent::Acknowledged { .. } => shard.of(self.flv.state.planned()).count(SERVER_ACKS, 1),
             ClientEvent::Connected
@@ -222,13 +242,19 @@ impl Viewer {
         }
     }
 
-    fn status(&mut self, status: &Status<'_>, now: Moment, shard: &mut ShardRecorder) {
+    fn status(
+        &mut self,
+        status: &Status<'_>,
+        refused: &mut Option<End>,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) {
         shard.of(self.flv.state.planned()).count(STATUSES, 1);
-        if self.refused.is_none()
+        if refused.is_none()
             && let Some(attempts) = &mut self.attempts
             && let Some(next) = attempts.refused(status, nonce(now))
         {
-            self.refused = next.err().map(Box::new);
+            *refused = next.err();
             return;
         }
         match verdict(status) {
@@ -241,7 +267,7 @@ impl Viewer {
                 }
             }
             Verdict::Failed(failure) => {
-                self.refused.get_or_insert_with(|| Box::new((failure, status.to_string())));
+                refused.get_or_insert_with(|| (failure, status.to_string()));
             }
         }
     }

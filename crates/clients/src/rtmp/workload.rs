@@ -38,11 +38,13 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
         clock: HostClock::read(),
         redirects: Redirects::new(finder),
     });
+    let decoders = options.decoders.clone();
     let options = options.clone();
-    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
-        let reading = options.reading(planned.client);
+    let workload = Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
+        let reading = (options.reading(planned.client), options.decoded(planned.client));
         Player::new(planned, request, Arc::clone(&common), reading, now, shard)
-    }))
+    });
+    Ok(workload.decoded_by(decoders))
 }
 
 /// Publishers to these URLs. Resolves names and makes the material, so it may take a while.

@@ -63,8 +63,9 @@ impl Beginnings {
 
     /// Whether there is sound beside pictures, and none of it can be decoded.
     fn lacks_sound(&self) -> bool {
+        let is_latm = |it: &&Stream| it.codec == Codec::AacLatm;
         let mut sound = self.streams.iter().filter(|it| !it.needed).peekable();
-        sound.peek().is_some() && sound.all(|it| !it.has_begun)
+        sound.peek().is_some() && sound.all(|it| is_latm(&it) && !it.has_begun)
     }
 
     /// What is missing of the first stream in which decoding could have begun without it.

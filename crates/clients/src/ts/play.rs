@@ -2,9 +2,11 @@
 
 use super::beginning::Beginnings;
 use super::container::Front;
+use super::decoded::DecodedStreams;
 use super::figures;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
+use crate::decoding::DecodedWitness;
 use crate::http_get::{HttpGet, Step};
 use crate::http_request::Request;
 use crate::playback_model::{Continuation, PlaybackModel, Reading, TrackEnd};
@@ -48,6 +50,8 @@ pub(super) struct Player {
     analyser: Box<Analyser>,
     /// Where decoding can begin; until it has begun.
     beginnings: Option<Box<Beginnings>>,
+    /// What a decoder is given, if this viewer is decoded.
+    decoded: Option<Box<DecodedStreams>>,
     /// What of the analyser's totals is in the shard's recorder.
     booked: Counts,
     /// How many of its findings have been looked at.
@@ -68,7 +72,7 @@ impl Player {
         target: u32,
         request: Arc<Request>,
         common: Arc<SharedOptions>,
-        reading: Reading,
+        (reading, decoded): (Reading, Option<DecodedWitness>),
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -80,7 +84,8 @@ impl Player {
         let timeline = Timeline::new(90_000, 33);
         let options = Options { findings_per_kind: FINDINGS, ..Options::default() };
         let mut analyser = Box::new(Analyser::new(options));
-        analyser.keep_elementary(Some(ElementaryStreams::Beginnings));
+        let kept = if decoded.is_some() { ElementaryStreams::All } else { ElementaryStreams::Beginnings };
+        analyser.keep_elementary(Some(kept));
         Self {
             state,
             reading,
@@ -89,6 +94,7 @@ impl Player {
             common,
             analyser,
             beginnings: Some(Box::default()),
+            decoded: decoded.map(|witness| Box::new(DecodedStreams::new(witness))),
             booked: Counts::default(),
             findings: 0,
             front: Front::default(),
@@ -141,7 +147,7 @@ impl Player {
         self.since.get_or_insert(now);
         for stride in piece.chunks(STRIDE) {
             self.analyser.feed(stride);
-            if self.can_begin() && self.state.phase() == ClientPhase::Opening {
+            if self.elementary(now) && self.state.phase() == ClientPhase::Opening {
                 self.state.reach(ClientPhase::Playing, now, shard);
             }
             // References may be seconds apart: before the second of them time stands still.
@@ -175,14 +181,23 @@ impl Player {
         }
     }
 
-    /// Whether a decoder can begin with what has just come. That it has begun is said once.
-    fn can_begin(&mut self) -> bool {
-        let Some(beginnings) = &mut self.beginnings else { return false };
-        self.analyser.take_elementary(|piece| beginnings.take(&piece));
-        let can_begin = beginnings.has_begun();
-        if can_begin {
+    /// Looks at the elementary streams: whether a decoder can begin with what has just come. That it has begun is said once.
+    fn elementary(&mut self, now: Moment) -> bool {
+        let (beginnings, decoded) = (&mut self.beginnings, &mut self.decoded);
+        if beginnings.is_none() && decoded.is_none() {
+            return false;
+        }
+        self.analyser.take_elementary(|piece| {
+            if let Some(beginnings) = beginnings {
+                beginnings.take(&piece);
+            }
+            if let Some(decoded) = decoded {
+                decoded.take(&piece, now);
+            }
+        });
+        let can_begin = self.beginnings.take_if(|beginnings| beginnings.has_begun()).is_some();
+        if can_begin && self.decoded.is_none() {
             self.analyser.keep_elementary(None);
-            self.beginnings = None;
         }
         can_begin
     }
@@ -367,6 +382,7 @@ impl ClientSession for Player {
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
+        self.decoded = None;
         let (now, shard) = (context.now, &mut *context.world);
         let recorder = shard.of(self.state.planned());
         if self.state.phase() == ClientPhase::Playing {

@@ -48,17 +48,18 @@ pub(super) fn play_targets(
         redirects: Redirects::new(finder),
         listed: matches!(source, Source::Listed(_)),
     });
+    let decoders = options.decoders.clone();
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
     let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>,
                       shard: &mut _| {
-        let reading = options.reading(planned.client);
+        let reading = (options.reading(planned.client), options.decoded(planned.client));
         Player::new(planned, target as u32, request, Arc::clone(&common), reading, now, shard)
     };
     let servers = match source {
         Source::Urls => Vec::new(),
         Source::Listed(servers) => servers,
     };
-    let mut workload = Workload::new(SCHEMA, endpoints, start);
+    let mut workload = Workload::new(SCHEMA, endpoints, start).decoded_by(decoders);
     workload.versions = servers;
     Ok(workload)
 }

@@ -1,10 +1,10 @@
 //! What is asked of a run by default once it is known how its servers and sources send.
 
 use super::{Aggregator, WorkloadAggregator};
-use crate::bursts;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::summary::{Summary, WorkloadSummary};
 use crate::threshold::Threshold;
+use crate::{bursts, decoding};
 use std::collections::BTreeMap;
 use weir_metrics::common::ARRIVAL_GAP;
 use weir_protocols::asked::FRAME_RATE;
@@ -12,6 +12,10 @@ use weir_protocols::asked::FRAME_RATE;
 impl Aggregator {
     /// All thresholds but those defaults that say nothing of these servers and sources, with a warning of each server that is let off.
     pub(super) fn asked(&self, scenario: &Scenario, summary: &mut Summary) -> Vec<Threshold> {
+        let decoded = self.workloads.iter().zip(&scenario.workloads);
+        let decoded = decoded.filter(|(_, spec)| weir_protocols::are_decoded(&spec.options));
+        let undecoded = decoded.flat_map(|(it, _)| decoding::warnings(&it.facts.name, &it.total.figures));
+        summary.warnings.extend(undecoded);
         let bursts = self.bursts_beyond_buffers(scenario);
         summary.warnings.extend(bursts.iter().map(|(number, [period, buffer])| {
             format!(

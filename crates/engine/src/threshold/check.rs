@@ -7,8 +7,18 @@ use weir_clients::meant;
 use weir_metrics::{Kind, Measure, Unit};
 
 /// Ratios that are made of two figures.
-const RATIOS: [&str; 9] =
-    ["failed", "missed", "played", "starved", "bitrate", "stalled", "stall_free", "frames", "lost"];
+const RATIOS: [&str; 10] = [
+    "failed",
+    "missed",
+    "played",
+    "starved",
+    "bitrate",
+    "stalled",
+    "stall_free",
+    "frames",
+    "lost",
+    "decoded",
+];
 
 /// The figure whose growth over a stage is known.
 const DRIFT: &str = "drift";

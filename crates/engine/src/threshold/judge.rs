@@ -172,6 +172,10 @@ impl Threshold {
             }
             "starved" if planned > 0.0 => Some(workload.total.total(names::STARVED) / planned),
             "stall_free" => workload.stall_free_ratio,
+            "decoded" => {
+                let handed_in = workload.total.total(names::HANDED_IN);
+                (handed_in > 0.0).then(|| (workload.total.total(names::DECODED) / handed_in).min(1.0))
+            }
             "stalled" => workload.stalled_ratio(),
             // What is lost in a ramp is lost. A publisher's stamps are of what it sent.
             "lost" if workload.role != Role::Publish => workload.total.lost_ratio(),

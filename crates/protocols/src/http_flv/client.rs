@@ -43,16 +43,17 @@ pub(super) fn play(
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
     let (options, clock) = (options.clone(), HostClock::read());
-    let schema = Schema::new(FIGURES);
-    Ok(Workload::new(schema, endpoints, move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
+    let (schema, decoders) = (Schema::new(FIGURES), options.decoders.clone());
+    let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {
             get: HttpGet::new(planned.number(), request, redirects.clone()),
             reader: Reader::new(Limits::default()),
-            flv: FlvViewer::new(planned, playing, &COUNTED, options.reading(planned.client), now, shard),
+            flv: FlvViewer::of(planned, playing, &COUNTED, &options, now, shard),
         }
-    }))
+    };
+    Ok(Workload::new(schema, endpoints, start).decoded_by(decoders))
 }
 
 /// What is asked for at a target: the same by HTTP.
@@ -82,7 +83,8 @@ impl Player {
                     let tag = self.reader.next(&mut piece);
                     let tag = tag.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
                     let Some(tag) = tag else { break };
-                    let head = &tag.body[..tag.body.len().min(HEAD_LEN)];
+                    let kept = if self.flv.is_decoded() { usize::MAX } else { HEAD_LEN };
+                    let head = &tag.body[..tag.body.len().min(kept)];
                     let (length, timestamp) = (tag.body.len() as u32, tag.timestamp);
                     self.flv.take(&FlvBody { kind: tag.kind, timestamp, length, head }, now, shard);
                 },

@@ -50,6 +50,11 @@ impl Assembler {
         }
     }
 
+    /// Begins anew with the next packet, whatever its number.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.limit);
+    }
+
     /// Takes a packet: its extended sequence number, time stamp, marker and decrypted payload. `finished` gets each
     /// access unit that ends with it: with the marker, or because another one has begun.
     pub fn push(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ClientEvent, ClientOptions, Error, Media, Role};
+use super::{ClientEvent, ClientOptions, Error, HEAD_LEN, Media, Role};
 use crate::acknowledgement::Acknowledger;
 use crate::amf0::{Object, Value};
 use crate::chunk::{MediaFraming, MessageHeader, Writer};
@@ -44,6 +44,8 @@ pub(super) struct Dialogue {
     /// The window that the server has been told to acknowledge, and whether it insisted on it.
     sending_window: u32,
     sending_window_is_hard: bool,
+    /// Bytes of each audio and video message that are kept.
+    pub(super) head: u32,
 }
 
 /// What the client waits for.
@@ -74,6 +76,7 @@ impl Dialogue {
             message_stream_id: 0,
             sending_window: u32::MAX,
             sending_window_is_hard: false,
+            head: HEAD_LEN as u32,
         }
     }
 

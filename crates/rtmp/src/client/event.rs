@@ -60,7 +60,8 @@ pub struct Media<'a> {
     pub length: u32,
     /// The stream it belongs to.
     pub message_stream_id: u32,
-    /// The first bytes of the payload: all of them, up to [`HEAD_LEN`](super::HEAD_LEN) of audio and video and
+    /// The first bytes of the payload: all of them, up to [`HEAD_LEN`](super::HEAD_LEN) of audio and video, or
+    /// what [`Client::keep`](super::Client::keep) has said, and
     /// [`DATA_HEAD_LEN`](super::DATA_HEAD_LEN) of data.
     pub head: &'a [u8],
 }

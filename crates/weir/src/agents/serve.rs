@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, Hello, Offer, Watched};
 use weir_agents::nats::Link;
 use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
-use weir_clients::follow_wall_clock;
+use weir_clients::{follow_wall_clock, forbid_decoding};
 use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::kernel_clock::KernelClock;
@@ -49,6 +49,9 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
     let hostname = environment.hostname.clone();
     let permits = Permits::new(&args.only, args.most);
     permits.restrict();
+    if !args.allow_decode {
+        forbid_decoding();
+    }
     let name = args.name.clone().unwrap_or_else(|| own_name(&hostname));
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -123,6 +123,9 @@ pub(crate) struct Agent {
     /// Clients that it may be given, at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most: Option<u32>,
+    /// Run the ffmpeg in PATH for workloads that are to be decoded: it parses what a server sends
+    #[arg(long)]
+    pub(crate) allow_decode: bool,
     /// Local address to connect from; repeat to use several in turn
     #[arg(long, value_name = "IP")]
     pub(crate) bind_addr: Vec<IpAddr>,

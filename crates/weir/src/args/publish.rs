@@ -24,7 +24,7 @@ pub(crate) struct Publish {
     #[arg(long, value_name = "TIME", help_heading = "Load", conflicts_with = "life")]
     pub(crate) republish: Option<Republish>,
     /// RTMP: play each stream with one viewer of weir's own, and fail if its pictures or its sound never come; a server takes
-    /// a codec that it cannot handle, and shows nothing of it
+    /// a codec that it cannot handle, and shows nothing of it. One at a time is decoded, if there is an ffmpeg
     #[arg(long, conflicts_with = "stages", help_heading = "Load")]
     pub(crate) verify: bool,
     #[command(flatten)]

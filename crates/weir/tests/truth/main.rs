@@ -18,6 +18,7 @@ mod churn;
 mod codec;
 mod counts;
 mod dashboard;
+mod decoding;
 mod departures;
 mod dialogue;
 mod drops;

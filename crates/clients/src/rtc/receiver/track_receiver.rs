@@ -9,7 +9,6 @@ use super::super::figures::{
 };
 use super::beginning::Beginning;
 use std::time::Duration;
-use weir_media::STAMP_SEARCH_LEN;
 use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
 use weir_rtc::account::{self, Came, Kind, Sent, Track};
@@ -70,7 +69,7 @@ pub(super) struct Totals {
 }
 
 impl TrackReceiver {
-    pub(super) fn new(agreed: &Agreement, options: &RtcOptions) -> Self {
+    pub(super) fn new(agreed: &Agreement, options: &RtcOptions, kept: usize) -> Self {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
         let asks_again = options.nack && gives("nack");
@@ -89,7 +88,7 @@ impl TrackReceiver {
             account: Track::new(settings),
             requests: PictureRequests::new(picture::PictureRequestSettings::default()),
             asks: options.pli && is_video && gives("nack pli"),
-            assembler: is_video.then(|| Box::new(Assembler::new(STAMP_SEARCH_LEN))),
+            assembler: is_video.then(|| Box::new(Assembler::new(kept))),
             beginning: is_video.then(|| Box::new(Beginning::new(&agreed.format))),
             pads_media: false,
             jitter: Extent::default(),
@@ -104,7 +103,7 @@ impl TrackReceiver {
     /// Numbers have begun again: what was put together of those before is in front of none of them.
     pub(super) fn restart_frames(&mut self) {
         if let Some(assembler) = &mut self.assembler {
-            **assembler = Assembler::new(STAMP_SEARCH_LEN);
+            assembler.restart();
         }
     }
 

@@ -1,0 +1,139 @@
+//! What is counted equals what ffmpeg itself counts of known streams, whole and damaged.
+
+use super::*;
+use crate::parameter_sets::NalCodec;
+use std::process::Command;
+use weir_media::{Framing, units};
+
+/// Four seconds of 25 pictures a second with these options, as a byte stream whose access units begin with a delimiter.
+fn byte_stream(options: &[&str]) -> Vec<u8> {
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-t", "4"])
+        .args(["-g", "25", "-preset", "veryfast"])
+        .args(options)
+        .arg("pipe:1")
+        .output()
+        .expect("ffmpeg");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn h264(options: &[&str]) -> Vec<u8> {
+    let fixed = ["-c:v", "libx264", "-bsf:v", "h264_metadata=aud=insert", "-f", "h264"];
+    byte_stream(&[options, &fixed].concat())
+}
+
+/// The access units of a byte stream, with a length in front of each NAL unit.
+fn access_units(codec: NalCodec, stream: &[u8]) -> Vec<Vec<u8>> {
+    let delimiter = if codec == NalCodec::H264 { 9 } else { 35 };
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    for unit in units(stream, Framing::AnnexB) {
+        if codec.unit_type(unit[0]) == delimiter {
+            all.push(Vec::new());
+        }
+        let last = all.last_mut().expect("a delimiter");
+        last.extend((unit.len() as u32).to_be_bytes());
+        last.extend_from_slice(unit);
+    }
+    all
+}
+
+/// What is booked of a witness that received this.
+fn booked(receive: impl FnOnce(&mut DecodedWitness, Moment)) -> [u64; 5] {
+    let decoders = Decoders::new(1);
+    let mut witness = DecodedWitness::new(Arc::clone(&decoders));
+    receive(&mut witness, weir_shard::clock::now());
+    drop(witness);
+    for _ in 0..6_000 {
+        if !decoders.is_busy() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut recorder = Recorder::new(weir_metrics::Schema::new(&[]));
+    decoders.book(&mut recorder);
+    assert_eq!((recorder.counter(DECODERS_MISSING), recorder.counter(DECODERS_FAILED)), (0, 0));
+    let count = |counter| recorder.counter(counter);
+    [count(HANDED_IN), count(DECODED), count(DECODER_ERRORS), count(NOT_HANDED_IN), {
+        recorder.gauge(DECODED_WIDTH) * 10_000 + recorder.gauge(DECODED_HEIGHT)
+    }]
+}
+
+fn of_pictures(codec: NalCodec, units: &[Vec<u8>]) -> [u64; 5] {
+    booked(|witness, now| {
+        units.iter().for_each(|unit| witness.picture(codec, unit, Framing::LengthPrefixed, now));
+    })
+}
+
+#[test]
+fn every_picture_of_a_whole_stream_comes_out() {
+    for options in [&["-bf", "2"][..], &["-bf", "0", "-tune", "zerolatency"], &["-x264-params", "slices=4"]] {
+        let units = access_units(NalCodec::H264, &h264(options));
+        assert_eq!(units.len(), 100);
+        assert_eq!(of_pictures(NalCodec::H264, &units), [100, 100, 0, 0, 3_200_180], "{options:?}");
+        // Joined within the first group of pictures: from the next one on.
+        assert_eq!(of_pictures(NalCodec::H264, &units[10..])[..3], [75, 75, 0], "{options:?}");
+    }
+    let options =
+        ["-c:v", "libx265", "-x265-params", "log-level=error", "-bsf:v", "hevc_metadata=aud=insert"];
+    let units = access_units(NalCodec::H265, &byte_stream(&[&options[..], &["-f", "hevc"]].concat()));
+    assert_eq!(of_pictures(NalCodec::H265, &units)[..3], [100, 100, 0]);
+    let [handed_in, decoded, errors, ..] = of_pictures(NalCodec::H265, &units[10..]);
+    assert!(handed_in == decoded && errors == 0 && handed_in > 60, "{handed_in} {decoded} {errors}");
+}
+
+#[test]
+fn a_damaged_stream_has_errors_and_fails_what_is_asked() {
+    let mut units = access_units(NalCodec::H264, &h264(&["-bf", "0"]));
+    for unit in units.iter_mut().skip(5).step_by(10) {
+        let (at, length) = (unit.len() / 2, unit.len());
+        unit[at..(at + 40).min(length)].fill(0x55);
+    }
+    let [handed_in, decoded, errors, ..] = of_pictures(NalCodec::H264, &units);
+    assert_eq!(handed_in, 100);
+    assert!(decoded * 100 < handed_in * 99 && errors > 0, "{decoded} of {handed_in}, {errors} errors");
+}
+
+#[test]
+fn a_picture_that_is_not_whole_leaves_out_its_group() {
+    let units = access_units(NalCodec::H264, &h264(&["-bf", "0"]));
+    let counts = booked(|witness, now| {
+        for (number, unit) in units.iter().enumerate() {
+            if number == 30 {
+                witness.broken_picture();
+            } else {
+                witness.picture(NalCodec::H264, unit, Framing::LengthPrefixed, now);
+            }
+        }
+    });
+    assert_eq!(counts[..4], [80, 80, 0, 19]);
+}
+
+#[test]
+fn sound_is_decoded_with_pictures_and_alone() {
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=sample_rate=48000", "-t", "4"])
+        .args(["-c:a", "aac", "-f", "adts", "pipe:1"])
+        .output()
+        .expect("ffmpeg");
+    let mut rest = &output.stdout[..];
+    let mut frames = Vec::new();
+    while let [_, _, _, a, b, c, ..] = *rest {
+        let length = usize::from(a & 3) << 11 | usize::from(b) << 3 | usize::from(c >> 5);
+        frames.push(&rest[7..length]);
+        rest = &rest[length..];
+    }
+    assert!(frames.len() > 180);
+    let counts = booked(|witness, now| {
+        // AAC-LC, 48 kHz, one channel.
+        witness.describe_sound(&[0x11, 0x88]);
+        frames.iter().for_each(|frame| witness.sound(frame, true, now));
+    });
+    assert_eq!(counts[..3], [frames.len() as u64, frames.len() as u64, 0]);
+    let nothing = booked(|witness, now| {
+        // Channels that a program config element lists.
+        witness.describe_sound(&[0x11, 0x80]);
+        frames.iter().for_each(|frame| witness.sound(frame, true, now));
+    });
+    assert_eq!(nothing[..2], [0, 0]);
+}
