@@ -1,7 +1,8 @@
 //! What ffmpeg decodes of what viewers of each protocol receive from the origin; and a run without an ffmpeg.
 
 use crate::support::{CHECKS_OF_THE_MACHINE, Run, air, config, measure, shared, start_measuring, weir};
-use weir_origin::ANY_PORT;
+use weir_clients::BitRate;
+use weir_origin::{ANY_PORT, ChannelType, Material, Service};
 use weir_protocols::{Serve, of_scheme};
 
 /// Frames handed in and decoded by the viewers of a run, and whether all but one in a hundred were asked for and came.
@@ -24,6 +25,8 @@ fn what_viewers_of_each_protocol_receive_is_decoded_whole() {
         let Serve { server, .. } = listening(scheme);
         serving = serving.listening(server, ANY_PORT);
     }
+    let pictures = Material::Synthetic(BitRate::from_bps(2_000_000));
+    serving.tuners.services = vec![Service::numbered(1, ChannelType::Gr, pictures)];
     let air = air(&serving);
     let rtmp = air.origin.address("rtmp").unwrap();
     let flv = air.origin.address("http-flv").unwrap();
