@@ -1,10 +1,12 @@
 //! Ingesters at agents, as the coordinator of the run sees them: what they counted is added up, the tables are asked what is in
 //! them, and the session of an ingester whose agent was lost is taken over here, so that what the broker holds for it is saved.
 
+use crate::attendant::{Attendant, Say};
 use crate::ingester::{Ingester, MakeIngester};
 use crate::ingesters::{CountedTables, started, together};
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_engine::ingest::{
     AgentCounts, Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, RowStore,
@@ -33,11 +35,20 @@ struct AgentIngesters {
     origin: Moment,
 }
 
-/// Makes the tables ready, and what counts for all agents.
-pub fn agent_ingesters(make: Box<MakeIngester>, empty: bool, agents: Arc<AgentCounts>) -> Box<MakeConsumer> {
-    Box::new(move |_| {
+/// Makes the tables ready, and what counts for all agents. `say` takes what is waited for, every ten seconds.
+pub fn agent_ingesters(
+    make: Box<MakeIngester>,
+    empty: bool,
+    agents: Arc<AgentCounts>,
+    say: Say,
+) -> Box<MakeConsumer> {
+    Box::new(move |interrupt| {
         let (settings, decode) = make(0).map_err(|words| ConsumerError::new(IngestStage::Ingest, words))?;
-        let tables = CountedTables::open(&settings, &decode, empty)?;
+        let attendant = Attendant::new(interrupt.clone(), say);
+        let tables = match CountedTables::open(&settings, &decode, empty, attendant) {
+            Err(_) if interrupt.load(Relaxed) => return Ok(None),
+            tables => tables?,
+        };
         let place = settings.destination.to_string();
         Ok(Some(Box::new(AgentIngesters {
             make,

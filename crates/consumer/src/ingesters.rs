@@ -1,5 +1,6 @@
 //! weir's own ingesters beside publishers: one, or several that share a subscription, all of this process.
 
+use crate::attendant::{AFTER_INTERRUPT, Attendant, Say};
 use crate::ingester::{Ingester, MakeIngester, of_table};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub(crate) struct CountedTables {
     tables: Loader,
     before: Stock,
     durability: &'static str,
+    attendant: Attendant,
 }
 
 impl CountedTables {
@@ -37,14 +39,18 @@ impl CountedTables {
         settings: &IngestSettings,
         decode: &Decode,
         empty: bool,
+        attendant: Attendant,
     ) -> Result<Self, ConsumerError> {
         let loader = || Loader::new(&settings.destination, &settings.table, decode, settings.durability);
         let tables = loader();
         let before = {
             // Parquet's directory has one user at a time: what empties it is gone before the ingester comes.
             let mut tables = loader();
-            let made = if empty { tables.empty() } else { tables.open() };
-            made.and_then(|()| tables.stock()).map_err(|error| of_table(&error))?
+            let stock = attendant.wait(Duration::ZERO, |waiting| {
+                let made = if empty { tables.empty(waiting) } else { tables.open(waiting) };
+                made.and_then(|()| tables.stock(waiting))
+            });
+            stock.map_err(|error| of_table(&error))?
         };
         let durability = match settings.durability {
             Durability::Full if matches!(settings.destination, Destination::Kafka(_)) => {
@@ -56,12 +62,16 @@ impl CountedTables {
             }
             _ => "less than full: a crash of the machine could have taken the last commits",
         };
-        Ok(Self { tables, before, durability })
+        Ok(Self { tables, before, durability, attendant })
     }
 
     /// Puts what they hold more than before beside what was counted.
     pub(crate) fn count(mut self, consumed: Consumed) -> Result<Consumed, ConsumerError> {
-        let stock = self.tables.open().and_then(|()| self.tables.stock());
+        let tables = &mut self.tables;
+        let stock = self.attendant.wait(AFTER_INTERRUPT, |waiting| {
+            tables.open(waiting)?;
+            tables.stock(waiting)
+        });
         let stock = stock.map_err(|error| of_table(&error))?;
         Ok(Consumed {
             counted: stock.rows.saturating_sub(self.before.rows),
@@ -116,12 +126,13 @@ struct Ingesters {
 }
 
 /// Makes ingesters with these numbers, to whose subscriptions the broker has consented within `timeout`. Their sessions
-/// should end with them.
+/// should end with them. `say` takes what is waited for, every ten seconds.
 pub fn ingesters(
     make: Box<MakeIngester>,
     numbers: Vec<u32>,
     tables: Tables,
     timeout: Duration,
+    say: Say,
 ) -> Box<MakeConsumer> {
     Box::new(move |interrupt| {
         let tables = match tables {
@@ -129,7 +140,11 @@ pub fn ingesters(
                 let first = numbers.first().copied().unwrap_or_default();
                 let made = make(first).map_err(|words| ConsumerError::new(IngestStage::Ingest, words));
                 let (settings, decode) = made?;
-                Some(CountedTables::open(&settings, &decode, empty)?)
+                let attendant = Attendant::new(interrupt.clone(), say);
+                match CountedTables::open(&settings, &decode, empty, attendant) {
+                    Err(_) if interrupt.load(Relaxed) => return Ok(None),
+                    tables => Some(tables?),
+                }
             }
             Tables::AtCoordinator => None,
         };

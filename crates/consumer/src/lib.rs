@@ -2,6 +2,7 @@
 //! here or at agents, or somebody else's consumer, which a [`Probe`] asks what became of them. Nothing here prints or writes a file.
 
 mod agent_ingesters;
+mod attendant;
 mod error;
 mod gateway;
 mod ingester;
@@ -10,6 +11,7 @@ mod probe;
 mod table;
 
 pub use agent_ingesters::agent_ingesters;
+pub use attendant::Say;
 pub use error::ProbeError;
 pub use ingester::MakeIngester;
 pub use ingesters::{Tables, ingesters};

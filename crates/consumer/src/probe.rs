@@ -1,8 +1,10 @@
 //! Somebody else's consumer: weir asks it what became of the messages.
 
+use crate::attendant::{Attendant, Say};
 use crate::error::ProbeError;
 use crate::gateway::{Gateway, GatewayConsumer};
 use crate::table::{ProbedTable, TableConsumer};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_engine::ingest::{Consumer, MakeConsumer};
 use weir_observe::{HttpAddress, HttpTrust};
@@ -43,13 +45,19 @@ impl Probe {
     }
 
     /// Makes the consumer ready for `count` messages in an encoding, `avro` or `json`, and asks it from then on.
-    pub fn consumer(self, encoding: String, count: u64, patience: Duration) -> Box<MakeConsumer> {
-        Box::new(move |_| {
+    /// `say` takes what is waited for, every ten seconds.
+    pub fn consumer(self, encoding: String, count: u64, patience: Duration, say: Say) -> Box<MakeConsumer> {
+        Box::new(move |interrupt| {
             let consumer: Box<dyn Consumer + Send> = match &self {
                 Self::Gateway(gateway) => {
                     Box::new(GatewayConsumer::start(gateway, &encoding, count, patience)?)
                 }
-                Self::Table(watched) => Box::new(TableConsumer::start(watched)?),
+                Self::Table(watched) => {
+                    match TableConsumer::start(watched, Attendant::new(interrupt.clone(), say)) {
+                        Err(_) if interrupt.load(Relaxed) => return Ok(None),
+                        consumer => Box::new(consumer?),
+                    }
+                }
             };
             Ok(Some(consumer))
         })

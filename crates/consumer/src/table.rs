@@ -1,5 +1,6 @@
 //! A table that somebody else's consumer fills: asked how many rows it has, again and again.
 
+use crate::attendant::{AFTER_INTERRUPT, Attendant};
 use crate::error::{ProbeError, of_store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -38,6 +39,7 @@ pub(crate) struct TableConsumer {
     seen: Arc<RowsSeen>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<u64, StoreError>>,
+    attendant: Attendant,
 }
 
 impl ProbedTable {
@@ -64,11 +66,12 @@ impl ProbedTable {
 
 impl TableConsumer {
     /// Counts what is there, and asks from now on.
-    pub(crate) fn start(watched: &ProbedTable) -> Result<Self, ConsumerError> {
+    pub(crate) fn start(watched: &ProbedTable, attendant: Attendant) -> Result<Self, ConsumerError> {
         let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let of_store = |error: StoreError| of_store(IngestStage::Consumer, &error);
-        let mut tally = RowCounter::open(&watched.database, &watched.table).map_err(of_store)?;
-        let (rows, bytes) = (tally.rows().map_err(of_store)?, tally.bytes().map_err(of_store)?);
+        let counted = attendant
+            .wait(Duration::ZERO, |waiting| RowCounter::open(&watched.database, &watched.table, waiting));
+        let (mut tally, rows, bytes) = counted.map_err(of_store)?;
         let (seen, stop) = (Arc::<RowsSeen>::default(), Arc::new(AtomicBool::new(false)));
         let (theirs, halt) = (seen.clone(), stop.clone());
         let thread = std::thread::Builder::new()
@@ -78,7 +81,7 @@ impl TableConsumer {
                 Ok(tally.bytes()?.saturating_sub(bytes))
             })
             .map_err(|error| trouble(error.to_string()))?;
-        Ok(Self { name: watched.name(), seen, stop, thread })
+        Ok(Self { name: watched.name(), seen, stop, thread, attendant })
     }
 }
 
@@ -117,6 +120,13 @@ impl Consumer for TableConsumer {
     fn end(self: Box<Self>) -> Result<Consumed, ConsumerError> {
         self.stop.store(true, Relaxed);
         let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
+        let what = format!("{}: waiting until the rows are counted", self.name);
+        let thread = &self.thread;
+        let is_counted =
+            self.attendant.wait(AFTER_INTERRUPT, |waiting| waiting.until(&what, || thread.is_finished()));
+        if !is_counted {
+            return Err(trouble(format!("{}: stopped while its rows were counted", self.name)));
+        }
         let table_bytes = match self.thread.join() {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => return Err(trouble(error.to_string())),

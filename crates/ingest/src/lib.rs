@@ -25,6 +25,7 @@ mod retry;
 mod rows;
 mod service;
 mod store;
+mod store_thread;
 mod summary;
 mod writer;
 
@@ -34,12 +35,11 @@ pub use error::{ClusterError, DatabaseError, StoreError};
 pub use gaps::{DropCause, Missing, PublisherGap};
 pub use lag::Lag;
 pub use loader::{Filled, Loader};
-pub use service::{
-    DRAIN, Ended, IngestError, IngestSettings, Outcome, Source, run, run_with_drain, working_stores,
-};
+pub use service::{DRAIN, Ended, IngestError, IngestSettings, Outcome, Source, run, run_with_drain};
 pub use store::{
     ClickHouse, Cluster, Database, Destination, DestinationError, Durability, RowCounter, Stock,
     UnknownDurability,
 };
+pub use store_thread::{Waiting, working_stores};
 pub use weir_mqtt::ClientOptions;
 pub use weir_web::SocketRequest;

@@ -6,13 +6,16 @@ use crate::decode::Decode;
 use crate::error::StoreError;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::store::{Destination, Durability, Part, Stock, Store};
+use crate::store_thread::{Attended, COUNTING, EMPTYING, OPENING, Waiting};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_shard::clock;
 
 /// The tables of a destination, by the name under which an ingester knows them.
 pub struct Loader {
-    store: Box<dyn Store>,
+    /// None once it was left behind with a server that does not answer.
+    store: Option<Box<dyn Store>>,
+    name: String,
     width: usize,
 }
 
@@ -32,32 +35,60 @@ impl Loader {
     pub fn new(destination: &Destination, table: &str, decode: &Decode, durability: Durability) -> Self {
         let columns = decode.columns();
         let width = columns.len();
-        Self { store: destination.store(Table::new(table.to_owned(), columns), durability), width }
+        let store = destination.store(Table::new(table.to_owned(), columns), durability);
+        let name = store.name();
+        Self { store: Some(store), name, width }
     }
 
     /// Opens the tables as they are, or makes them.
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn open(&mut self) -> Result<(), StoreError> {
-        self.store.open()
+    pub fn open(&mut self, waiting: &Waiting<'_>) -> Result<(), StoreError> {
+        self.attend(waiting, OPENING, |store| store.open())
     }
 
     /// Opens the tables, empty: what was in them is gone.
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn empty(&mut self) -> Result<(), StoreError> {
-        self.store.clear()?;
-        self.store.open()
+    pub fn empty(&mut self, waiting: &Waiting<'_>) -> Result<(), StoreError> {
+        self.attend(waiting, EMPTYING, |store| {
+            store.clear()?;
+            store.open()
+        })
     }
 
     /// What the opened tables hold, by asking them.
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn stock(&mut self) -> Result<Stock, StoreError> {
-        self.store.stock()
+    pub fn stock(&mut self, waiting: &Waiting<'_>) -> Result<Stock, StoreError> {
+        self.attend(waiting, COUNTING, |store| store.stock())
+    }
+
+    /// Has the store do this for as long as it takes, and as it is waited for.
+    fn attend<T: Send + 'static>(
+        &mut self,
+        waiting: &Waiting<'_>,
+        what: &str,
+        work: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let name = &self.name;
+        let away = |words: &str| StoreError::Unavailable(format!("{name}: {words}"));
+        let mut store = self.store.take().ok_or_else(|| away("it has not answered before"))?;
+        let attended = waiting.attend(&format!("{name}: {what}"), move |_| {
+            let done = work(&mut *store);
+            (store, done)
+        });
+        match attended.map_err(|error| away(&error.to_string()))? {
+            Attended::Done((store, done)) => {
+                self.store = Some(store);
+                done
+            }
+            Attended::LeftBehind => Err(away(&format!("stopped while it was {what}"))),
+            Attended::Panicked => Err(away("its thread has panicked; please report this")),
+        }
     }
 
     /// Decodes payloads and saves their records in one transaction, as messages `first` and so on of this publisher.
@@ -99,20 +130,25 @@ impl Loader {
         }
         let decoded = Instant::now();
         let part = Part { rows: 0..batch.rows.len(), dead: 0..0, again: false };
-        let saved = self.store.save(&batch, &part)?;
+        let Some(store) = &mut self.store else {
+            return Err(StoreError::Unavailable(format!("{}: it has not answered before", self.name)));
+        };
+        let saved = store.save(&batch, &part)?;
         Ok(Filled { rows: saved.rows, decode: decoded.duration_since(began), save: decoded.elapsed() })
     }
 }
 
 impl std::fmt::Debug for Loader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Loader({})", self.store.name())
+        write!(f, "Loader({})", self.name)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PATIENT: Waiting<'_> = Waiting { is_over: &|| false, say: &|_| {} };
 
     #[test]
     fn a_depot_is_filled_counted_and_emptied() {
@@ -123,15 +159,15 @@ mod tests {
             let mut decode = Decode::raw();
             let mut loader = Loader::new(&destination, "t", &decode, Durability::Full);
             let payloads = vec![vec![7; 1_000]; 50];
-            loader.empty().unwrap();
+            loader.empty(&PATIENT).unwrap();
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
             // The same messages again are no new rows.
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 25).unwrap().rows, 25, "{loader:?}");
-            let stock = loader.stock().unwrap();
+            let stock = loader.stock(&PATIENT).unwrap();
             assert_eq!((stock.rows, stock.dead), (75, 0));
             assert!(stock.bytes > 1_000, "{stock:?}");
-            loader.empty().unwrap();
-            assert_eq!(loader.stock().unwrap().rows, 0, "{loader:?}");
+            loader.empty(&PATIENT).unwrap();
+            assert_eq!(loader.stock(&PATIENT).unwrap().rows, 0, "{loader:?}");
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
         }
     }
@@ -142,7 +178,7 @@ mod tests {
         let [path, moved] = ["rows.db", "moved.db"].map(|name| directory.path().join(name));
         let mut decode = Decode::raw();
         let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode, Durability::Full);
-        loader.open().unwrap();
+        loader.open(&PATIENT).unwrap();
         std::fs::rename(&path, &moved).unwrap();
         // Several checkpoints.
         let payloads = vec![vec![7; 4_000]; 1_000];
@@ -165,7 +201,7 @@ mod tests {
         let path = directory.path().join("rows.db");
         let mut decode = Decode::raw();
         let mut loader = Loader::new(&Destination::Sqlite(path.clone()), "t", &decode, Durability::Full);
-        loader.open().unwrap();
+        loader.open(&PATIENT).unwrap();
         let payloads = vec![vec![7; 4_000]; 1_000];
         for batch in 0..25 {
             loader.fill(&mut decode, &payloads, 1, batch * 1_000).unwrap();

@@ -14,12 +14,13 @@ use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
 use crate::retry::{BACK_OFF, pause};
 use crate::store::{Destination, Durability, Store};
+use crate::store_thread::{Attended, GRACE, LOOK, OPENING, Step, StoreThread, Waiting, on_a_thread};
 use crate::writer::{Finish, Writer};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver as Messages, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use weir_mqtt::client::{Acknowledging, Session as MqttSession};
 use weir_mqtt::{ClientOptions, MAX_PACKET_SIZE, Qos};
@@ -29,27 +30,9 @@ use weir_web::SocketRequest;
 /// A connection that lasted so long was a good one: the next wait is a short one again.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// How often the wish to stop is looked for.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// How long the last commit may take once it is time to stop, unless something else is said: a commit takes milliseconds, and seconds on
 /// a disk that is busy.
 pub const DRAIN: Duration = Duration::from_secs(10);
-
-/// How long a store is waited for that is opened, or that is to begin with no other batch: it says at once what is wrong, if it can.
-const GRACE: Duration = Duration::from_millis(500);
-
-/// How often a person is told that a store is still waited for.
-const REMINDER: Duration = Duration::from_secs(10);
-
-/// Threads of this process on which a store works, those that were left behind included.
-static STORES: AtomicUsize = AtomicUsize::new(0);
-
-/// Threads of this process on which a store works. One that was left behind, since its server did not answer in time, may still save
-/// what it was given.
-pub fn working_stores() -> usize {
-    STORES.load(Relaxed)
-}
 
 /// Room that a packet needs beside its payload: topic, properties, a mark.
 const AROUND_PAYLOAD: usize = 128 * 1024;
@@ -288,35 +271,6 @@ pub fn run_with_drain(
     Ok(outcome(ended, is_unanswered))
 }
 
-/// What a thread with a store reports.
-enum Step<T> {
-    /// A line that a person should read.
-    Said(String),
-    /// It has ended.
-    Done(T),
-}
-
-/// A thread with a store, seen from outside.
-struct StoreThread<'a, T> {
-    progress: Messages<Step<T>>,
-    say: &'a (dyn Fn(&str) + Sync),
-}
-
-impl<T> StoreThread<'_, T> {
-    /// Passes on what it has said; what it ended with, if it has.
-    fn look(&self, patience: Duration) -> Result<Option<T>, RecvTimeoutError> {
-        match self.progress.recv_timeout(patience) {
-            Ok(Step::Said(line)) => {
-                (self.say)(&line);
-                Ok(None)
-            }
-            Ok(Step::Done(done)) => Ok(Some(done)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
 impl StoreThread<'_, Finish> {
     /// Waits until all is saved, or the time for that is over: then it is to begin with no other batch, and `None` says that it does
     /// not come back from the one that it has.
@@ -364,23 +318,6 @@ impl Ending<'_> {
     }
 }
 
-/// Begins a thread with a store, which may outlive whoever waits for it.
-fn on_a_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    struct Working;
-    impl Drop for Working {
-        fn drop(&mut self) {
-            STORES.fetch_sub(1, Relaxed);
-        }
-    }
-    STORES.fetch_add(1, Relaxed);
-    let working = Working;
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let _working = working;
-        work();
-    });
-    thread.map(drop)
-}
-
 /// A store, or what is wrong with it when it is time to stop.
 type Opened = Result<Box<dyn Store>, String>;
 
@@ -391,31 +328,18 @@ fn opened(
     ending: &Ending<'_>,
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<Opened, IngestError> {
-    let (name, (steps, progress)) = (store.name(), channel());
+    let name = store.name();
     let stop = ending.stop.clone();
-    on_a_thread("weir-open", move || {
-        let lines: Sender<Step<_>> = steps.clone();
-        let say = move |line: &str| {
-            let _ = lines.send(Step::Said(line.to_owned()));
-        };
-        let opened = open(&mut *store, waits, &stop, &say);
-        let _ = steps.send(Step::Done((store, opened)));
+    let is_over = || ending.lasts(GRACE.min(ending.drain));
+    let waiting = Waiting { is_over: &is_over, say };
+    let opened = waiting.attend(&format!("{name}: {OPENING}"), move |say| {
+        let opened = open(&mut *store, waits, &stop, say);
+        (store, opened)
     })?;
-    let thread = StoreThread { progress, say };
-    let mut reminded = Instant::now();
-    loop {
-        match thread.look(LOOK) {
-            Ok(Some((store, opened))) => return Ok(opened?.map(|()| store)),
-            Ok(None) if ending.lasts(GRACE.min(ending.drain)) => {
-                return Ok(Err(format!("{name}: its tables were not open when it was time to stop")));
-            }
-            Ok(None) if reminded.elapsed() >= REMINDER => {
-                reminded = Instant::now();
-                say(&format!("{name}: waiting until the tables are open, and their indexes made"));
-            }
-            Ok(None) => {}
-            Err(_) => return Ok(Err(format!("{name}: the thread that opens it has panicked"))),
-        }
+    match opened {
+        Attended::Done((store, opened)) => Ok(opened?.map(|()| store)),
+        Attended::LeftBehind => Ok(Err(format!("{name}: its tables were not open when it was time to stop"))),
+        Attended::Panicked => Ok(Err(format!("{name}: the thread that opens it has panicked"))),
     }
 }
 
@@ -425,7 +349,7 @@ fn open(
     store: &mut dyn Store,
     waits: bool,
     stop: &AtomicBool,
-    say: &(dyn Fn(&str) + Sync),
+    say: &dyn Fn(&str),
 ) -> Result<Result<(), String>, StoreError> {
     let mut wait = BACK_OFF.0;
     let mut said = None;

@@ -35,6 +35,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What became of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl std::ops::AddAssign for Saved {
 }
 
 /// Which part of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) rows: Range<usize>,
     pub(crate) dead: Range<usize>,
@@ -308,6 +309,16 @@ impl Destination {
             Self::Kafka(cluster) => cluster.has_password(),
             Self::Sqlite(_) | Self::Parquet(_) => false,
         }
+    }
+
+    /// Has a batch of a database cancelled that takes longer. `false`: a store of this kind has no such bound.
+    pub fn set_statement_timeout(&mut self, timeout: Duration) -> bool {
+        match self {
+            Self::Postgres(database) => database.set_statement_timeout(timeout),
+            Self::ClickHouse(server) => server.set_statement_timeout(timeout),
+            Self::Sqlite(_) | Self::Parquet(_) | Self::Kafka(_) => return false,
+        }
+        true
     }
 
     /// Whether it is a server, which may be away, and no place on this machine.

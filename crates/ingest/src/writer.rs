@@ -8,6 +8,8 @@ use crate::inbox::Inbox;
 use crate::receive::SaverMessage;
 use crate::retry::{BACK_OFF, pause};
 use crate::store::{Part, Saved, Store};
+use crate::store_thread::{OPENING, Waiting};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -80,8 +82,9 @@ impl Writer<'_> {
         self.counts.lag.begin(batch.first_received());
         let mut wait = BACK_OFF.0;
         let mut said = None;
+        let mut progress = Progress::default();
         let outcome = loop {
-            match self.save_rows(batch, said.is_some()) {
+            match self.save_rows(batch, &mut progress, said.is_some()) {
                 Ok(saved) => break Ok(saved),
                 Err(StoreError::Unavailable(words)) => {
                     Counts::add(&self.counts.retries, 1);
@@ -94,7 +97,7 @@ impl Writer<'_> {
                     }
                     wait = (wait * 2).min(BACK_OFF.1);
                     // If this fails, so does what follows, and says why.
-                    match self.store.open() {
+                    match self.open_again() {
                         Ok(()) | Err(StoreError::Unavailable(_)) => {}
                         Err(error) => break Err(error.to_string()),
                     }
@@ -113,32 +116,69 @@ impl Writer<'_> {
         outcome
     }
 
-    /// Saves a batch once. Rows that the store refuses become dead letters; the others go in without them.
-    fn save_rows(&mut self, batch: &mut Batch, again: bool) -> Result<Saved, StoreError> {
-        let rows = batch.rows.len();
-        let dead = batch.dead.len();
-        match self.store.save(batch, &Part { rows: 0..rows, dead: 0..dead, again }) {
-            Err(StoreError::Refused(_)) if rows > 0 => {}
-            other => return other,
+    /// Opens the store, and says every ten seconds that it is still waited for.
+    fn open_again(&mut self) -> Result<(), StoreError> {
+        let line = format!("{}: {OPENING}", self.store.name());
+        let Self { store, say, .. } = self;
+        std::thread::scope(|scope| {
+            let opening = scope.spawn(|| store.open());
+            Waiting { is_over: &|| false, say: *say }.until(&line, || opening.is_finished());
+            opening
+                .join()
+                .unwrap_or_else(|_| Err(StoreError::Unfit(format!("{line}: its thread has panicked"))))
+        })
+    }
+
+    /// Saves what of a batch is not saved. Rows that the store refuses become dead letters; the others go in without them. After an error
+    /// only the part that failed is tried again: those before it are there, and some have nothing to be recognised by.
+    fn save_rows(
+        &mut self,
+        batch: &mut Batch,
+        progress: &mut Progress,
+        again: bool,
+    ) -> Result<Saved, StoreError> {
+        let Progress { parts, saved } = progress;
+        if parts.is_none() {
+            let (rows, dead) = (batch.rows.len(), batch.dead.len());
+            match self.store.save(batch, &Part { rows: 0..rows, dead: 0..dead, again }) {
+                Err(StoreError::Refused(_)) if rows > 0 => {}
+                other => return other,
+            }
+            // Halves, and halves of halves, until each row that is refused stands alone. From the end, so that the places
+            // of the others stay as they are when it goes.
+            *parts = Some(std::iter::once(0..rows).collect());
         }
-        // Halves, and halves of halves, until each row that is refused stands alone. From the end, so that the places
-        // of the others stay as they are when it goes.
-        let mut saved = Saved::default();
-        let mut parts: Vec<_> = std::iter::once(0..rows).collect();
-        while let Some(part) = parts.pop() {
+        let parts = parts.get_or_insert_default();
+        while let Some(part) = parts.last().cloned() {
             match self.store.save(batch, &Part { rows: part.clone(), dead: 0..0, again }) {
-                Ok(more) => saved += more,
-                Err(StoreError::Refused(words)) if part.len() == 1 => batch.refuse(part.start, words),
+                Ok(more) => {
+                    *saved += more;
+                    parts.pop();
+                }
+                Err(StoreError::Refused(words)) if part.len() == 1 => {
+                    batch.refuse(part.start, words);
+                    parts.pop();
+                }
                 Err(StoreError::Refused(_)) => {
                     let middle = part.start + part.len() / 2;
+                    parts.pop();
                     parts.extend([part.start..middle, middle..part.end]);
                 }
                 Err(error) => return Err(error),
             }
         }
-        saved += self.store.save(batch, &Part { rows: 0..0, dead: 0..batch.dead.len(), again })?;
-        Ok(saved)
+        *saved += self.store.save(batch, &Part { rows: 0..0, dead: 0..batch.dead.len(), again })?;
+        Ok(*saved)
     }
+}
+
+/// What of a batch is saved while the rest is tried again.
+#[derive(Default)]
+struct Progress {
+    /// Parts that are to be saved one by one, since a row among them was refused; the next is the last. None while the batch is whole.
+    parts: Option<Vec<Range<usize>>>,
+    /// What became of the parts before.
+    saved: Saved,
 }
 
 #[cfg(test)]
@@ -157,7 +197,8 @@ mod tests {
     use weir_record::{Format, Framing, Lack, Schema, WriterId, WriterSchemas};
     use weir_shard::Shard;
 
-    /// A store that keeps payloads, refuses those that begin with `!`, and fails when the test asks it to.
+    /// A store that keeps payloads, refuses those that begin with `!`, is away once when one that begins with `?` comes after others were
+    /// kept, and fails when the test asks it to.
     #[derive(Default)]
     struct Shelf {
         kept: Vec<Vec<u8>>,
@@ -166,6 +207,7 @@ mod tests {
         opened: u32,
         commits: Vec<usize>,
         again: Vec<bool>,
+        was_away: bool,
     }
 
     impl Store for Shelf {
@@ -184,6 +226,10 @@ mod tests {
                 let Some(crate::rows::Cell::Bytes(bytes)) = batch.rows.cells(row).next() else { panic!() };
                 if bytes.starts_with(b"!") {
                     return Err(StoreError::Refused("no".to_owned()));
+                }
+                if bytes.starts_with(b"?") && !self.kept.is_empty() && !self.was_away {
+                    self.was_away = true;
+                    return Err(StoreError::Unavailable("away".to_owned()));
                 }
                 rows.push(bytes.to_vec());
             }
@@ -370,6 +416,15 @@ mod tests {
         assert_eq!(ran.said.len(), 2, "{:?}", ran.said);
         assert!(ran.said[0].starts_with("away; nothing is acknowledged"), "{:?}", ran.said);
         assert_eq!((ran.counts.totals().saved, ran.counts.totals().retries), (1, 2));
+    }
+
+    #[test]
+    fn a_batch_that_is_saved_in_parts_goes_on_with_the_part_that_failed() {
+        let ran = run(&["?a", "b", "!c", "d"], BOUNDS, []);
+        assert_eq!(ran.shelf.kept, [&b"d"[..], b"?a", b"b"]);
+        assert_eq!((ran.shelf.commits, ran.finish), (vec![1, 2, 0], Finish::Done));
+        let totals = ran.counts.totals();
+        assert_eq!((totals.saved, totals.dead_lettered, totals.retries), (3, 1, 1));
     }
 
     #[test]

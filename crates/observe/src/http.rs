@@ -20,6 +20,8 @@ use weir_web::credentials;
 
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest wait for a connection, its TLS included, of an answer that may take longer.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Most bytes of an answer. A node_exporter with everything switched on comes to a tenth of it.
 const MOST_BYTES: u64 = 8 << 20;
 /// What is shown of a server's own words.
@@ -123,6 +125,11 @@ impl Address {
     /// The name or address of the server, without the brackets of an IPv6 literal.
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+    }
+
+    /// Whether a user and a password are sent there without TLS.
+    pub fn shows_secret(&self) -> bool {
+        self.authorization.is_some() && self.url.scheme() == "http"
     }
 
     /// Whether it names a server, and no place on it.
@@ -264,7 +271,8 @@ impl Http {
         if let Some(authorization) = &address.authorization {
             request = request.header("Authorization", authorization);
         }
-        read(request.config().timeout_global(Some(timeout)).build().send(body), timeout)
+        let config = request.config().timeout_global(Some(timeout)).timeout_connect(Some(CONNECT));
+        read(config.build().send(body), timeout)
     }
 
     /// Status and body.

@@ -4,6 +4,7 @@ use crate::ingest::settings;
 use crate::load::span_or;
 use crate::machine::trust;
 use crate::prepare::Generators;
+use crate::print::note;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,7 +107,7 @@ pub(crate) fn consuming(
             let count = count.ok_or_else(|| {
                 wrong("it is told how many messages there will be: give the publishers a `count`".to_owned())
             })?;
-            probe.consumer(into.format.unwrap_or_else(|| "avro".to_owned()), count, timeout)
+            probe.consumer(into.format.unwrap_or_else(|| "avro".to_owned()), count, timeout, say)
         }
         None => {
             let tls = TlsOptions::by(scenario).client_tls()?;
@@ -157,22 +158,29 @@ pub(crate) fn consuming(
             messages.broker = make(0).map_err(&wrong)?.0.source.name;
             let make: Box<MakeIngester> = Box::new(make);
             match generators {
-                Generators::Here => weir_consumer::ingesters(make, numbers, Tables::Here { empty }, timeout),
+                Generators::Here => {
+                    weir_consumer::ingesters(make, numbers, Tables::Here { empty }, timeout, say)
+                }
                 Generators::Part(_) => {
                     messages.share = Share::Part;
-                    weir_consumer::ingesters(make, numbers, Tables::AtCoordinator, timeout)
+                    weir_consumer::ingesters(make, numbers, Tables::AtCoordinator, timeout, say)
                 }
                 Generators::Elsewhere => {
                     messages.settle += TOLD_LATE;
                     let publishers = publishing.iter().map(|(number, _)| *number).collect();
                     let counts = Arc::new(AgentCounts::new(workload, publishers, Some(ACKNOWLEDGED)));
                     messages.share = Share::Agents(counts.clone());
-                    weir_consumer::agent_ingesters(make, empty, counts)
+                    weir_consumer::agent_ingesters(make, empty, counts, say)
                 }
             }
         }
     };
     Ok(Some(Consuming { make, messages }))
+}
+
+/// Tells a person what is waited for.
+fn say(line: &str) {
+    note(format_args!("weir: {line}"));
 }
 
 /// Several ingesters share one subscription, and save into a store that takes from several; agents into one that all reach.

@@ -114,6 +114,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
         durability: Some(args.durability.clone()),
         batch: args.batch,
         linger: args.linger.clone(),
+        statement_timeout: args.statement_timeout.clone(),
         ..IntoSpec::default()
     };
     let connection = Connection {
@@ -215,6 +216,16 @@ pub(crate) fn settings(
             return Err(of("partition")("only tables of PostgreSQL are partitioned".to_owned()));
         }
         (Some(other), _) => return Err(of("partition")(format!("'{other}' is not a partition; write day"))),
+    }
+    if let Some(timeout) = into.statement_timeout.as_ref().map(Span::get) {
+        if timeout < Duration::from_secs(1) {
+            return Err(of("statement_timeout")("write 1s or more".to_owned()));
+        }
+        if !destination.set_statement_timeout(timeout) {
+            return Err(of("statement_timeout")(
+                "only PostgreSQL and ClickHouse have one; leave it out".to_owned(),
+            ));
+        }
     }
     let is_parquet = matches!(destination, Destination::Parquet(_));
     let topic = match &destination {

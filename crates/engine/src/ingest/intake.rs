@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// Makes a consumer; none if it was interrupted before the consumer was there.
 pub type MakeConsumer =
-    dyn FnOnce(&AtomicBool) -> Result<Option<Box<dyn Consumer + Send>>, ConsumerError> + Send;
+    dyn FnOnce(&Arc<AtomicBool>) -> Result<Option<Box<dyn Consumer + Send>>, ConsumerError> + Send;
 
 /// A workload that saves, ready to be started.
 pub struct Consuming {
@@ -39,7 +39,7 @@ impl Consuming {
     ///
     /// # Errors
     /// Where it stands, and why.
-    pub fn ready(self, interrupt: &AtomicBool) -> Result<Option<Self>, ConsumerError> {
+    pub fn ready(self, interrupt: &Arc<AtomicBool>) -> Result<Option<Self>, ConsumerError> {
         let consumer = (self.make)(interrupt)?;
         Ok(consumer.map(|consumer| Self { make: Box::new(|_| Ok(Some(consumer))), ..self }))
     }

@@ -39,6 +39,9 @@ pub struct IntoSpec {
     /// How long the first record of a transaction waits for others; 50 ms if absent, of Parquet 1 s.
     #[schemars(with = "Option<String>")]
     pub linger: Option<Span>,
+    /// How long a batch may take in PostgreSQL and ClickHouse before it is cancelled and sent again; 60 s if absent.
+    #[schemars(with = "Option<String>")]
+    pub statement_timeout: Option<Span>,
     /// How long nothing may come, with messages missing, before they are lost; 1 s if absent, beside a background 5 s.
     #[schemars(with = "Option<String>")]
     pub settle: Option<Span>,

@@ -96,7 +96,7 @@ impl ClickHouseTable {
 
     fn connect(&self) -> Result<Opened, StoreError> {
         let link = self.server.connect()?;
-        let version = self.ask_texts(&link, "SELECT version()")?.join("");
+        let version = texts(&link.ask_version()?).ok_or_else(|| self.cut_off())?.join("");
         let mut numbers = version.split('.').map_while(|number| number.parse().ok());
         let is_modern = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= MODERN;
         if self.durability == Durability::Full && !is_modern {

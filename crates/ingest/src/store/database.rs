@@ -1,11 +1,15 @@
 //! A PostgreSQL database: how to get in, how it is called, and what its errors are.
 
+mod deadline;
 mod link;
 
-use self::link::{LinkMaker, Wanted};
+use self::deadline::Deadline;
+use self::link::{Exposed, LinkMaker, Wanted};
 use super::Durability;
+use super::clear_text::{Exposure, is_here, is_host_here, refusal};
 use super::encryption::{Encryption, Mode};
 use crate::error::{DatabaseError, StoreError};
+use crate::store_thread::on_a_thread;
 use postgres::config::{Host, SslMode, SslNegotiation};
 use postgres::error::SqlState;
 use postgres::{Client, Config, Error};
@@ -13,14 +17,23 @@ use std::error::Error as _;
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use weir_address::networks;
 use weir_shard::tls;
 
-/// How long a connection may take.
+/// How long a connection over TCP, its TLS, and the login may take, each. Two retransmissions of a SYN are over after 3 s (RFC 6298, 2.1
+/// and 5.5), and a server that forks a process for each client and looks a user up elsewhere takes seconds when it is busy.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a batch may take, unless something else is said: one of megabytes on a busy disk takes seconds.
+pub(super) const STATEMENT: Duration = Duration::from_secs(60);
+
+/// How long a connection may take to close.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What tokio-postgres says when the server asks for a password and none was given (`connect_raw`).
 const NO_PASSWORD: &str = "password missing";
@@ -43,12 +56,82 @@ pub struct Database {
     shows_certificate: bool,
     shown: String,
     by_day: bool,
+    /// How long each step of a login may take.
+    patience: Duration,
+    /// How long a batch may take.
+    statement: Duration,
+    /// Whether the URL asks in words for a link without TLS.
+    asks_for_plain: bool,
+}
+
+/// A connection to a database, which waits for the server for as long as is said.
+pub(super) struct Session {
+    client: Client,
+    deadline: Deadline,
+}
+
+impl Session {
+    /// What is asked from now on has this long, all of it together.
+    pub(super) fn allow(&self, time: Duration, words: String) {
+        self.deadline.allow(time, words);
+    }
+
+    /// What is asked from now on may take any time.
+    pub(super) fn wait(&self) {
+        self.deadline.lift();
+    }
+
+    /// What a person is told, if the server was not heard in time.
+    pub(super) fn expired(&self) -> Option<StoreError> {
+        self.deadline.expired().map(|words| StoreError::Unavailable(words.to_string()))
+    }
+}
+
+impl Deref for Session {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Session {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+/// A client says good-bye when it is dropped, and would wait until that is sent.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.deadline.allow(FAREWELL, "the connection did not close in time");
+    }
 }
 
 impl Database {
     /// Has new tables of rows partitioned, by the day of receipt.
     pub fn partition_by_day(&mut self) {
         self.by_day = true;
+    }
+
+    /// How long a batch may take, before it is cancelled and sent again.
+    pub fn set_statement_timeout(&mut self, timeout: Duration) {
+        self.statement = timeout;
+    }
+
+    /// How long a batch may take.
+    pub(super) fn statement_timeout(&self) -> Duration {
+        self.statement
+    }
+
+    /// How long a server that cancels a batch by itself may take to say so: as long as a login.
+    pub(super) fn answer_timeout(&self) -> Duration {
+        self.patience
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 
     /// Whether tables of rows are partitioned.
@@ -80,6 +163,10 @@ impl Database {
             if error.source().is_some_and(|cause| cause.to_string() == NO_PASSWORD) {
                 return StoreError::Locked(format!("{self}: it asks for a password; {PASSWORD}"));
             }
+            if let Some(Exposed { sent }) = cause_of(error) {
+                let words = refusal(sent, "write sslmode=require for TLS, or have it use scram-sha-256");
+                return StoreError::Unfit(format!("{self}: {words}"));
+            }
             if is_distrust(error) {
                 return StoreError::Unfit(format!(
                     "{words}; name who signed it (sslrootcert=FILE), and the host as the certificate does"
@@ -92,6 +179,11 @@ impl Database {
             code if *code == SqlState::DISK_FULL => {
                 StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on"))
             }
+            code if *code == SqlState::QUERY_CANCELED => StoreError::Unavailable(format!(
+                "{words}; a batch may take {} s: see what holds the table (pg_locks), commit less at once (--batch), or give it more \
+                 (--statement-timeout)",
+                self.statement.as_secs_f64()
+            )),
             code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => match db.routine() {
                 Some(REFUSES_ROLE) => StoreError::Locked(format!(
                     "{words}; name a role that may log in (postgres://ROLE@host/database), or make it: CREATE ROLE \"{}\" LOGIN",
@@ -148,16 +240,74 @@ impl Database {
         self.config.get_hosts().iter().map(address).collect()
     }
 
-    pub(super) fn connect(&self, durability: Durability) -> Result<Client, StoreError> {
+    /// Whether all that it may be connected by is on this machine.
+    fn is_here(&self) -> bool {
+        let addresses = self.config.get_hostaddrs();
+        if !addresses.is_empty() {
+            return addresses.iter().all(|address| is_here(*address));
+        }
+        self.config.get_hosts().iter().all(|it| match it {
+            Host::Tcp(name) => is_host_here(name),
+            Host::Unix(_) => true,
+        })
+    }
+
+    /// What a login over a link without TLS would show. Without a password that is nothing, and the library says that one is missing.
+    fn exposure(&self) -> Exposure {
+        Exposure::of(!self.has_password(), self.asks_for_plain, self.is_here())
+    }
+
+    /// Connects and logs in. What is asked then may take any time, until something else is said.
+    pub(super) fn connect(&self, durability: Durability) -> Result<Session, StoreError> {
+        self.connect_showing(self.exposure(), durability)
+    }
+
+    fn connect_showing(&self, exposure: Exposure, durability: Durability) -> Result<Session, StoreError> {
         let mut config = self.config.clone();
         for address in self.addresses()? {
             config.hostaddr(address);
         }
-        let mut client = config.connect(self.link.clone()).map_err(|error| self.sort(&error))?;
-        let commit = durability.of_postgresql();
-        let settings = format!("SET synchronous_commit = {commit}; SET client_min_messages = warning");
-        client.batch_execute(&settings).map_err(|error| self.sort(&error))?;
-        Ok(client)
+        let link = LinkMaker {
+            deadline: Deadline::default(),
+            patience: self.patience,
+            exposure,
+            ..self.link.clone()
+        };
+        let deadline = link.deadline.clone();
+        let client =
+            if is_local(&config) { self.within_patience(config, link) } else { self.opened(&config, link) };
+        let mut session = Session { client: client?, deadline };
+        // A transaction whose client is gone is not to hold its rows for ever: neither while its statements wait for data, nor between
+        // them. No version before 9.6 knows the second setting.
+        let milliseconds = self.statement.as_millis();
+        let settings = format!(
+            "SET synchronous_commit = {}; SET client_min_messages = warning; SET statement_timeout = 0; \
+             SELECT set_config(name, '{milliseconds}', false) FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'",
+            durability.of_postgresql()
+        );
+        session.batch_execute(&settings).map_err(|error| self.sort(&error))?;
+        session.wait();
+        Ok(session)
+    }
+
+    fn opened(&self, config: &Config, link: LinkMaker) -> Result<Client, StoreError> {
+        config.connect(link).map_err(|error| self.sort(&error))
+    }
+
+    /// The library hands no socket of this machine over, so that a thread is left behind with a server that does not answer there.
+    fn within_patience(&self, config: Config, link: LinkMaker) -> Result<Client, StoreError> {
+        let (send, opened) = channel();
+        let database = self.clone();
+        let away = |words: String| StoreError::Unavailable(format!("{self}: {words}"));
+        on_a_thread("weir-login", move || {
+            // Whoever waited may be gone.
+            let _ = send.send(database.opened(&config, link));
+        })
+        .map_err(|error| away(error.to_string()))?;
+        opened.recv_timeout(self.patience).unwrap_or_else(|_| {
+            let seconds = self.patience.as_secs_f64();
+            Err(away(format!("the login was not over within {seconds} s")))
+        })
     }
 
     /// Whether TLS was declined where there might have been some.
@@ -186,11 +336,15 @@ fn is_local(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
 }
 
+/// What is inside the error of a link.
+fn cause_of<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    cause.and_then(|cause| cause.get_ref()?.downcast_ref())
+}
+
 /// Whether the server was refused for its certificate: waiting does not help.
 fn is_distrust(error: &Error) -> bool {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    let cause = cause.and_then(|cause| cause.get_ref()?.downcast_ref());
-    matches!(cause, Some(tls::Error::InvalidCertificate(_)))
+    matches!(cause_of(error), Some(tls::Error::InvalidCertificate(_)))
 }
 
 /// A name or an address, or the path of a socket.
@@ -237,9 +391,23 @@ impl FromStr for Database {
             .connect_timeout(PATIENCE)
             .keepalives_idle(Duration::from_secs(30))
             .application_name("weir ingest");
-        let link = LinkMaker { wanted: wanted_link, tls: MakeRustlsConnect::new((*tls).clone()) };
-        let shows_certificate = wanted.identity.is_some();
-        Ok(Self { shown: format!("postgres://{shown}"), link, shows_certificate, config, by_day: false })
+        let link = LinkMaker {
+            wanted: wanted_link,
+            tls: MakeRustlsConnect::new((*tls).clone()),
+            patience: PATIENCE,
+            deadline: Deadline::default(),
+            exposure: Exposure::Exposed,
+        };
+        Ok(Self {
+            shown: format!("postgres://{shown}"),
+            link,
+            shows_certificate: wanted.identity.is_some(),
+            config,
+            by_day: false,
+            patience: PATIENCE,
+            statement: STATEMENT,
+            asks_for_plain: encryption.mode == Mode::Disable,
+        })
     }
 }
 
@@ -268,6 +436,101 @@ mod tests {
                 database.sort(&made.expect_err("it lets everybody in"))
             }
             Err(error) => error,
+        }
+    }
+
+    /// A server that answers a client's messages with these, one after the other, and then says nothing until the client is gone.
+    fn scripted(answers: Vec<Vec<u8>>) -> (u16, std::thread::JoinHandle<Vec<u8>>) {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut heard, mut bytes) = (Vec::new(), [0; 1_024]);
+            let mut answers = answers.into_iter();
+            while let Ok(size @ 1..) = stream.read(&mut bytes) {
+                heard.extend_from_slice(&bytes[..size]);
+                // The client goes when it likes.
+                let _ = stream.write_all(&answers.next().unwrap_or_default());
+            }
+            heard
+        });
+        (port, server)
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_given_up_at_each_step_of_a_login() {
+        let is_in = b"R\0\0\0\x08\0\0\0\0".to_vec();
+        for (mode, answers, words) in [
+            ("disable", vec![], "the login was not over within 0.2 s"),
+            ("disable", vec![is_in], "the login was not over within 0.2 s"),
+            // The machine may take all of that time for the first answer.
+            ("prefer", vec![b"N".to_vec()], " within 0.2 s"),
+            ("prefer", vec![], "there was no TLS within 0.2 s"),
+            ("require", vec![b"S".to_vec()], "there was no TLS within 0.2 s"),
+        ] {
+            let (port, server) = scripted(answers);
+            let place = format!("postgres://me@127.0.0.1:{port}/d?sslmode={mode}");
+            let mut database: Database = place.parse().unwrap();
+            database.set_patience(Duration::from_millis(200));
+            let refused = database.connect(Durability::Full).err().unwrap();
+            assert!(matches!(&refused, StoreError::Unavailable(line) if line.contains(words)), "{refused:?}");
+            server.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_server_that_sends_a_byte_at_a_time_does_not_move_the_end_of_a_login() {
+        use std::io::Write as _;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // A notice of 64 MiB, which never comes to an end.
+            let _ = stream.write_all(b"N\x04\0\0\0");
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let mut database: Database =
+            format!("postgres://me@127.0.0.1:{port}/d?sslmode=disable").parse().unwrap();
+        database.set_patience(Duration::from_millis(200));
+        let refused = database.connect(Durability::Full).err().unwrap().to_string();
+        assert!(refused.contains("the login was not over within 0.2 s"), "{refused}");
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn a_password_that_a_login_would_show_is_kept_unless_the_way_is_safe() {
+        let clear = b"R\0\0\0\x08\0\0\0\x03".to_vec();
+        let refusal = b"E\0\0\0\x17SFATAL\0C28P01\0Mno\0\0".to_vec();
+        for (exposure, is_sent) in [(Exposure::Exposed, false), (Exposure::Safe, true)] {
+            let (port, server) = scripted(vec![clear.clone(), refusal.clone()]);
+            let database: Database =
+                format!("postgres://me:s3cr3t@127.0.0.1:{port}/d?sslmode=disable").parse().unwrap();
+            let refused = database.connect_showing(exposure, Durability::Full).err().unwrap();
+            let heard = server.join().unwrap();
+            assert_eq!(heard.windows(6).any(|it| it == b"s3cr3t"), is_sent);
+            if !is_sent {
+                let StoreError::Unfit(line) = refused else { panic!("{refused:?}") };
+                assert!(
+                    line.contains("over the wire as it is") && line.contains("sslmode=disable"),
+                    "{line}"
+                );
+                assert!(!line.contains("s3cr3t"), "{line}");
+            }
+        }
+        for (url, exposure) in [
+            ("postgres://me:s3cr3t@192.0.2.1/d", Exposure::Exposed),
+            ("postgres://me:s3cr3t@192.0.2.1/d?sslmode=prefer", Exposure::Exposed),
+            ("postgres://me:s3cr3t@127.0.0.1,192.0.2.1/d", Exposure::Exposed),
+            ("postgres://me:s3cr3t@127.0.0.1/d?hostaddr=192.0.2.1", Exposure::Exposed),
+            ("postgres://me:s3cr3t@192.0.2.1/d?sslmode=disable", Exposure::Safe),
+            ("postgres://me@192.0.2.1/d", Exposure::Safe),
+            ("postgres://me:s3cr3t@127.0.0.1/d", Exposure::Safe),
+            ("postgres://me:s3cr3t@%2Ftmp/d", Exposure::Safe),
+        ] {
+            assert_eq!(url.parse::<Database>().unwrap().exposure(), exposure, "{url}");
         }
     }
 

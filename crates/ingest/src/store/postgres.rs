@@ -1,23 +1,26 @@
 //! PostgreSQL: a batch is one binary COPY into the table, which is the fastest way in. COPY knows no ON CONFLICT: a
 //! batch with a row that is there already goes by way of a temporary table.
 
+mod outcome;
 mod partitions;
 mod statements;
 mod types;
 
-use super::database::Database;
+use super::database::{Database, Session};
 use super::{
     Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
 };
 use crate::batch::{Batch, Source};
 use crate::column::{Provenance, Table, quoted};
 use crate::error::StoreError;
+use outcome::{Commit, Outcome};
 use partitions::{Partitions, day_of};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Error, GenericClient, Row};
+use postgres::{Client, Error, GenericClient, Row, Transaction};
 use statements::Statements;
 use std::io::Write;
+use std::time::Duration;
 use types::{PROVENANCE, Type, provenance_type, put, put_identity, put_source, type_of};
 
 /// After a batch with a row that was saved already, this many batches are saved by the way that bears such rows. After a
@@ -39,13 +42,17 @@ pub(crate) struct Postgres {
     database: Database,
     table: Table,
     durability: Durability,
-    client: Option<Client>,
+    client: Option<Session>,
     /// How the columns are written, those of the record first, then [`Provenance::ALL`].
     types: Vec<Type>,
     statements: Statements,
     partitions: Partitions,
     /// Batches that still go by way of the temporary table.
     careful: u32,
+    /// The transaction whose COMMIT was sent, until its answer is there, of rows that have nothing to be recognised by.
+    unanswered: Option<Commit>,
+    /// Whether the server can say what became of a transaction.
+    names_transactions: bool,
     buffer: Vec<u8>,
 }
 
@@ -61,6 +68,8 @@ impl Postgres {
             statements,
             partitions: Partitions::default(),
             careful: 0,
+            unanswered: None,
+            names_transactions: false,
             buffer: Vec::new(),
         }
     }
@@ -136,6 +145,30 @@ impl Postgres {
         format!(
             "CREATE UNIQUE INDEX IF NOT EXISTS {first} ON {name} ({identity}) WHERE NOT {conflict}; \
              CREATE UNIQUE INDEX IF NOT EXISTS {beside} ON {name} ({identity}, {hash}) WHERE {conflict};"
+        )
+    }
+
+    /// The first table that lacks one of its indexes.
+    fn without_indexes(&self, client: &mut Client) -> Result<Option<String>, StoreError> {
+        let query = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+                     WHERE i.indrelid = to_regclass($1) AND c.relname IN ($2::text::name, $3::text::name)";
+        for name in [self.known_in(), self.table.dead_letters()] {
+            let [first, beside] = indexes(&name);
+            let found = client.query_one(query, &[&quoted(&name), &first, &beside]);
+            if found.map_err(|error| self.database.sort(&error))?.get::<_, i64>(0) < 2 {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is said of a batch whose server is silent.
+    fn too_late(&self, batch: Duration) -> String {
+        format!(
+            "{}: a batch may take {} s, and the server did not even say that it has cancelled it; give it more (--statement-timeout), or \
+             see what holds it up",
+            self.database,
+            batch.as_secs_f64()
         )
     }
 
@@ -237,7 +270,11 @@ impl Postgres {
     }
 
     fn write(&mut self, batch: &Batch, part: &Part) -> Result<Saved, Failed> {
+        if let Some(saved) = self.saved_before(part)? {
+            return Ok(saved);
+        }
         let Self { client, types, table, statements, partitions, careful, buffer, database, .. } = self;
+        let unanswered = &mut self.unanswered;
         let Some(client) = client else {
             return Err(Failed::Link(std::io::ErrorKind::NotConnected.into()));
         };
@@ -254,22 +291,30 @@ impl Postgres {
             let days = part.rows.clone().map(|row| day_of(batch.source(row).received));
             partitions.make(client, database, table, days).map_err(Failed::Store)?;
         }
-        if rows > 0 && part.dead.is_empty() && !part.again && *careful == 0 {
+        let unmarked = part.rows.clone().filter(|row| batch.source(*row).origin.is_none()).count() as u64;
+        let dead = &batch.dead[part.dead.clone()];
+        let is_marked = unmarked == 0 && dead.iter().all(|dead| batch.dead_source(dead).0.origin.is_some());
+        let is_named = !is_marked && self.names_transactions;
+        if rows > 0 && dead.is_empty() && !part.again && *careful == 0 {
             let copy = &statements.copy;
-            let copied = if is_by_day {
+            let saved = Saved { rows, ..Saved::default() };
+            let copied = if is_by_day || is_named {
                 client.transaction().map_err(Failed::Database).and_then(|mut transaction| {
+                    let commit = commit_of(&mut transaction, part, is_named)?;
                     Self::copy(&mut transaction, copy, types.len(), part.rows.clone(), put_row, buffer)?;
-                    let marked = part.rows.clone().filter(|row| batch.source(*row).origin.is_some());
-                    let (statement, width) = (&statements.copy_identities, PROVENANCE.len() - 1);
-                    let put_row = |row, out: &mut _| put_identity(&batch.source(row), &PROVENANCE, out);
-                    Self::copy(&mut transaction, statement, width, marked, put_row, buffer)?;
-                    transaction.commit().map_err(Failed::Database)
+                    if is_by_day {
+                        let marked = part.rows.clone().filter(|row| batch.source(*row).origin.is_some());
+                        let (statement, width) = (&statements.copy_identities, PROVENANCE.len() - 1);
+                        let put_row = |row, out: &mut _| put_identity(&batch.source(row), &PROVENANCE, out);
+                        Self::copy(&mut transaction, statement, width, marked, put_row, buffer)?;
+                    }
+                    committed(transaction, unanswered, commit, saved)
                 })
             } else {
-                Self::copy(client, copy, types.len(), part.rows.clone(), put_row, buffer)
+                Self::copy(&mut **client, copy, types.len(), part.rows.clone(), put_row, buffer)
             };
             match copied {
-                Ok(()) => return Ok(Saved { rows, ..Saved::default() }),
+                Ok(()) => return Ok(saved),
                 Err(Failed::Database(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
                 Err(error) => return Err(error),
             }
@@ -277,36 +322,90 @@ impl Postgres {
         *careful = careful.saturating_sub(1);
         let mut saved = Saved::default();
         let mut transaction = client.transaction()?;
+        let commit = commit_of(&mut transaction, part, is_named)?;
         if rows > 0 {
             transaction.batch_execute(&statements.stage)?;
             let copy = &statements.copy_stage;
             Self::copy(&mut transaction, copy, types.len(), part.rows.clone(), put_row, buffer)?;
-            if part.again {
-                let before = transaction.query_one(&statements.again, &[])?;
-                saved.rows += before.get::<_, i64>(0) as u64;
-                saved.conflict += before.get::<_, i64>(1) as u64;
-            }
-            saved.rows += transaction.execute(&statements.insert, &[])?;
+            saved.rows = transaction.execute(&statements.insert, &[])?;
             if saved.rows < rows {
                 let beside = transaction.execute(&statements.insert_beside, &[])?;
                 saved.rows += beside;
                 saved.conflict += beside;
+            }
+            if part.again && saved.rows < rows {
+                // Whatever of it is there now with the same time of receipt was saved by this attempt or by the one before, which may
+                // have been over only while the rows were inserted.
+                let there = transaction.query_one(&statements.again, &[])?;
+                saved.rows = unmarked + there.get::<_, i64>(0) as u64;
+                saved.conflict = there.get::<_, i64>(1) as u64;
             }
             saved.duplicate += rows.saturating_sub(saved.rows);
             if saved.duplicate + saved.conflict > 0 {
                 *careful = CAREFUL;
             }
         }
-        for dead in &batch.dead[part.dead.clone()] {
+        for dead in dead {
             let (source, payload, size) = batch.dead_source(dead);
             // No text of PostgreSQL holds U+0000.
             let reason = dead.reason.replace('\0', "");
             let letter = DeadLetterRow { source, reason: &reason, size: size as i64, payload };
             saved.count(letter.bury(&mut transaction, statements, part.again)?, false);
         }
-        transaction.commit()?;
+        committed(transaction, unanswered, commit, saved)?;
         Ok(saved)
     }
+
+    /// What the transaction saved whose COMMIT got no answer, if this is the same part again and it was committed.
+    fn saved_before(&mut self, part: &Part) -> Result<Option<Saved>, Failed> {
+        let Some(commit) = self.unanswered.take().filter(|commit| part.again && commit.is_of(part)) else {
+            return Ok(None);
+        };
+        let asked = self.client.as_mut().map(|client| commit.outcome(&mut **client));
+        match asked {
+            Some(Ok(Outcome::Committed(saved))) => Ok(Some(saved)),
+            Some(Ok(Outcome::RolledBack | Outcome::Unknown)) => Ok(None),
+            Some(Ok(Outcome::InProgress)) => {
+                self.unanswered = Some(commit);
+                let words = "the last commit got no answer, and is not over; it is asked again before anything is sent twice";
+                Err(Failed::Store(StoreError::Unavailable(format!("{}: {words}", self.database))))
+            }
+            Some(Err(error)) => {
+                self.unanswered = Some(commit);
+                Err(Failed::Database(error))
+            }
+            None => {
+                self.unanswered = Some(commit);
+                Err(Failed::Link(std::io::ErrorKind::NotConnected.into()))
+            }
+        }
+    }
+}
+
+/// Names a transaction, if it is to have a name.
+fn commit_of(
+    transaction: &mut Transaction<'_>,
+    part: &Part,
+    is_named: bool,
+) -> Result<Option<Commit>, Error> {
+    if is_named { Commit::of(transaction, part) } else { Ok(None) }
+}
+
+/// Commits, and keeps what is asked for if there is no answer.
+fn committed(
+    transaction: Transaction<'_>,
+    unanswered: &mut Option<Commit>,
+    commit: Option<Commit>,
+    saved: Saved,
+) -> Result<(), Failed> {
+    *unanswered = commit.map(|commit| commit.with(saved));
+    let outcome = transaction.commit();
+    // A server that refuses a COMMIT has rolled it back.
+    let is_unanswered = outcome.as_ref().is_err_and(|error| error.as_db_error().is_none());
+    if !is_unanswered {
+        *unanswered = None;
+    }
+    Ok(outcome?)
 }
 
 /// A dead letter as its table has it.
@@ -393,32 +492,51 @@ impl Store for Postgres {
         self.check_partitions(&mut client)?;
         client.batch_execute(&self.create()).map_err(|error| self.database.sort(&error))?;
         self.types = self.fit(&mut client)?;
-        client.batch_execute(&self.create_others()).map_err(|error| self.database.sort(&error))?;
-        for name in [&self.known_in(), &self.table.dead_letters()] {
-            let query = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
-                         WHERE i.indrelid = to_regclass($1) AND c.relname IN ($2::text::name, $3::text::name)";
-            let [first, beside] = indexes(name);
-            let found = client.query_one(query, &[&quoted(name), &first, &beside]);
-            if found.map_err(|error| self.database.sort(&error))?.get::<_, i64>(0) < 2 {
-                return Err(without_indexes(&self.database, name));
+        self.names_transactions = match Commit::of(&mut *client, &Part::default()) {
+            Ok(commit) => commit.is_some(),
+            Err(error) if error.as_db_error().is_some() => false,
+            Err(error) => return Err(self.database.sort(&error)),
+        };
+        // Making an index that is there would wait for whoever holds the table.
+        if self.without_indexes(&mut client)?.is_some() {
+            client.batch_execute(&self.create_others()).map_err(|error| self.database.sort(&error))?;
+            if let Some(name) = self.without_indexes(&mut client)? {
+                return Err(without_indexes(&self.database, &name));
             }
         }
-        client.batch_execute(unlock).map_err(|error| self.database.sort(&error))?;
+        // From here on the server itself ends a batch that takes too long, so that no rows are held by a client that has given up.
+        let timeout = self.database.statement_timeout().as_millis();
+        let end = format!("{unlock}; SET statement_timeout = {timeout}");
+        client.batch_execute(&end).map_err(|error| self.database.sort(&error))?;
         self.client = Some(client);
         Ok(())
     }
 
     fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
-        self.write(batch, part).map_err(|failed| match failed {
+        if let Some(client) = &self.client {
+            let [batch, answer] = [self.database.statement_timeout(), self.database.answer_timeout()];
+            client.allow(batch + answer, self.too_late(batch));
+        }
+        let written = self.write(batch, part);
+        let expired = self.client.as_ref().and_then(Session::expired);
+        if expired.is_none()
+            && let Some(client) = &self.client
+        {
+            client.wait();
+        }
+        written.map_err(|failed| match failed {
             // A partition that has been dropped is made again; what breaks a constraint of the user's own names it.
             Failed::Database(error) => match error.as_db_error() {
                 Some(db) if *db.code() == SqlState::CHECK_VIOLATION && db.constraint().is_none() => {
                     StoreError::Unavailable(format!("{}: {}", self.database, db.message()))
                 }
-                _ => self.database.sort(&error),
+                None => expired.unwrap_or_else(|| self.database.sort(&error)),
+                Some(_) => self.database.sort(&error),
             },
             Failed::Store(error) => error,
-            Failed::Link(error) => StoreError::Unavailable(format!("{}: {error}", self.database)),
+            Failed::Link(error) => {
+                expired.unwrap_or_else(|| StoreError::Unavailable(format!("{}: {error}", self.database)))
+            }
         })
     }
 
@@ -449,7 +567,12 @@ impl Store for Postgres {
         let Some(client) = &mut self.client else {
             return Err(StoreError::Unavailable(format!("{}: not connected", self.database)));
         };
-        let row = client.query_one(&query, &[&rows]).map_err(|error| self.database.sort(&error))?;
+        // A large table takes minutes to count.
+        let sort = |error| self.database.sort(&error);
+        client.batch_execute("SET statement_timeout = 0").map_err(sort)?;
+        let row = client.query_one(&query, &[&rows]).map_err(sort)?;
+        let timeout = self.database.statement_timeout().as_millis();
+        client.batch_execute(&format!("SET statement_timeout = {timeout}")).map_err(sort)?;
         let number = |column| row.get::<_, i64>(column) as u64;
         Ok(Stock { rows: number(0), dead: number(1), bytes: number(2) })
     }
@@ -458,3 +581,6 @@ impl Store for Postgres {
         self.database.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,45 @@
 //! Rows of a PostgreSQL table that another program fills, counted by query.
 
 use super::Durability;
-use super::database::Database;
+use super::database::{Database, Session};
 use crate::error::StoreError;
-use postgres::{Client, Statement};
+use crate::store_thread::{Attended, COUNTING, Waiting};
+use postgres::Statement;
 
 /// A table that is asked how many rows it has.
 pub struct RowCounter {
-    client: Client,
+    client: Session,
     count: Statement,
     size: Statement,
     database: Database,
 }
 
 impl RowCounter {
-    /// Connects. `table` is a name as SQL has it, with its schema before a dot if it has one.
+    /// Connects, and counts the rows and the bytes that are there. `table` is a name as SQL has it, with its schema before a dot if it has
+    /// one.
     ///
     /// # Errors
-    /// The database cannot be reached, or has no such table.
-    pub fn open(database: &Database, table: &str) -> Result<Self, StoreError> {
+    /// The database cannot be reached, or has no such table, or is no longer waited for.
+    pub fn open(
+        database: &Database,
+        table: &str,
+        waiting: &Waiting<'_>,
+    ) -> Result<(Self, u64, u64), StoreError> {
+        let (place, name) = (database.clone(), table.to_owned());
+        let away = |words: &str| StoreError::Unavailable(format!("{database}: {words}"));
+        let attended = waiting.attend(&format!("{database}: {COUNTING}"), move |_| {
+            let mut counter = Self::connect(&place, &name)?;
+            let (rows, bytes) = (counter.rows()?, counter.bytes()?);
+            Ok((counter, rows, bytes))
+        });
+        match attended.map_err(|error| away(&error.to_string()))? {
+            Attended::Done(counted) => counted,
+            Attended::LeftBehind => Err(away(&format!("stopped while it was {COUNTING}"))),
+            Attended::Panicked => Err(away("the thread that counts has panicked; please report this")),
+        }
+    }
+
+    fn connect(database: &Database, table: &str) -> Result<Self, StoreError> {
         let sort = |error: postgres::Error| database.sort(&error);
         let mut client = database.connect(Durability::Full)?;
         // As the database itself writes it: what it was given is no SQL any more.

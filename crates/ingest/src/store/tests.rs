@@ -14,21 +14,17 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
-use weir_testing::{ClickHouseServer, Postgresql};
+use weir_testing::{ClickHouseServer, Postgresql, soon};
 
 /// Publisher, sequence number, payload; one that begins with `!` is no record.
 type Sent<'a> = (u64, u64, &'a str);
 
-fn try_save(
-    store: &mut dyn Store,
-    messages: &[Sent<'_>],
-    received: i64,
-    again: bool,
-) -> Result<Saved, StoreError> {
+/// A batch of messages; one whose payload begins with `!` is no record.
+pub(super) fn batch_of(messages: &[(Option<Origin>, &str)], received: i64) -> Batch {
     let mut buffer = ReadBuffer::default();
-    for (publisher, sequence_number, payload) in messages {
+    for (origin, payload) in messages {
         let (topic, payload) = (buffer.put(b"t"), buffer.put(payload.as_bytes()));
-        let origin = Some(Origin { publisher: *publisher, sequence_number: *sequence_number });
+        let origin = *origin;
         buffer.messages.push(InboundMessage { topic, payload, too_large: 0, origin, packet: None, received });
     }
     let mut batch = Batch::new(1);
@@ -43,7 +39,25 @@ fn try_save(
         });
         added.unwrap();
     }
-    store.save(&batch, &Part { rows: 0..batch.rows.len(), dead: 0..batch.dead.len(), again })
+    batch
+}
+
+/// All of a batch.
+pub(super) fn whole(batch: &Batch, again: bool) -> Part {
+    Part { rows: 0..batch.rows.len(), dead: 0..batch.dead.len(), again }
+}
+
+fn try_save(
+    store: &mut dyn Store,
+    messages: &[Sent<'_>],
+    received: i64,
+    again: bool,
+) -> Result<Saved, StoreError> {
+    let marked = messages.iter().map(|(publisher, sequence_number, payload)| {
+        (Some(Origin { publisher: *publisher, sequence_number: *sequence_number }), *payload)
+    });
+    let batch = batch_of(&marked.collect::<Vec<_>>(), received);
+    store.save(&batch, &whole(&batch, again))
 }
 
 /// Rows, dead letters, duplicates, conflicts.
@@ -157,8 +171,11 @@ fn what_two_ingesters_insert_into_clickhouse_at_once_is_one_row() {
         }
     });
     assert_eq!(opened(&place).stock().unwrap().rows, 100);
-    server.ask("OPTIMIZE TABLE t FINAL").unwrap();
-    assert_eq!(server.number("SELECT count() FROM t"), Ok(100));
+    // It is put off while parts are merged in the background.
+    soon("ClickHouse has merged all parts", || {
+        server.ask("OPTIMIZE TABLE t FINAL").unwrap();
+        server.number("SELECT count() FROM t") == Ok(100)
+    });
 }
 
 /// They have one key, if no care is taken.

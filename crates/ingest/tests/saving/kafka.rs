@@ -1,5 +1,6 @@
 //! Records of Kafka, of the last version before 4 as well; its own consumer judges what they are.
 
+use crate::PATIENT;
 use crate::bench::{Ingester, kafka, send, settings};
 use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
 use weir_record::{Format, Schema};
@@ -27,19 +28,19 @@ fn a_row_is_a_record_and_what_comes_again_is_recognised() {
     let (destination, mut decode) = (place(&server, "rows"), decode());
     let payloads: Vec<_> = (0..10).map(payload).collect();
     let mut loader = Loader::new(&destination, "unused", &decode, Durability::Full);
-    loader.open().unwrap();
+    loader.open(&PATIENT).unwrap();
     assert_eq!(loader.fill(&mut decode, &payloads, 7, 0).unwrap().rows, 10);
     assert_eq!(loader.fill(&mut decode, &payloads[..6], 7, 0).unwrap().rows, 0);
     // Another process, which knows by reading, and then writes beside this one.
     let mut other = Loader::new(&destination, "unused", &decode, Durability::Full);
-    other.open().unwrap();
+    other.open(&PATIENT).unwrap();
     assert_eq!(other.fill(&mut decode, &payloads, 7, 0).unwrap().rows, 0);
     assert_eq!(other.fill(&mut decode, &[payload(50)], 7, 20).unwrap().rows, 1);
     assert_eq!(loader.fill(&mut decode, &[payload(50)], 7, 20).unwrap().rows, 0);
     // Another payload under the same mark is kept beside it, once.
     assert_eq!(loader.fill(&mut decode, &[payload(99)], 7, 3).unwrap().rows, 1);
     assert_eq!(other.fill(&mut decode, &[payload(99)], 7, 3).unwrap().rows, 0);
-    let stock = loader.stock().unwrap();
+    let stock = loader.stock(&PATIENT).unwrap();
     assert_eq!((stock.rows, stock.dead), (12, 0));
 
     let records = server.records("rows");
@@ -53,10 +54,10 @@ fn a_row_is_a_record_and_what_comes_again_is_recognised() {
     let beside: Vec<_> = records.iter().filter(|record| record.header("conflict") == "true").collect();
     assert!(beside.len() == 1 && beside[0].value.contains("[1,99]"), "{beside:?}");
 
-    loader.empty().unwrap();
-    assert_eq!(loader.stock().unwrap().rows, 0);
+    loader.empty(&PATIENT).unwrap();
+    assert_eq!(loader.stock(&PATIENT).unwrap().rows, 0);
     assert_eq!(loader.fill(&mut decode, &payloads, 7, 0).unwrap().rows, 10);
-    assert_eq!(loader.stock().unwrap().rows, 10);
+    assert_eq!(loader.stock(&PATIENT).unwrap().rows, 10);
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn what_a_topic_does_not_take_is_a_dead_letter_and_stops_nothing() {
     assert_eq!((dead.header("size"), dead.value.len()), ("3000", 3_000));
 
     let refused = |destination: &Destination| {
-        Loader::new(destination, "t", &Decode::raw(), Durability::Full).open().unwrap_err()
+        Loader::new(destination, "t", &Decode::raw(), Durability::Full).open(&PATIENT).unwrap_err()
     };
     // Nobody there, and somebody who is no Kafka.
     let nobody: Destination = format!("kafka://127.0.0.1:{}/t", free_port()).parse().unwrap();

@@ -1,5 +1,6 @@
 //! Ways into Kafka, and what keeps one out: one line with what helps.
 
+use crate::PATIENT;
 use crate::bench::kafka;
 use std::time::Instant;
 use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
@@ -31,7 +32,7 @@ fn save(loader: &mut Loader, number: u64) {
 fn ways_lead_in(server: &Kafka) {
     let trust = || HttpTrust::File(server.certificate());
     let mut short = loader(&place(server, Listener::ShortLogin, "kafka://me:s3cr3t@", trust()));
-    short.open().unwrap();
+    short.open(&PATIENT).unwrap();
     save(&mut short, 0);
     let saved = Instant::now();
     let ways = [
@@ -45,13 +46,13 @@ fn ways_lead_in(server: &Kafka) {
     ];
     for ((listener, access), number) in ways.iter().zip(1..) {
         let mut loader = loader(&place(server, *listener, access, trust()));
-        loader.open().unwrap();
+        loader.open(&PATIENT).unwrap();
         save(&mut loader, number);
     }
     // The broker closes a connection whose login has ended, unless the next thing there is another login.
     soon("the login has ended", || saved.elapsed() > SESSION);
     save(&mut short, 7);
-    assert_eq!(short.stock().unwrap().rows, 8);
+    assert_eq!(short.stock(&PATIENT).unwrap().rows, 8);
 }
 
 fn what_keeps_one_out_is_one_line(server: &Kafka) {
@@ -67,7 +68,7 @@ fn what_keeps_one_out_is_one_line(server: &Kafka) {
         ),
     ];
     for (listener, access, words) in locked {
-        let refused = loader(&place(server, listener, access, given())).open().unwrap_err();
+        let refused = loader(&place(server, listener, access, given())).open(&PATIENT).unwrap_err();
         assert!(matches!(&refused, StoreError::Locked(line) if is_line(line, words)), "{refused:?}");
     }
     let elsewhere = [
@@ -81,7 +82,7 @@ fn what_keeps_one_out_is_one_line(server: &Kafka) {
     let stranger =
         (Listener::Tls, "kafkas://", "name who signed its certificate (--cacert", HttpTrust::System);
     for (listener, access, words, trust) in refusals.into_iter().chain([stranger]) {
-        let refused = loader(&place(server, listener, access, trust)).open().unwrap_err();
+        let refused = loader(&place(server, listener, access, trust)).open(&PATIENT).unwrap_err();
         let (StoreError::Unfit(line) | StoreError::Unavailable(line)) = &refused else {
             panic!("{refused:?}")
         };

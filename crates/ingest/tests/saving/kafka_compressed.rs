@@ -1,5 +1,6 @@
 //! Topics that compress what they are sent: what lies there is read back and recognised.
 
+use crate::PATIENT;
 use crate::bench::kafka;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -59,17 +60,17 @@ fn what_is_compressed_is_recognised(server: &Kafka) {
         let loader = || Loader::new(&destination, "unused", &Decode::raw(), Durability::Full);
         let mut decode = Decode::raw();
         let mut first = loader();
-        first.open().unwrap();
+        first.open(&PATIENT).unwrap();
         for from in [0, 500] {
             let filled = first.fill(&mut decode, &payloads(from, from + 500), 7, from.into()).unwrap();
             assert_eq!(filled.rows, 500, "{codec}");
         }
         // Another, which knows by reading.
         let mut second = loader();
-        second.open().unwrap();
+        second.open(&PATIENT).unwrap();
         assert_eq!(second.fill(&mut decode, &payloads(0, 1_010), 7, 0).unwrap().rows, 10, "{codec}");
         assert_eq!(first.fill(&mut decode, &payloads(0, 1_010), 7, 0).unwrap().rows, 0, "{codec}");
-        assert_eq!(first.stock().unwrap().rows, 1_010, "{codec}");
+        assert_eq!(first.stock(&PATIENT).unwrap().rows, 1_010, "{codec}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Logical types become types of their own in each store.
 
+use crate::PATIENT;
 use crate::bench::{clickhouse, durability, postgresql};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
@@ -50,7 +51,7 @@ fn save(destination: &Destination) {
     let schema = Schema::parse(SCHEMA).unwrap();
     let mut decode = Decode::records(&schema, Format::Avro(Framing::Schemaless));
     let mut loader = Loader::new(destination, "times", &decode, durability(destination));
-    loader.empty().unwrap();
+    loader.empty(&PATIENT).unwrap();
     assert_eq!(loader.fill(&mut decode, &payloads(&schema), 1, 0).unwrap().rows, 3);
 }
 
@@ -154,7 +155,7 @@ fn a_table_of_numbers_takes_them_as_numbers() {
     let schema = Schema::parse(SCHEMA).unwrap();
     let mut decode = Decode::records(&schema, Format::Avro(Framing::Schemaless));
     let mut loader = Loader::new(&postgresql(&server), "times", &decode, Durability::Full);
-    loader.open().unwrap();
+    loader.open(&PATIENT).unwrap();
     assert_eq!(loader.fill(&mut decode, &payloads(&schema), 1, 0).unwrap().rows, 3);
     let row = client.query_one("SELECT day, moment, price, id FROM times WHERE seq = 0", &[]).unwrap();
     assert_eq!((row.get::<_, i32>(0), row.get::<_, i64>(1)), (20_782, 1_795_629_900_007));
@@ -286,7 +287,7 @@ fn what_is_no_date_no_decimal_and_no_uuid_says_so() {
         &decode,
         Durability::Full,
     );
-    loader.open().unwrap();
+    loader.open(&PATIENT).unwrap();
     for (right, wrong, words) in [
         ("\"day\": 20782", "\"day\": 2147483647", "day: the number is no date or time"),
         ("\"clock\": 65100007", "\"clock\": 86400000", "clock: the number is no date or time"),

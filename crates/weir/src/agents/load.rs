@@ -46,7 +46,7 @@ pub(crate) fn gather(
     mut prepared: Prepared,
     options: &AgentOptions,
     quiet: bool,
-    interrupt: &AtomicBool,
+    interrupt: &Arc<AtomicBool>,
 ) -> Result<Prepared, Failure> {
     let (Some(wanted), Some(server)) = (options.agents, options.server()?) else { return Ok(prepared) };
     let instance = fastrand::u64(..);

@@ -55,6 +55,9 @@ pub(crate) struct Ingest {
     /// How long the first record of a batch waits for others, at most [default: 50ms; of Parquet 1s]
     #[arg(long, value_name = "TIME", help_heading = "The table")]
     pub(crate) linger: Option<Span>,
+    /// How long a batch may take in PostgreSQL and ClickHouse before it is cancelled and sent again [default: 60s]
+    #[arg(long, value_name = "TIME", help_heading = "The table")]
+    pub(crate) statement_timeout: Option<Span>,
     /// Stop after N records, dead letters included [default: go on until SIGTERM or Ctrl-C]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,

@@ -1,15 +1,22 @@
 //! A ClickHouse server: how to get in, how it is called, how it is asked over HTTP, and what its errors are.
 
 use crate::error::{DatabaseError, StoreError};
-use crate::store::clear_text::{IN_WORDS, is_host_here};
+use crate::store::clear_text::{IN_WORDS, is_host_here, refusal};
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 use weir_observe::{Http, HttpAddress, HttpError, HttpTrust};
 
-/// How long an answer may take: a batch of megabytes on a busy disk takes seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a batch may take, unless something else is said: one of megabytes on a busy disk takes seconds.
+const STATEMENT: Duration = Duration::from_secs(60);
+
+/// How long a table may take to be made, looked at, counted or dropped: there is no other end for a connection that is dead without a word,
+/// and a table that takes a day to count is none that weir fills.
+const UNBOUNDED: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long it may take to say which version it is, login included.
+const LOGIN: Duration = Duration::from_secs(10);
 
 /// What gives a password.
 const PASSWORD: &str = "give it in the environment as CLICKHOUSE_PASSWORD, or in a file (--save-password-file, save_password_file)";
@@ -33,6 +40,8 @@ pub struct ClickHouse {
     database: String,
     trust: HttpTrust,
     shown: String,
+    /// How long a batch may take.
+    statement: Duration,
 }
 
 impl ClickHouse {
@@ -51,6 +60,11 @@ impl ClickHouse {
         self.address.host()
     }
 
+    /// How long a batch may take, before it is sent again.
+    pub fn set_statement_timeout(&mut self, timeout: Duration) {
+        self.statement = timeout;
+    }
+
     /// The certificates that a server of `clickhouses://` may show.
     pub fn set_trust(&mut self, trust: HttpTrust) {
         self.trust = trust;
@@ -59,11 +73,10 @@ impl ClickHouse {
     pub(super) fn connect(&self) -> Result<Link, StoreError> {
         let http = Http::new(&self.address, &self.trust).map_err(|error| self.sort_link(&error))?;
         let password = self.password.as_deref().unwrap_or_default();
-        if !password.is_empty() && !self.allows_clear_text && !is_host_here(self.address.host()) {
-            return Err(StoreError::Unfit(format!(
-                "{self}: the password would go over the wire as it is, and anyone on the way could read it; write clickhouses:// for \
-                 TLS, or end the URL with ?{IN_WORDS} if the way is safe"
-            )));
+        let is_safe = password.is_empty() || self.allows_clear_text;
+        if !is_safe && !is_host_here(self.address.host()) {
+            let words = refusal("as it is", "write clickhouses:// for TLS");
+            return Err(StoreError::Unfit(format!("{self}: {words}")));
         }
         // An answer has its status when it is whole: a server that fails half-way says so there, and not in the rows.
         let parameters = [("database", &*self.database), ("wait_end_of_query", "1")];
@@ -144,14 +157,19 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// What the server says of its version, the first that it is asked.
+    pub(super) fn ask_version(&self) -> Result<Vec<u8>, StoreError> {
+        self.exchange(&self.address, &[], b"SELECT version() FORMAT RowBinary", LOGIN)
+    }
+
     /// What the server answers to a statement; what follows it in the body are its rows.
     pub(super) fn ask(&self, statement: &[u8]) -> Result<Vec<u8>, StoreError> {
-        self.exchange(&self.address, &[], statement)
+        self.exchange(&self.address, &[], statement, UNBOUNDED)
     }
 
     /// The same, of which the user's settings are no matter.
     pub(super) fn insert(&self, settings: &[(&str, &str)], statement: &[u8]) -> Result<(), StoreError> {
-        self.exchange(&self.address.with(settings), &[], statement).map(drop)
+        self.exchange(&self.address.with(settings), &[], statement, self.server.statement).map(drop)
     }
 
     /// What the server answers to a query beside which a table goes there: `rows` in RowBinary, of this structure ("External
@@ -170,7 +188,7 @@ impl Link {
         body.extend_from_slice(rows);
         body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
-        self.exchange(&address, &[("Content-Type", &kind)], &body)
+        self.exchange(&address, &[("Content-Type", &kind)], &body, self.server.statement)
     }
 
     fn exchange(
@@ -178,8 +196,9 @@ impl Link {
         address: &HttpAddress,
         fields: &[(&str, &str)],
         body: &[u8],
+        timeout: Duration,
     ) -> Result<Vec<u8>, StoreError> {
-        let answer = self.http.exchange(address, fields, body, PATIENCE);
+        let answer = self.http.exchange(address, fields, body, timeout);
         let (status, body) = answer.map_err(|error| self.server.sort_link(&error))?;
         if status == 200 { Ok(body) } else { Err(self.server.sort(status, &body)) }
     }
@@ -216,6 +235,7 @@ impl FromStr for ClickHouse {
             shown: format!("{scheme}://{host}/{database}"),
             database: database.into_owned(),
             trust: HttpTrust::System,
+            statement: STATEMENT,
         })
     }
 }

@@ -1,12 +1,15 @@
-//! The link to a PostgreSQL server: TLS as its URL asks for it, and a bound on what each message of the server may hold, which the client
-//! library gathers whole, whatever its length. It knows no database and no rows.
+//! The link to a PostgreSQL server: TLS as its URL asks for it, a bound on what each message of the server may hold, which the client
+//! library gathers whole, whatever its length, a deadline, and which logins may be answered. It knows no database and no rows.
 
+use super::deadline::{Alarm, Deadline};
+use crate::store::clear_text::Exposure;
 use postgres::Socket;
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -16,6 +19,13 @@ const MOST_MESSAGE: u32 = 64 << 20;
 const HEAD: usize = 5;
 /// SSLRequest: a length of 8, and the code 80877103 (53.7).
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xD2, 0x16, 0x2F];
+
+/// Authentication requests that are answered with the password as it is, and with an MD5 of it, which is as good as it to whoever hears
+/// both (53.2.1 "Start-up", `AuthenticationCleartextPassword` and `AuthenticationMD5Password`).
+const CLEAR_TEXT: [u8; 4] = 3_u32.to_be_bytes();
+const MD5: [u8; 4] = 5_u32.to_be_bytes();
+/// The kind of all authentication requests.
+const AUTHENTICATION: u8 = b'R';
 
 /// Whether a link over TCP is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +44,12 @@ pub(super) enum Wanted {
 pub(super) struct LinkMaker {
     pub(super) wanted: Wanted,
     pub(super) tls: MakeRustlsConnect,
+    /// How long TLS may take, and after it the login.
+    pub(super) patience: Duration,
+    /// By when the server must have answered. It is set here for the login, and then by whoever asks.
+    pub(super) deadline: Deadline,
+    /// Whether a password may go over a link that is not encrypted.
+    pub(super) exposure: Exposure,
 }
 
 type RustlsConnect = <MakeRustlsConnect as MakeTlsConnect<Socket>>::TlsConnect;
@@ -46,7 +62,8 @@ impl MakeTlsConnect<Socket> for LinkMaker {
 
     fn make_tls_connect(&mut self, host: &str) -> Result<LinkConnect, Infallible> {
         let tls = <MakeRustlsConnect as MakeTlsConnect<Socket>>::make_tls_connect(&mut self.tls, host)?;
-        Ok(LinkConnect { wanted: self.wanted, tls })
+        let Self { wanted, patience, deadline, exposure, .. } = self.clone();
+        Ok(LinkConnect { wanted, tls, patience, deadline, exposure })
     }
 }
 
@@ -54,6 +71,9 @@ impl MakeTlsConnect<Socket> for LinkMaker {
 pub(super) struct LinkConnect {
     wanted: Wanted,
     tls: RustlsConnect,
+    patience: Duration,
+    deadline: Deadline,
+    exposure: Exposure,
 }
 
 impl TlsConnect<Socket> for LinkConnect {
@@ -61,23 +81,39 @@ impl TlsConnect<Socket> for LinkConnect {
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Bounded<Link>>> + Send>>;
 
-    fn connect(self, mut socket: Socket) -> Self::Future {
+    fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
-            let link = match self.wanted {
-                Wanted::Plain => Link::Plain(socket),
-                Wanted::IfItCan | Wanted::Always => {
-                    socket.write_all(&SSL_REQUEST).await?;
-                    let mut answer = [0];
-                    socket.read_exact(&mut answer).await?;
-                    match (answer, self.wanted) {
-                        ([b'S'], _) => Link::Encrypted(Box::new(self.tls.connect(socket).await?)),
-                        (_, Wanted::Always) => return Err(io::Error::other("server does not support TLS")),
-                        _ => Link::Plain(socket),
-                    }
-                }
-            };
-            Ok(Bounded { link, messages: Messages::default() })
+            let Self { wanted, tls, patience, deadline, exposure } = self;
+            let seconds = patience.as_secs_f64();
+            let secured = tokio::time::timeout(patience, secure(wanted, tls, socket)).await;
+            let link = secured.map_err(|_| {
+                let words = format!("it took the connection, and there was no TLS within {seconds} s");
+                io::Error::new(io::ErrorKind::TimedOut, words)
+            })??;
+            let words = format!("it took the connection, and the login was not over within {seconds} s");
+            deadline.allow(patience, words);
+            let exposure = if matches!(link, Link::Plain(_)) { exposure } else { Exposure::Safe };
+            Ok(Bounded {
+                link,
+                messages: Messages { exposure, ..Messages::default() },
+                alarm: Alarm::new(deadline),
+            })
         })
+    }
+}
+
+/// Asks for TLS if it is wanted, and begins it.
+async fn secure(wanted: Wanted, tls: RustlsConnect, mut socket: Socket) -> io::Result<Link> {
+    if wanted == Wanted::Plain {
+        return Ok(Link::Plain(socket));
+    }
+    socket.write_all(&SSL_REQUEST).await?;
+    let mut answer = [0];
+    socket.read_exact(&mut answer).await?;
+    match (answer, wanted) {
+        ([b'S'], _) => Ok(Link::Encrypted(Box::new(tls.connect(socket).await?))),
+        (_, Wanted::Always) => Err(io::Error::other("server does not support TLS")),
+        _ => Ok(Link::Plain(socket)),
     }
 }
 
@@ -87,10 +123,12 @@ pub(super) enum Link {
     Encrypted(Box<RustlsStream>),
 }
 
-/// A link that ends with the first message that is longer than any may be.
+/// A link that ends with the first message that is longer than any may be, with a request for a password that it may not carry, and when
+/// the server is no longer waited for.
 pub(super) struct Bounded<L> {
     link: L,
     messages: Messages,
+    alarm: Alarm,
 }
 
 /// Where in the messages of a server what has been read ends.
@@ -101,6 +139,9 @@ struct Messages {
     known: usize,
     /// Bytes of the message that are to come.
     left: usize,
+    /// Of an authentication request, its first bytes, which say what it asks for.
+    request: Vec<u8>,
+    exposure: Exposure,
 }
 
 impl Messages {
@@ -108,6 +149,11 @@ impl Messages {
         while !bytes.is_empty() {
             if self.left > 0 {
                 let skipped = self.left.min(bytes.len());
+                if self.head[0] == AUTHENTICATION && self.request.len() < CLEAR_TEXT.len() {
+                    let missing = CLEAR_TEXT.len() - self.request.len();
+                    self.request.extend_from_slice(&bytes[..skipped.min(missing)]);
+                    self.check_request()?;
+                }
                 self.left -= skipped;
                 bytes = &bytes[skipped..];
                 continue;
@@ -128,10 +174,30 @@ impl Messages {
                 }
                 // A length that does not count itself is for the library to refuse.
                 (self.known, self.left) = (0, (length as usize).saturating_sub(size_of::<u32>()));
+                self.request.clear();
             }
         }
         Ok(())
     }
+
+    /// Whether the library may answer an authentication request.
+    fn check_request(&self) -> io::Result<()> {
+        let sent = match self.request[..] {
+            _ if self.exposure == Exposure::Safe => return Ok(()),
+            ref request if *request == CLEAR_TEXT => "as it is",
+            ref request if *request == MD5 => "as an MD5",
+            _ => return Ok(()),
+        };
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, Exposed { sent }))
+    }
+}
+
+/// A login that would show the password to anyone on the way, and was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its login asks for the password {sent}")]
+pub(super) struct Exposed {
+    /// How the password would be sent.
+    pub(super) sent: &'static str,
 }
 
 impl<L: AsyncRead + Unpin> AsyncRead for Bounded<L> {
@@ -140,6 +206,9 @@ impl<L: AsyncRead + Unpin> AsyncRead for Bounded<L> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(late) = self.alarm.poll_expired(cx) {
+            return Poll::Ready(Err(late));
+        }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.link).poll_read(cx, buf);
         if let Poll::Ready(Ok(())) = polled {
@@ -210,6 +279,35 @@ mod tests {
 
     fn message(length: u32) -> Vec<u8> {
         [&b"D"[..], &length.to_be_bytes(), &vec![0; length as usize - 4]].concat()
+    }
+
+    #[test]
+    fn a_password_is_sent_neither_as_it_is_nor_as_an_md5_over_a_link_that_shows_it() {
+        let request = |code: u32, more: &[u8]| {
+            let length = 8 + more.len() as u32;
+            [&b"R"[..], &length.to_be_bytes(), &code.to_be_bytes(), more].concat()
+        };
+        // 0: well; 3: the password; 5: an MD5 of it and four bytes of salt; 10 and 11: SASL, of which SCRAM is one (53.7).
+        for (code, more, sent) in [
+            (0, &b""[..], None),
+            (3, b"", Some("as it is")),
+            (5, b"salt", Some("as an MD5")),
+            (10, b"SCRAM-SHA-256\0\0", None),
+            (11, b"r=\0\0\0\x03", None),
+        ] {
+            let bytes = request(code, more);
+            for size in [1, 3, 6, bytes.len()] {
+                for exposure in [Exposure::Safe, Exposure::Exposed] {
+                    let mut messages = Messages { exposure, ..Messages::default() };
+                    let taken: io::Result<Vec<()>> =
+                        bytes.chunks(size).map(|part| messages.take(part)).collect();
+                    let refused = taken.err().map(|error| error.to_string());
+                    let expected = sent.filter(|_| exposure == Exposure::Exposed);
+                    let expected = expected.map(|sent| format!("its login asks for the password {sent}"));
+                    assert_eq!(refused, expected, "{code} {size}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::cluster::Cluster;
 use super::connection::Connection;
 use super::failed::{Failed, one_line};
+use crate::store::clear_text::{Exposure, refusal};
 use aws_lc_rs::rand;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -125,12 +126,10 @@ impl Connection {
                 "it does not take user and password ({refused}); check both, and {PASSWORD}{withheld}"
             ))
         } else if is_exposed {
-            Failed::Unfit(
-                "it takes the password in the clear only (PLAIN), and anyone on the way could read it; write kafkas:// and \
-                 name a port of TLS, without --insecure, or have it offer SCRAM-SHA-512, or end the URL with ?sslmode=disable if the way \
-                 is safe"
-                    .to_owned(),
-            )
+            Failed::Unfit(refusal(
+                "as it is (the broker takes no login but PLAIN)",
+                "write kafkas:// and name a port of TLS, without --insecure, or have it offer SCRAM-SHA-512",
+            ))
         } else {
             let shown: Vec<_> = offered.iter().take(SHOWN).map(|name| one_line(name)).collect();
             Failed::Unfit(format!(
@@ -157,8 +156,9 @@ impl Connection {
     /// Whether the password itself may go to this broker: to one that has proven whose it is, where the address allows clear text, and to
     /// this machine unless SCRAM was refused before.
     fn may_send_plain(&self, nothing_was_refused: bool) -> bool {
+        let Access { is_verified, allows_clear_text, .. } = *self.access;
         let is_here = nothing_was_refused && self.link.is_local();
-        self.access.is_verified || self.access.allows_clear_text || is_here
+        Exposure::of(is_verified, allows_clear_text, is_here) == Exposure::Safe
     }
 
     fn log_in(&mut self, mechanism: Mechanism) -> Result<(), LoginError> {
