@@ -20,6 +20,10 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A coordinator that was silent for this long is given up: ten of its heartbeats are missing.
 const GONE_AFTER: Duration = Duration::from_secs(10);
 
+/// What a coordinator is told that offers a run before the last one is over here: a store that does not answer may still save what it was
+/// given, and uses the machine.
+const BUSY: &str = "busy: it is not done with its last run; ask again, or see what its store waits for";
+
 /// What an agent reports to its owner.
 #[derive(Debug, PartialEq)]
 pub enum AgentEvent {
@@ -68,6 +72,8 @@ pub enum AgentCommand {
     Ended(AgentEnd),
     /// What `adjtimex` says of its clock now.
     Clock(KernelClock),
+    /// Take offers again: its owner is done with the last one, and nothing of it works any more.
+    Free,
 }
 
 /// The state of an agent.
@@ -77,6 +83,8 @@ pub struct Agent {
     instance: Instance,
     hello: Hello,
     work: Option<Work>,
+    /// Whether its owner was given an offer and has not said since that it is free.
+    is_working: bool,
     /// Since when the connection to NATS is up, if it is.
     connected: Option<Moment>,
     outgoing: VecDeque<FromAgent>,
@@ -113,7 +121,7 @@ impl Agent {
     /// An agent of this name, in this process, on this machine.
     pub fn new(name: AgentName, instance: Instance, hello: Hello) -> Self {
         let (outgoing, events) = (VecDeque::new(), VecDeque::new());
-        Self { name, instance, hello, work: None, connected: None, outgoing, events }
+        Self { name, instance, hello, work: None, is_working: false, connected: None, outgoing, events }
     }
 
     fn send(&mut self, message: AgentMessage) {
@@ -122,13 +130,17 @@ impl Agent {
     }
 
     fn send_hello(&mut self) {
-        let hello = Hello { is_busy: self.work.is_some(), ..self.hello.clone() };
+        let hello = Hello { is_busy: self.work.is_some() || self.is_working, ..self.hello.clone() };
         self.send(AgentMessage::Hello(Box::new(hello)));
     }
 
     fn take_offer(&mut self, by: Instance, run: String, offer: Box<Offer>, now: Moment) {
         // A busy agent takes no other offer, and the offer that it has is repeated until the coordinator has its answer.
-        if self.work.is_none() {
+        if self.work.is_none() && self.is_working {
+            let message = AgentMessage::Refused(BUSY.to_owned());
+            self.outgoing.push_back(FromAgent { from: self.instance, run, message });
+        } else if self.work.is_none() {
+            self.is_working = true;
             self.work = Some(Work {
                 by,
                 run,
@@ -236,13 +248,20 @@ impl StateMachine for Agent {
     }
 
     fn handle_command(&mut self, command: AgentCommand, now: Moment) {
-        if let AgentCommand::Clock(clock) = command {
-            self.hello.clock = Some(clock);
-            return;
+        match command {
+            AgentCommand::Clock(clock) => {
+                self.hello.clock = Some(clock);
+                return;
+            }
+            AgentCommand::Free => {
+                self.is_working = false;
+                return;
+            }
+            _ => {}
         }
         let Some(work) = &mut self.work else { return };
         match command {
-            AgentCommand::Clock(_) => {}
+            AgentCommand::Clock(_) | AgentCommand::Free => {}
             AgentCommand::Accept => work.phase = Phase::Accepted,
             AgentCommand::Watch => work.phase = Phase::Watching,
             AgentCommand::Watched { mut watched, uptime_seconds, at } => {
@@ -318,5 +337,40 @@ impl StateMachine for Agent {
 
     fn poll_event(&mut self) -> Option<AgentEvent> {
         self.events.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(agent: &mut Agent, run: &str) -> Vec<String> {
+        let message = CoordinatorMessage::Offer(Box::default());
+        let frame = FromCoordinator { from: 7, to: Some(1), run: run.to_owned(), message };
+        agent.handle_message("weir.down.a", &serde_json::to_vec(&frame).unwrap(), Moment::default());
+        let sent = std::iter::from_fn(|| agent.poll_send());
+        sent.map(|it| String::from_utf8(it.bytes).unwrap()).collect()
+    }
+
+    #[test]
+    fn an_agent_takes_no_offer_before_its_owner_is_done_with_the_last_one() {
+        let mut agent = Agent::new("a".parse().unwrap(), 1, Hello::default());
+        assert!(offered(&mut agent, "first").is_empty());
+        assert!(matches!(agent.poll_event(), Some(AgentEvent::Offered(_))));
+        // The coordinator lets it go while a store of its owner still works.
+        let done = FromCoordinator {
+            from: 7,
+            to: Some(1),
+            run: "first".to_owned(),
+            message: CoordinatorMessage::Done,
+        };
+        agent.handle_message("weir.down.a", &serde_json::to_vec(&done).unwrap(), Moment::default());
+        assert!(matches!(agent.poll_event(), Some(AgentEvent::Over { .. })));
+        let refused = offered(&mut agent, "second");
+        assert!(refused[0].contains("busy") && refused[0].contains("second"), "{refused:?}");
+        assert_eq!(agent.poll_event(), None);
+        agent.handle_command(AgentCommand::Free, Moment::default());
+        assert!(offered(&mut agent, "third").is_empty());
+        assert!(matches!(agent.poll_event(), Some(AgentEvent::Offered(_))));
     }
 }

@@ -20,10 +20,12 @@ use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, connect};
 use weir_clients::{follow_wall_clock, forbid_decoding};
 use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
 use weir_engine::aggregator::Aggregator;
+use weir_engine::ingest::{ConsumerError, Consuming, IngestStage};
 use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_engine::record;
 use weir_engine::run::{Prepared, Watcher};
+use weir_ingest::working_stores;
 use weir_metrics::Moment;
 use weir_observe::{Environment, Observer, TargetEnvironment};
 use weir_shard::clock;
@@ -86,12 +88,19 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
     let what = if args.watch.is_empty() { "waits for work" } else { "watches, and waits for runs" };
     note(format_args!("agent {name} {what}; Ctrl-C ends it"));
     let mut worker = Worker { name, args, permits, link, interrupt };
-    let mut clock = ClockReader::default();
+    let (mut clock, mut is_free) = (ClockReader::default(), true);
     while !worker.interrupt.load(Relaxed) {
         clock.tell(&worker.link);
+        // A store that was left behind may still save what it was given.
+        if !is_free && working_stores() == 0 {
+            is_free = true;
+            worker.link.send(AgentCommand::Free);
+        }
         match worker.link.event(TICK) {
-            Ok(AgentEvent::Offered(offer)) if args.watch.is_empty() => worker.work(&offer),
-            Ok(AgentEvent::Offered(offer)) => worker.watch(&offer),
+            Ok(AgentEvent::Offered(offer)) => {
+                is_free = false;
+                if args.watch.is_empty() { worker.work(&offer) } else { worker.watch(&offer) }
+            }
             Ok(AgentEvent::Connected(is_up)) if !is_up => note("NATS is gone; waiting for it"),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -153,9 +162,10 @@ impl Worker<'_> {
         };
         // Ingesters are subscribed before anybody publishes.
         if let Some(consuming) = prepared.consuming.take() {
-            match consuming.ready(&self.interrupt) {
+            match self.ready_to_consume(consuming) {
                 Ok(Some(ready)) => prepared.consuming = Some(ready),
-                Ok(None) => return self.refuse("its owner has ended it"),
+                Ok(None) if self.interrupt.load(Relaxed) => return self.refuse("its owner has ended it"),
+                Ok(None) => return note("the coordinator has let it go"),
                 Err(error) => return self.refuse(&error.to_string()),
             }
         }
@@ -164,6 +174,31 @@ impl Worker<'_> {
         let end = self.run(prepared, segment, origin);
         self.link.send(AgentCommand::Ended(end));
         self.wait_until_kept();
+    }
+
+    /// Has the consumer made, for as long as its owner and the coordinator wait for it.
+    fn ready_to_consume(&self, consuming: Consuming) -> Result<Option<Consuming>, ConsumerError> {
+        let halt = Arc::new(AtomicBool::new(false));
+        let (making, asked) = (halt.clone(), &self.link);
+        std::thread::scope(|scope| {
+            let made = scope.spawn(move || consuming.ready(&making));
+            while !made.is_finished() {
+                let is_over = match asked.event(TICK) {
+                    Ok(AgentEvent::Over { .. } | AgentEvent::Stop(_)) => true,
+                    Err(RecvTimeoutError::Disconnected) => true,
+                    Ok(_) | Err(RecvTimeoutError::Timeout) => self.interrupt.load(Relaxed),
+                };
+                if is_over {
+                    halt.store(true, Relaxed);
+                }
+            }
+            let made = made.join().unwrap_or_else(|_| {
+                let words = "the thread that makes the consumer has panicked; please report this";
+                Err(ConsumerError::new(IngestStage::Ingest, words))
+            });
+            // One that is ready all the same is ready for a run that is gone.
+            if halt.load(Relaxed) { Ok(None) } else { made }
+        })
     }
 
     /// Will not go on, and says why to its owner and to the coordinator.
