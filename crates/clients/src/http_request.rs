@@ -17,6 +17,13 @@ pub struct HttpOptions {
     pub given: GivenFields,
 }
 
+impl HttpOptions {
+    /// Whether there is a password among them, or a field that a person gave.
+    pub fn sends_secret(&self) -> bool {
+        self.credentials.as_ref().is_some_and(|it| !it.password.is_empty()) || !self.given.is_empty()
+    }
+}
+
 /// How many redirects in a row are followed.
 pub(crate) const MOST_REDIRECTS: u32 = 5;
 

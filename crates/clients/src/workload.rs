@@ -22,6 +22,8 @@ pub struct Workload {
     pub versions: Vec<ServerVersion>,
     /// What decodes some of its witnesses.
     pub decoders: Option<Arc<Decoders>>,
+    /// Whether its clients send a password, a token or a field that a person gave, which a link without TLS shows.
+    pub sends_secret: bool,
     targets: Vec<Target>,
     /// The servers of the targets, if there are several: `host:port`, without the port if it is the scheme's own.
     servers: Vec<String>,
@@ -69,11 +71,13 @@ impl Workload {
         };
         let start: Start = Box::new(start);
         let (servers, server_of) = by_server(&targets);
+        let sends_secret = targets.iter().any(shows_password);
         Self {
             schema,
             viewers_leave_last: false,
             versions: Vec::new(),
             decoders: None,
+            sends_secret,
             targets,
             servers,
             server_of,
@@ -90,6 +94,7 @@ impl Workload {
             viewers_leave_last: false,
             versions: Vec::new(),
             decoders: None,
+            sends_secret: false,
             targets: Vec::new(),
             servers: Vec::new(),
             server_of: Vec::new(),
@@ -136,6 +141,12 @@ impl Workload {
     ) -> Box<dyn Session<ShardRecorder>> {
         (self.start)(planned, self.endpoint(planned.client), now, shard)
     }
+}
+
+/// Whether the password of a URL is sent as it is. RTMP sends what is made of it and of a challenge.
+fn shows_password(target: &Target) -> bool {
+    let password = target.credentials.as_ref().is_some_and(|it| !it.password.is_empty());
+    password && !target.scheme.starts_with("rtmp")
 }
 
 /// The servers of targets, and of each target the position of its server; nothing if all have one.

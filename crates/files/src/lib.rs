@@ -10,10 +10,12 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Error, ErrorKind, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a pipe may take to give a secret: a person may have to unlock the keyring that it comes out of.
@@ -28,6 +30,37 @@ pub const MOST_DOCUMENT: usize = 256 << 20;
 pub const MOST_LINE: usize = 16 << 20;
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;
+
+/// The permissions of users who are neither the owner nor of the group to read a file, and to reach what is in a directory (inode(7),
+/// `S_IROTH` and `S_IXOTH`).
+const READ_BY_OTHERS: u32 = 0o004;
+const REACHED_BY_OTHERS: u32 = 0o001;
+
+/// Takes a line about a secret that others can read.
+static WARN: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Secrets of which that was said.
+static WARNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Has a line said, once a file, about each secret that every user of the machine can read.
+pub fn warn_with(warn: fn(&str)) {
+    // The first stays: there is one in a process.
+    let _ = WARN.set(warn);
+}
+
+/// Says that a secret with this mode can be read by every user, if it can be reached by them, and if it was not said before.
+fn warn_of(path: &Path, mode: u32) {
+    let Some(warn) = WARN.get().filter(|_| mode & READ_BY_OTHERS != 0) else { return };
+    let Ok(real) = path.canonicalize() else { return };
+    let is_open = |directory: &Path| directory.metadata().is_ok_and(|it| it.mode() & REACHED_BY_OTHERS != 0);
+    if !real.ancestors().skip(1).all(is_open) {
+        return;
+    }
+    let shown = path.display().to_string();
+    if WARNED.lock().unwrap_or_else(PoisonError::into_inner).insert(real) {
+        warn(&format!("every user of this machine can read the password in {shown}; chmod o-r '{shown}'"));
+    }
+}
 
 /// Opens a regular file.
 ///
@@ -95,9 +128,13 @@ pub fn read_lines(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 /// The system's, nothing in time, or more than a secret is.
 pub fn read_secret(path: &Path) -> io::Result<String> {
     let mut file = open_at_once(path)?;
-    let kind = file.metadata()?.file_type();
+    let found = file.metadata()?;
+    let kind = found.file_type();
     if kind.is_dir() {
         return Err(no_file(ErrorKind::IsADirectory, "a directory"));
+    }
+    if kind.is_file() {
+        warn_of(path, found.mode());
     }
     let waits = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
     let (end, mut bytes, mut chunk) = (Instant::now() + PIPE_TIMEOUT, Vec::new(), vec![0; 4_096]);
@@ -149,6 +186,28 @@ fn too_large(most: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_line_is_said_of_a_secret_that_every_user_can_read() {
+        use std::os::unix::fs::PermissionsExt;
+        static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        warn_with(|line| SAID.lock().unwrap().push(line.to_owned()));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
+        std::fs::write(&path, "s3cr3t").unwrap();
+        let permit = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for (directory_mode, mode) in
+            [(0o755, 0o600), (0o755, 0o640), (0o700, 0o644), (0o755, 0o644), (0o755, 0o644)]
+        {
+            permit(directory.path(), directory_mode);
+            permit(&path, mode);
+            assert_eq!(read_secret(&path).unwrap(), "s3cr3t");
+        }
+        let said = SAID.lock().unwrap().clone();
+        let said: Vec<_> = said.iter().filter(|line| line.contains(path.to_str().unwrap())).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("chmod o-r") && !said[0].contains("s3cr3t"), "{said:?}");
+    }
     use std::fs;
     use std::io::Write;
     use std::path::PathBuf;

@@ -25,6 +25,11 @@ const RESERVED: [&str; 7] =
     ["connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "expect"];
 
 impl GivenFields {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Reads them, each written `Name: value`.
     ///
     /// # Errors

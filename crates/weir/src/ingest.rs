@@ -1,6 +1,7 @@
 //! `weir ingest`: messages into a table, as a service that one runs.
 
 use crate::args::{Ingest, Tls};
+use crate::clear_text::note_of_endpoint;
 use crate::exit::{Exit, Failure};
 use crate::ingest_live::IngestLive;
 use crate::ingest_progress::{IngestProgress, Subject};
@@ -266,6 +267,9 @@ pub(crate) fn settings(
         clean_start: options.session.is_none() && options.version == MqttVersion::V311,
         ..subscriber.options
     };
+    if client.password.is_some() {
+        note_of_endpoint(&source.endpoint);
+    }
     let settings = IngestSettings {
         source: Source {
             endpoint: source.endpoint.clone(),

@@ -6,6 +6,7 @@ mod args;
 mod background;
 mod capacity;
 mod check;
+mod clear_text;
 mod codec;
 mod compare;
 mod completions;
@@ -66,6 +67,7 @@ use exit::{Exit, Failure};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    weir_files::warn_with(|line| print::note(format_args!("weir: {line}")));
     let arguments = outlets::live_address_joined(args::qos_spelled_out(std::env::args_os()));
     let matches = help::command().get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

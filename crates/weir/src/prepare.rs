@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::tls::TlsOptions;
-use crate::{consumer, machine, run_directory};
+use crate::{clear_text, consumer, machine, run_directory};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -76,6 +76,10 @@ pub(crate) fn prepare(
     scenario = scenario.with_background().map_err(Failure::with(wrong))?;
     for spec in &scenario.workloads[workloads.len()..] {
         workloads.push(workload(spec, &scenario, &context, &mut numbers, wrong)?);
+    }
+    // What is sent from elsewhere is noted there.
+    if *generators != Generators::Elsewhere {
+        workloads.iter().for_each(|(_, workload)| clear_text::note_of_workload(workload));
     }
     let plan = plan(&scenario, wrong)?;
     let plan = if let Generators::Part(segment) = generators { plan.part(segment) } else { plan };

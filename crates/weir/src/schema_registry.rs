@@ -4,6 +4,7 @@
 //! answer, or not as a registry, is asked again by whoever waits for the schema: nothing is acknowledged before. That there is no
 //! such schema only the registry itself can say (Confluent, "Schema Registry API Reference", error code 40403).
 
+use crate::clear_text::note_of_host;
 use crate::print::note;
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,6 +42,9 @@ pub(crate) fn writer_schemas(place: &str, trust: &HttpTrust) -> Result<Box<dyn W
     let variable = |name| std::env::var(name).unwrap_or_default();
     let user = variable(USER);
     let address = if user.is_empty() { address } else { address.with_user(&user, &variable(PASSWORD)) };
+    if address.shows_secret() {
+        note_of_host(address.host());
+    }
     let http = Http::new(&address, trust).map_err(|error| format!("{address}: {error}"))?;
     Ok(Box::new(Registry { http, address, lack: Lack::Lasting, unknown: HashMap::new() }))
 }

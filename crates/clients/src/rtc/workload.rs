@@ -54,9 +54,17 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         timeouts: options.timeouts,
         content: Content { material, stamp: options.stamp, clock: HostClock::read() },
     });
-    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, endpoint, now, .. }, shard| {
-        Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
-    }))
+    let workload =
+        Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, endpoint, now, .. }, shard| {
+            Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
+        });
+    Ok(with_secrets(workload, rtc))
+}
+
+/// The same, which knows whether a token or a field that a person gave is sent.
+fn with_secrets(mut workload: Workload, rtc: &RtcOptions) -> Workload {
+    workload.sends_secret |= rtc.token.is_some() || !rtc.given.is_empty();
+    workload
 }
 
 fn play(
@@ -81,7 +89,7 @@ fn play(
         let decoded = options.decoded(client.planned.client);
         Player::client(client, (witness, decoded), Arc::clone(&common), shard)
     });
-    Ok(workload.decoded_by(decoders))
+    Ok(with_secrets(workload.decoded_by(decoders), rtc))
 }
 
 fn endpoints(

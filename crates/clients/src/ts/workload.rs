@@ -61,5 +61,6 @@ pub(super) fn play_targets(
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start).decoded_by(decoders);
     workload.versions = servers;
+    workload.sends_secret |= http.sends_secret();
     Ok(workload)
 }

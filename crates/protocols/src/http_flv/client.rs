@@ -53,7 +53,9 @@ pub(super) fn play(
             flv: FlvViewer::of(planned, playing, &COUNTED, &options, now, shard),
         }
     };
-    Ok(Workload::new(schema, endpoints, start).decoded_by(decoders))
+    let mut workload = Workload::new(schema, endpoints, start).decoded_by(decoders);
+    workload.sends_secret |= http.sends_secret();
+    Ok(workload)
 }
 
 /// What is asked for at a target: the same by HTTP.
