@@ -69,3 +69,4 @@ mod yaml;
 pub use date::date;
 pub use event::EventLine;
 pub use facts::WorkloadFacts;
+pub use verdict::of_machine as verdict_of_machine;

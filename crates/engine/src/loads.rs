@@ -12,11 +12,13 @@ pub(crate) fn process_load(
     label: String,
     process: &ProcessSummary,
     connections_max: Option<u64>,
+    seconds: f64,
 ) -> ProcessLoad {
     ProcessLoad {
         label,
         cpu_percent: process.cpu_percent.mean,
         cpu_percent_max: process.cpu_percent.max,
+        cpu_seconds: Some(process.cpu_percent.mean / 100.0 * seconds),
         rss_max_bytes: process.rss_bytes.max as u64,
         rss_mean_bytes: process.rss_bytes.mean,
         connections_max,

@@ -8,6 +8,9 @@ mod stage;
 
 pub(crate) use stage::{PAUSE_SECONDS, of_stage};
 
+use crate::loads::cores;
+use weir_observe::{Environment, UsageSummary};
+
 use crate::checks::CheckName;
 use crate::ingest::{Imbalance, IngestStage, Ingested};
 use crate::summary::{Reason, Slots, Verdict, VerdictState};
@@ -40,6 +43,11 @@ pub(crate) fn of_run(clock_steps_seconds: f64, still_seconds: f64, seconds: f64)
         ..Check::new("generator_pause", still_seconds, (STOOD_STILL * seconds).max(PAUSE_SECONDS))
     };
     [steps, still].into_iter().flat_map(Check::reasons).collect()
+}
+
+/// The verdict on a measurement that is no run: what others did to the machine meanwhile.
+pub fn of_machine(usage: &UsageSummary, environment: &Environment) -> Verdict {
+    of_reasons(stage::of_machine(usage, cores(environment)), &[])
 }
 
 /// What needs no limit to be said: it happened.

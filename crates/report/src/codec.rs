@@ -8,9 +8,11 @@ use crate::json;
 use crate::quantity::{bytes, count};
 use crate::quote::quote;
 use crate::saving::{SavingComparison, saving_grid};
+use crate::stages::{state_tone, state_word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
+use weir_engine::summary::{Verdict, VerdictState};
 use weir_metrics::Estimate;
 
 /// The version of the layout; `docs/codec.schema.json` follows it.
@@ -54,6 +56,8 @@ pub struct CodecComparison {
     pub conclusion: String,
     /// The same with saving, one entry a destination.
     pub saving: Vec<SavingComparison>,
+    /// What others did to the machine meanwhile.
+    pub verdict: Verdict,
 }
 
 /// What one encoding costs.
@@ -130,6 +134,7 @@ impl CodecComparison {
             others: others.iter().map(EncodingFigures::new).collect::<Option<_>>()?,
             conclusion: String::new(),
             saving: Vec::new(),
+            verdict: Verdict { state: VerdictState::Valid, reasons: Vec::new(), waived: Vec::new() },
         };
         let words = conclusion("decoded", "decoding", comparison.time_ratio, comparison.difference_seconds);
         comparison.conclusion = format!("{words} JSON has {:.2} times the bytes.", comparison.bytes_ratio);
@@ -145,7 +150,7 @@ impl CodecComparison {
     }
 
     pub(crate) fn document(&self) -> Document {
-        let facts = vec![
+        let mut facts = vec![
             Fact::new("Schema", quote(&self.schema, NAME)),
             Fact::new("Record", format!("{}, fingerprint {}", quote(&self.record, NAME), self.fingerprint)),
             Fact::new(
@@ -160,6 +165,12 @@ impl CodecComparison {
             Fact::new("Conclusion", self.conclusion.clone()),
             Fact::new("Definitions", "docs/method.md, section 26"),
         ];
+        facts.extend(self.verdict.reasons.iter().map(|reason| Fact {
+            label: state_word(reason.state).to_owned(),
+            lines: vec![quote(&reason.text, 500), format!("Remedy: {}", quote(&reason.remedy, 500))],
+            tone: state_tone(reason.state),
+            item: true,
+        }));
         let columns = columns![
             word "Encoding", word "Decoder", number "Bytes a record" / "Bytes",
             number "CPU a record" / "CPU", number "95% confidence" / "95%",
@@ -179,7 +190,10 @@ impl CodecComparison {
         let state = if self.time_ratio.excludes(1.0) { "difference found" } else { "no difference" };
         Document {
             title: "Avro against JSON".to_owned(),
-            badges: vec![Badge::new(state, Tone::Plain)],
+            badges: vec![
+                Badge::new(state_word(self.verdict.state), state_tone(self.verdict.state)),
+                Badge::new(state, Tone::Plain),
+            ],
             sections,
         }
     }

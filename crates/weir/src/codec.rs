@@ -4,6 +4,7 @@ use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt_flag;
+use crate::machine_watch::MachineWatch;
 use crate::print::{Asked, written};
 use crate::records::schema;
 use crate::saving::SavingTarget;
@@ -11,6 +12,7 @@ use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
 use weir_libraries::{Library, Reader};
@@ -33,18 +35,20 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, line));
     }
     // A place that cannot be had is better known before.
-    let places = args.save.iter().map(|text| SavingTarget::open(text, args, &schema, framing));
-    let mut places = places.collect::<Result<Vec<_>, _>>()?;
     let interrupt = interrupt_flag()?;
+    let places = args.save.iter().map(|text| SavingTarget::open(text, args, &schema, framing, &interrupt));
+    let mut places = places.collect::<Result<Vec<_>, _>>()?;
     let fixed = args.payload.as_deref().map(|path| Fixed::read(path, &schema, framing)).transpose()?;
     let avro = Payloads::new(&schema, Format::Avro(framing), args, fixed.as_ref())?;
     let json = Payloads::new(&schema, Format::Json, args, fixed.as_ref())?;
     let mut sides = sides(&schema, [&avro, &json], args)?;
+    let mut machine = MachineWatch::begin()?;
     // As the runs of a series: what the one leaves in the caches helps or harms all alike.
     for turn in turns(sides.len(), args.repetitions, Order::Interleaved, 0) {
         if interrupt.load(Ordering::Relaxed) {
             break;
         }
+        machine.look();
         sides[turn.variant].measure();
     }
     // Of a comparison that was interrupted, what each has measured as often as the others.
@@ -64,13 +68,18 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
         if stopped.is_some() {
             break;
         }
-        match place.compare([&avro, &json], args.repetitions, &interrupt)? {
+        match place.compare([&avro, &json], args.repetitions, &mut machine, &interrupt)? {
             Some(comparison) => saving.push(comparison),
             None => stopped = Some(format!("while records were saved into {place}")),
         }
     }
+    let verdict = machine.verdict();
     if args.original && stopped.is_none() {
-        let lines: String = places.iter().map(SavingTarget::original).collect();
+        let lines: String = if places.is_empty() {
+            sides.iter().map(MeasuredDecoder::original).collect()
+        } else {
+            places.iter().map(SavingTarget::original).collect()
+        };
         written(std::io::stdout().lock().write_all(lines.as_bytes()))?;
     }
     let times: Vec<EncodingTimes> = sides.iter().map(MeasuredDecoder::times).collect();
@@ -79,7 +88,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let interrupted = |when: String| Failure::new(Exit::Interrupted, format!("interrupted {when}"));
     match (comparison, stopped) {
         (Some(comparison), stopped) => {
-            print(&CodecComparison { saving, ..comparison }, args)?;
+            print(&CodecComparison { saving, verdict, ..comparison }, args)?;
             stopped.map_or(Ok(Exit::Passed), |when| Err(interrupted(when)))
         }
         (None, Some(when)) => Err(interrupted(format!("{when}: nothing can be compared before two"))),
@@ -92,7 +101,7 @@ fn usage(error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// A decoder of records that were all written by its own schema, whatever number a frame says.
-fn decoder(schema: &Schema, format: Format) -> Decoder {
+pub(crate) fn decoder(schema: &Schema, format: Format) -> Decoder {
     Decoder::new(schema, format).with_writers(Box::new(schema.clone()))
 }
 
@@ -214,6 +223,8 @@ struct MeasuredDecoder<'p> {
     passes: u32,
     /// Seconds of CPU time a record, of each repetition.
     seconds: Vec<f64>,
+    /// Milliseconds of monotonic time of all records, of each repetition.
+    original: Vec<f64>,
 }
 
 enum Decoding {
@@ -279,7 +290,7 @@ impl<'p> MeasuredDecoder<'p> {
             Some(reader) => Decoding::Theirs(reader),
             None => Decoding::Ours(Box::new(decoder(schema, format))),
         };
-        Ok(Self { payloads, library, decoder, passes: 1, seconds: Vec::new() })
+        Ok(Self { payloads, library, decoder, passes: 1, seconds: Vec::new(), original: Vec::new() })
     }
 
     /// Decodes all payloads once, and gives the CPU time that took.
@@ -316,8 +327,16 @@ impl<'p> MeasuredDecoder<'p> {
     }
 
     fn measure(&mut self) {
+        let began = Instant::now();
         let seconds: f64 = (0..self.passes).map(|_| self.decode_all()).sum();
+        self.original.push(began.elapsed().as_secs_f64() * 1e3 / f64::from(self.passes));
         self.seconds.push(seconds / f64::from(self.passes) / self.payloads.records() as f64);
+    }
+
+    /// The lines of the measurement that weir replaces, of which only the first number is measured here.
+    fn original(&self) -> String {
+        let head = format!("{} by {}: [decode] in ms\n", self.payloads.encoding(), self.library.name());
+        self.original.iter().fold(head, |lines, decode| lines + &format!("[{decode:.3}]\n"))
     }
 
     fn times(&self) -> EncodingTimes {
@@ -373,7 +392,7 @@ fn same(schema: &Schema, both: [&Payloads; 2], sides: &[MeasuredDecoder<'_>]) ->
 
 /// Looks at each column once.
 #[inline]
-fn read(record: Record<'_>) {
+pub(crate) fn read(record: Record<'_>) {
     for column in record.columns() {
         match column {
             Value::Array(array) => {

@@ -32,6 +32,7 @@ mod live_page;
 mod load;
 mod log;
 mod machine;
+mod machine_watch;
 mod man;
 mod options;
 mod origin;

@@ -1,18 +1,20 @@
 //! `weir codec --save`: the same records decoded and saved, alternately in Avro and JSON, in each store.
 
 use crate::args::Codec;
-use crate::codec::Payloads;
+use crate::codec::{Payloads, decoder, read};
 use crate::cpu_time::{still, thread_seconds};
 use crate::exit::{Exit, Failure};
+use crate::machine_watch::MachineWatch;
+use crate::print::note;
 use crate::records::destination;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_engine::scenario::Order;
 use weir_engine::series::turns;
-use weir_ingest::{Decode, Destination, Durability, Loader};
+use weir_ingest::{Decode, Destination, Durability, Loader, Waiting};
 use weir_observe::HttpTrust;
-use weir_record::{Format, Framing, Schema};
+use weir_record::{Decoder, Format, Framing, Schema};
 use weir_report::{SavingComparison, SavingTimes};
 
 /// What the tables' names begin with.
@@ -33,13 +35,21 @@ struct SavedEncoding {
     loader: Loader,
     seconds: Vec<f64>,
     cpu_seconds: Vec<f64>,
+    /// The decoder alone, if the times of the original measurement are asked for.
+    alone: Option<Decoder>,
     /// Milliseconds of decoding and of saving all records, of each repetition.
     original: Vec<[f64; 2]>,
 }
 
 impl SavingTarget {
     /// Opens a place, and empties its tables.
-    pub(crate) fn open(text: &str, args: &Codec, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        text: &str,
+        args: &Codec,
+        schema: &Schema,
+        framing: Framing,
+        interrupt: &AtomicBool,
+    ) -> Result<Self, Failure> {
         let destination = destination(text, args.save_password_file.as_deref(), &HttpTrust::System)
             .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))?;
         let side = |format, name: &str| {
@@ -53,7 +63,7 @@ impl SavingTarget {
             };
             let place = &destination;
             let mut loader = Loader::new(place, &table, &decode, Durability::Full);
-            loader.empty().map_err(|error| {
+            loader.empty(&waiting(&is_over(interrupt))).map_err(|error| {
                 Failure::new(Exit::of_store(place, &error, Exit::Usage), error.to_string())
             })?;
             Ok::<_, Failure>(SavedEncoding {
@@ -62,6 +72,7 @@ impl SavingTarget {
                 loader,
                 seconds: Vec::new(),
                 cpu_seconds: Vec::new(),
+                alone: args.original.then(|| decoder(schema, format)),
                 original: Vec::new(),
             })
         };
@@ -75,9 +86,11 @@ impl SavingTarget {
         &mut self,
         payloads: [&Payloads; 2],
         repetitions: u32,
+        machine: &mut MachineWatch,
         interrupt: &AtomicBool,
     ) -> Result<Option<SavingComparison>, Failure> {
         for turn in turns(2, repetitions, Order::Interleaved, 0) {
+            machine.look();
             self.sides[turn.variant].measure(payloads[turn.variant], self.batch, interrupt)?;
             if interrupt.load(Ordering::Relaxed) {
                 return Ok(None);
@@ -85,7 +98,7 @@ impl SavingTarget {
         }
         let name = self.destination.to_string();
         let [avro, json] = &mut self.sides;
-        let (avro, json) = (avro.times()?, json.times()?);
+        let (avro, json) = (avro.times(interrupt)?, json.times(interrupt)?);
         let comparison = SavingComparison::new(name, self.batch as u64, &avro, &json);
         comparison.map(Some).ok_or_else(still)
     }
@@ -103,17 +116,41 @@ impl SavingTarget {
     }
 }
 
+/// Whether a store is no longer waited for.
+fn is_over(interrupt: &AtomicBool) -> impl Fn() -> bool {
+    move || interrupt.load(Ordering::Relaxed)
+}
+
+/// Waits for a store, and says every ten seconds what for.
+fn waiting(is_over: &dyn Fn() -> bool) -> Waiting<'_> {
+    Waiting { is_over, say: &|line| note(format_args!("weir: {line}")) }
+}
+
 impl fmt::Display for SavingTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.destination.fmt(f)
     }
 }
 
+/// How long all payloads take to be decoded, and their columns to be looked at, without a row made of them.
+fn decode_alone(decoder: &mut Decoder, messages: &Payloads) -> Duration {
+    let began = Instant::now();
+    for payload in &messages.payloads {
+        let mut records = decoder.records(payload);
+        // All of them were decoded before.
+        while let Some(Ok(record)) = records.next() {
+            read(record);
+        }
+    }
+    began.elapsed()
+}
+
 impl SavedEncoding {
     /// Leaves off when it is interrupted.
     fn measure(&mut self, messages: &Payloads, batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
         let failed = Failure::with(Exit::Internal);
-        self.loader.empty().map_err(&failed)?;
+        self.loader.empty(&waiting(&is_over(interrupt))).map_err(&failed)?;
+        let alone = self.alone.as_mut().map(|decoder| decode_alone(decoder, messages));
         let (mut decode, mut save, mut rows, mut first) = (Duration::ZERO, Duration::ZERO, 0, 0);
         let began = thread_seconds();
         // A transaction has whole messages, and one at least.
@@ -134,13 +171,18 @@ impl SavedEncoding {
             return Err(Failure::new(Exit::Internal, line));
         }
         self.seconds.push((decode + save).as_secs_f64() / rows as f64);
-        self.original.push([decode, save].map(|time| time.as_secs_f64() * 1e3));
+        if let Some(alone) = alone {
+            // The original makes a row of what it has decoded while it saves.
+            let split = [alone, (decode + save).saturating_sub(alone)];
+            self.original.push(split.map(|time| time.as_secs_f64() * 1e3));
+        }
         self.cpu_seconds.push(cpu_seconds / rows as f64);
         Ok(())
     }
 
-    fn times(&mut self) -> Result<SavingTimes, Failure> {
-        let stock = self.loader.stock().map_err(Failure::with(Exit::Internal))?;
+    fn times(&mut self, interrupt: &AtomicBool) -> Result<SavingTimes, Failure> {
+        let stock =
+            self.loader.stock(&waiting(&is_over(interrupt))).map_err(Failure::with(Exit::Internal))?;
         Ok(SavingTimes {
             encoding: self.format.to_string(),
             seconds: self.seconds.clone(),

@@ -82,6 +82,7 @@ impl AgentsAggregator {
         for load in loads {
             sum.cpu_percent += load.cpu_percent;
             sum.cpu_percent_max += load.cpu_percent_max;
+            sum.cpu_seconds = sum.cpu_seconds.zip(load.cpu_seconds).map(|(sum, more)| sum + more);
             sum.rss_max_bytes += load.rss_max_bytes;
             sum.rss_mean_bytes += load.rss_mean_bytes;
             sum.descriptors_max = sum.descriptors_max.zip(load.descriptors_max).map(|(a, b)| a + b);

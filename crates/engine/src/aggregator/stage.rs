@@ -86,13 +86,14 @@ impl StageAggregator {
                     .iter()
                     .map(|target| {
                         let connections = target.connections.map(|figure| figure.max as u64);
-                        process_load(target.watch.to_string(), &target.process, connections)
+                        process_load(target.watch.to_string(), &target.process, connections, usage.seconds)
                     })
                     .collect()
             }),
             unheard: usage
                 .map_or_else(Vec::new, |usage| usage.unheard.iter().map(ToString::to_string).collect()),
-            generator: usage.map(|usage| process_load("weir".to_owned(), &usage.generator, None)),
+            generator: usage
+                .map(|usage| process_load("weir".to_owned(), &usage.generator, None, usage.seconds)),
             host: usage.map(|usage| host_load(usage, environment)),
             drift_growth_seconds: self.delays.growth(&self.span),
             ..self.row(&self.window, self.span.window_begin, client_bps, patience, count_end)

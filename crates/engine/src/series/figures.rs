@@ -2,7 +2,7 @@
 
 use crate::ingest::Ingested;
 use crate::role::Role;
-use crate::summary::{Figures, StageSummary, Summary, Value, WorkloadSummary};
+use crate::summary::{Figures, ProcessLoad, StageSummary, Summary, Value, WorkloadSummary};
 use crate::threshold::RECONNECTED;
 use crate::units::FigureUnit;
 use schemars::JsonSchema;
@@ -49,12 +49,14 @@ pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
     }
     // Processes work for all workloads at once: they are listed once, over the stages of the first workload of viewers.
     let asked = load.iter().find(|workload| workload.role == Role::Play).or(load.first());
+    // Runs that end with their messages take longer or shorter, and what a message needs is in the same proportion.
+    let messages = load.iter().find_map(|it| it.ingested.as_ref()).map(|it| it.account.published);
     for (number, stage) in asked.into_iter().flat_map(|it| (1..).zip(&it.stages)) {
         let several = asked.is_some_and(|it| it.stages.len() > 1);
         let name = if several { format!("{number}.") } else { String::new() };
         let words = if several { format!("stage {number}: ") } else { String::new() };
         if stage.generator.is_some() {
-            found.of_processes(&FigurePrefix { name, words }, stage);
+            found.of_processes(&FigurePrefix { name, words }, stage, messages);
         }
     }
     // What has no title is listed behind what has one.
@@ -138,17 +140,32 @@ impl FigureList {
         }
     }
 
-    /// What processes used over a stage, whichever workload made them work.
-    fn of_processes(&mut self, prefix: &FigurePrefix, stage: &StageSummary) {
-        use FigureUnit::{Bytes, Percent};
+    /// What processes used over a stage, whichever workload made them work; of a run that saves this many messages, for one of them.
+    fn of_processes(&mut self, prefix: &FigurePrefix, stage: &StageSummary, messages: Option<u64>) {
+        use FigureUnit::Bytes;
         for target in &stage.targets {
             let name = target.label.strip_prefix("name=").unwrap_or(&target.label);
-            self.put(prefix, &format!("cpu.{name}"), &format!("CPU of {name}"), Percent, target.cpu_percent);
+            self.cpu(prefix, name, target, messages);
             let most = target.rss_max_bytes as f64;
             self.put(prefix, &format!("memory.{name}"), &format!("Memory of {name}"), Bytes, most);
         }
         if let Some(generator) = &stage.generator {
-            self.put(prefix, "cpu.weir", "CPU of weir", Percent, generator.cpu_percent);
+            self.cpu(prefix, "weir", generator, messages);
+        }
+    }
+
+    /// CPU of processes: for one of these messages, or in percent of a core.
+    fn cpu(&mut self, prefix: &FigurePrefix, name: &str, load: &ProcessLoad, messages: Option<u64>) {
+        let figure = format!("cpu.{name}");
+        match messages.filter(|messages| *messages > 0).zip(load.cpu_seconds) {
+            Some((messages, seconds)) => {
+                let title = format!("CPU of {name} a message");
+                self.put(prefix, &figure, &title, FigureUnit::Seconds, seconds / messages as f64);
+            }
+            None => {
+                let title = format!("CPU of {name}");
+                self.put(prefix, &figure, &title, FigureUnit::Percent, load.cpu_percent);
+            }
         }
     }
 
@@ -217,6 +234,33 @@ impl FigureList {
         self.put(prefix, "payload", "Bytes a payload", Bytes, by(ingested.payload_bytes, account.published));
         if ingested.table_bytes > 0 {
             self.put(prefix, "row", "Bytes a row", Bytes, by(ingested.table_bytes, account.counted));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_of_runs_that_save_messages_is_that_of_a_message_however_long_they_took() {
+        let prefix = FigurePrefix { name: String::new(), words: String::new() };
+        // The same work in one and in two seconds.
+        for (cpu_percent, cpu_seconds) in [(50.0, 0.5), (25.0, 0.5)] {
+            let load = ProcessLoad { cpu_percent, cpu_seconds: Some(cpu_seconds), ..ProcessLoad::default() };
+            let mut found = FigureList::default();
+            found.cpu(&prefix, "mosquitto", &load, Some(5_000));
+            let (figure, value) = &found.0[0];
+            assert_eq!((&*figure.name, figure.unit), ("cpu.mosquitto", FigureUnit::Seconds));
+            assert_eq!(figure.title.as_deref(), Some("CPU of mosquitto a message"));
+            assert!((value - 1e-4).abs() < 1e-12);
+        }
+        // Without messages, and in a summary of an earlier weir, it is a share of a core.
+        for (cpu_seconds, messages) in [(Some(0.5), None), (Some(0.5), Some(0)), (None, Some(5_000))] {
+            let load = ProcessLoad { cpu_percent: 50.0, cpu_seconds, ..ProcessLoad::default() };
+            let mut found = FigureList::default();
+            found.cpu(&prefix, "mosquitto", &load, messages);
+            assert_eq!((found.0[0].0.unit, found.0[0].1), (FigureUnit::Percent, 50.0));
         }
     }
 }

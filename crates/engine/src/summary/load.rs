@@ -12,6 +12,9 @@ pub struct ProcessLoad {
     pub cpu_percent: f64,
     /// The busiest second.
     pub cpu_percent_max: f64,
+    /// CPU seconds used in the window; absent in a summary of an earlier weir, and where only percentages are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
     /// Highest resident set.
     pub rss_max_bytes: u64,
     /// Mean resident set.

@@ -57,7 +57,7 @@ pub(crate) fn of_stage(
     checks.extend(threads(row, trace));
     if let Some(usage) = usage {
         checks.extend(processors(row, usage, cores));
-        checks.extend(surroundings(usage, cores, trace));
+        checks.extend(surroundings(usage, cores, trace, effect(trace)));
     }
     let stage = Some((workload, row.stage));
     checks.into_iter().flat_map(|check| Check { stage, ..check }.reasons()).collect()
@@ -132,7 +132,6 @@ fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
 fn processors(row: &StageSummary, usage: &UsageSummary, cores: f64) -> Vec<Check> {
     let clients = several(row.clients.into(), "client");
     let generator = usage.generator.cpu_percent.mean / 100.0 / cores;
-    let throttled = usage.generator.throttling.map_or(0.0, |throttling| throttling.seconds);
     let softirq = usage.host.own_softirq_ratio.unwrap_or(0.0);
     vec![
         Check {
@@ -148,17 +147,36 @@ fn processors(row: &StageSummary, usage: &UsageSummary, cores: f64) -> Vec<Check
             remedy: "spread receiving over more cores (queues of the network card, RPS), or use more machines",
             ..Check::new("softirq", softirq, SOFTIRQ)
         },
-        Check {
-            text: format!("the CPU quota of weir's control group held it up for {throttled:.1} s"),
-            remedy: "raise the cgroup's cpu.max",
-            ..Check::new("cpu_throttling", throttled / usage.seconds.max(1.0), STEAL)
-        },
+        throttling(usage),
     ]
+}
+
+/// What a quota took from weir.
+fn throttling(usage: &UsageSummary) -> Check {
+    let throttled = usage.generator.throttling.map_or(0.0, |throttling| throttling.seconds);
+    Check {
+        text: format!("the CPU quota of weir's control group held it up for {throttled:.1} s"),
+        remedy: "raise the cgroup's cpu.max",
+        ..Check::new("cpu_throttling", throttled / usage.seconds.max(1.0), STEAL)
+    }
+}
+
+/// What the machine did to a measurement without a schedule, of which nothing can be late: its repetitions differ by it, and their
+/// confidence intervals say by how much. It degrades a measurement, and never voids it.
+pub(crate) fn of_machine(usage: &UsageSummary, cores: f64) -> Vec<Reason> {
+    let mut checks = surroundings(
+        usage,
+        cores,
+        false,
+        "; the repetitions differ by it, and the intervals say by how much",
+    );
+    checks.push(Check { voids: false, ..throttling(usage) });
+    checks.into_iter().flat_map(Check::reasons).collect()
 }
 
 /// What others did to the machine. It is judged by its effect: where weir was not late, its figures are right, and what
 /// the target on the same machine would have done alone remains open.
-fn surroundings(usage: &UsageSummary, cores: f64, trace: bool) -> Vec<Check> {
+fn surroundings(usage: &UsageSummary, cores: f64, trace: bool, effect: &str) -> Vec<Check> {
     let host = usage.host.cpu_steal_ratio.map_or(0.0, |figure| figure.mean);
     let steal = usage.host.own_steal_ratio.unwrap_or(host);
     let mut checks = vec![Check {
@@ -166,7 +184,7 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool) -> Vec<Check> {
             "the hypervisor took {:.1} % of the cores that weir may run on ({:.0} % of one core over the machine){}",
             steal * 100.0,
             host * cores * 100.0,
-            effect(trace)
+            effect
         ),
         remedy: "measure on a machine of its own",
         ..Check::by_effect("cpu_steal", steal, STEAL, trace)
@@ -188,7 +206,7 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool) -> Vec<Check> {
                 used / 100.0,
                 most.map_or_else(String::new, |most| format!(" ({most})")),
                 share * 100.0,
-                effect(trace)
+                effect
             ),
             remedy: "stop them, or measure on another machine; if one of them is the server under test, name it with --watch",
             ..Check::by_effect("host_busy", share, HOST_BUSY, trace)
@@ -247,6 +265,18 @@ mod tests {
             machines: Vec::new(),
             verdict: VerdictState::Valid,
         }
+    }
+
+    #[test]
+    fn a_busy_machine_degrades_what_has_no_schedule_and_voids_nothing() {
+        assert!(of_machine(&machine(0.0, 30.0, 150.0), 2.0).is_empty());
+        let reasons = of_machine(&machine(0.08, 150.0, 40.0), 2.0);
+        let checks: Vec<_> = reasons.iter().map(|it| (&*it.check, it.state)).collect();
+        assert_eq!(checks, [("cpu_steal", VerdictState::Degraded), ("host_busy", VerdictState::Degraded)]);
+        assert!(
+            reasons[1].text.contains("rustc") && reasons[1].text.contains("the intervals say"),
+            "{reasons:?}"
+        );
     }
 
     /// What the machine did, in percent of one core: the hypervisor, others, and idle time.

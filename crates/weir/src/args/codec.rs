@@ -20,9 +20,8 @@ pub(crate) struct Codec {
     /// Every message is this file, with all records that are in it: JSON if its name ends with .json, else Avro
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) payload: Option<PathBuf>,
-    /// Print a line a repetition of each encoding and place, as the measurement that weir replaces: [decode, save, total] in
-    /// milliseconds
-    #[arg(long, requires = "save", conflicts_with = "quiet")]
+    /// Print a line a repetition, as the measurement that weir replaces: [decode, save, total] in ms; without --save [decode]
+    #[arg(long, conflicts_with = "quiet")]
     pub(crate) original: bool,
     /// Who decodes: weir, apache-avro, serde_json, sonic-rs; by commas. The first of each encoding are
     /// compared, weir where none is named; the others stand beside them

@@ -236,8 +236,14 @@ fn the_original_measurement_has_a_line_for_each_repetition() {
         let count = "SELECT count(*) FROM weir_codec_avro JOIN weir_codec_json USING (seq, record, a)";
         assert_eq!(connection.query_row(count, (), |row| row.get::<_, i64>(0)).unwrap(), rows);
     }
-    let said = says(["codec", SCHEMA, "--original"]);
-    assert!(said.code == Some(2) && said.err.contains("--save"), "{}", said.err);
+    let said = says(["codec", SCHEMA, "--original", "--records", "20", "--repetitions", "3"]);
+    let lines: Vec<_> = said.out.lines().take(8).collect();
+    let decoded = |lines: &[&str]| lines.iter().all(|line| serde_json::from_str::<[f64; 1]>(line).is_ok());
+    assert_eq!(
+        (said.code, lines[0], lines[4]),
+        (Some(0), "avro by weir: [decode] in ms", "json by weir: [decode] in ms")
+    );
+    assert!(decoded(&lines[1..4]) && decoded(&lines[5..8]), "{}", said.out);
 }
 
 #[test]
