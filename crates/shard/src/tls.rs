@@ -69,8 +69,14 @@ pub enum TlsError {
         /// What the parser said.
         source: rustls::pki_types::pem::Error,
     },
+    /// A key is encrypted, and nothing here asks for a passphrase.
+    #[error("{path}: the key is encrypted; decrypt it: openssl pkey -in '{path}' -out KEY")]
+    Encrypted {
+        /// The file.
+        path: PathBuf,
+    },
     /// The library refused the settings.
-    #[error("TLS settings were refused: {0}")]
+    #[error("TLS settings were refused: {}", words(.0))]
     Refused(#[from] Error),
 }
 
@@ -112,6 +118,13 @@ pub(crate) fn words(error: &Error) -> String {
         }
         Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<SelfSigned>() => {
             other.0.to_string()
+        }
+        Error::InvalidCertificate(CertificateError::Other(other))
+            if other.0.downcast_ref() == Some(&webpki::Error::UnsupportedCertVersion) =>
+        {
+            "the certificate is one of X.509 version 1, which has no names that could be checked; make one of version 3 (openssl x509 -req \
+             -extfile, with a subjectAltName)"
+                .to_owned()
         }
         error => error.to_string(),
     }
@@ -162,7 +175,19 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|source| TlsError::Key { path: path.to_owned(), source })
+    PrivateKeyDer::from_pem_file(path).map_err(|source| match is_encrypted(path) {
+        true => TlsError::Encrypted { path: path.to_owned() },
+        false => TlsError::Key { path: path.to_owned(), source },
+    })
+}
+
+/// Whether a file that has no key that can be used has one that is encrypted (RFC 7468 section 11), or one in OpenSSL's older form (RFC 1421
+/// section 4.6.1.1).
+fn is_encrypted(path: &Path) -> bool {
+    // The parser has read it: it is no pipe and no device.
+    let text = std::fs::read(path).unwrap_or_default();
+    let has = |mark: &[u8]| text.windows(mark.len()).any(|bytes| bytes == mark);
+    has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
 }
 
 /// Certificates that are trusted.
@@ -356,6 +381,12 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_of_version_1_is_named_so() {
+        let old = CertificateError::Other(OtherError(Arc::new(webpki::Error::UnsupportedCertVersion)));
+        assert!(words(&old.into()).contains("X.509 version 1"));
+    }
+
+    #[test]
     fn a_certificate_that_was_given_is_refused_when_its_time_is_over() {
         let server = self_signed("server.example", "server", 2025);
         for any_name in [false, true] {
@@ -394,6 +425,13 @@ mod tests {
         };
         let unfit = of(file("other.key", &other.serialize_pem())).unwrap_err();
         assert!(matches!(unfit, TlsError::Refused(_)), "{unfit}");
+        for text in [
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n",
+        ] {
+            let refused = of(file("secret.key", text)).unwrap_err().to_string();
+            assert!(refused.contains("the key is encrypted; decrypt it: openssl pkey"), "{refused}");
+        }
         let missing = of(directory.path().join("none.key")).unwrap_err();
         assert!(
             matches!(&missing, TlsError::Key { .. }) && missing.to_string().contains("none.key"),

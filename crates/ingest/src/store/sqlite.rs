@@ -6,7 +6,7 @@ use super::{
     Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
 };
 use crate::batch::{Batch, Source};
-use crate::column::{Kind, Provenance, Table, quoted};
+use crate::column::{Column, Kind, Provenance, Table, quoted};
 use crate::error::StoreError;
 use crate::rows::Cell;
 use rusqlite::types::Null;
@@ -138,6 +138,23 @@ impl Sqlite {
             Ok((row.get(0)?, not_null && default.is_none() && !key))
         })?;
         columns.collect()
+    }
+
+    /// Whether SQLite tells all columns apart: it takes a letter for the same in either case.
+    fn check_names(&self) -> Result<(), StoreError> {
+        let columns = &self.table.columns;
+        let alike = |(at, column): (usize, &Column)| {
+            let other = columns[..at].iter().find(|other| other.name.eq_ignore_ascii_case(&column.name));
+            other.map(|other| (other.name.clone(), column.name.clone()))
+        };
+        match columns.iter().enumerate().find_map(alike) {
+            None => Ok(()),
+            Some((one, other)) => Err(StoreError::Unfit(format!(
+                "{}: fields {one} and {other} differ in case alone, and SQLite takes them for one column; save into PostgreSQL, or rename one in \
+                 the reader's schema with the other name as an alias",
+                self.path.display()
+            ))),
+        }
     }
 
     /// What each column of the record is written as, by the types that the columns of the table were declared with.
@@ -298,6 +315,7 @@ impl Sqlite {
 impl Store for Sqlite {
     fn open(&mut self) -> Result<(), StoreError> {
         self.close();
+        self.check_names()?;
         self.begin()
     }
 
@@ -543,6 +561,16 @@ fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>, kind: Ki
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_that_differ_in_case_alone_are_refused_by_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let column = |name: &str| Column { name: name.to_owned(), kind: Kind::Bytes, nullable: false };
+        let table = Table::new("t".to_owned(), ["reading", "b", "Reading"].map(column).to_vec());
+        let mut store = Sqlite::new(directory.path().join("rows.db"), table, Durability::Full);
+        let StoreError::Unfit(line) = store.open().unwrap_err() else { panic!() };
+        assert!(line.contains("fields reading and Reading differ in case alone"), "{line}");
+    }
 
     #[test]
     fn a_file_that_is_there_keeps_its_page_size() {
