@@ -198,6 +198,12 @@ impl ClientState {
         }
     }
 
+    /// The link of a client that never played has failed, and another is tried from this moment on: what it is waiting for has all of its
+    /// time again.
+    pub fn try_again_at(&mut self, at: Moment) {
+        self.timeout_began = at;
+    }
+
     /// The client has a link again, and plays.
     pub fn resume(&mut self, now: Moment, shard: &mut ShardRecorder) {
         if self.supply == Supply::Cut {

@@ -1,11 +1,13 @@
 //! MQTT publishers and subscribers, 3.1.1 and 5.
 
 mod carrier;
+mod draw;
 mod figures;
 mod filling;
 mod heard;
 mod identity;
 mod maker;
+mod number;
 mod options;
 mod outage;
 mod pace;
@@ -23,10 +25,12 @@ mod trace;
 mod workload;
 
 pub use filling::{Filling, FillingError};
-pub use options::{MessageProperties, MqttOptions, NAMELESS_SESSION, Will};
+pub use options::{MessageProperties, MqttOptions, NAMELESS_SESSION, SubscriptionSettings, Will};
+pub use pace::Arrivals;
 pub use published::Published;
 pub use source::{MqttSource, MqttSubscriber};
 pub use times::PublishTimes;
+pub use weir_mqtt::packet::RetainHandling;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 

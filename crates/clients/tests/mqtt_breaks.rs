@@ -49,13 +49,19 @@ enum Said {
 impl Stage {
     /// A client whose link is established.
     fn new(workload: &Workload, version: Version) -> Self {
+        let mut stage = Self::unlinked(workload, version);
+        stage.dispatch(Event::Connected);
+        stage
+    }
+
+    /// A client whose link is being opened.
+    fn unlinked(workload: &Workload, version: Version) -> Self {
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let client = workload.start(planned, rig.now, &mut rig.world);
         let reader = Reader::new(version, Limits::default());
         let mut stage = Self { rig, client, reader, version };
         stage.dispatch(Event::Opening);
-        stage.dispatch(Event::Connected);
         stage
     }
 
@@ -555,4 +561,66 @@ fn a_subscriber_that_is_told_to_stop_waits_for_what_is_on_its_way() {
     assert!(subscriber.rig.closed);
     let figures = subscriber.ended().1;
     assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (2, 0, 0));
+}
+
+#[test]
+fn a_client_whose_first_connection_fails_tries_again_if_it_is_to() {
+    for (make, is_subscriber) in [
+        (publishers as fn(&MqttOptions) -> Workload, false),
+        (subscribers as fn(&MqttOptions) -> Workload, true),
+    ] {
+        let mqtt = options(Qos::AtMostOnce);
+        let mut stage = Stage::unlinked(&make(&mqtt), mqtt.version);
+        stage.breaks();
+        assert_eq!(stage.ended().0, [Ending::Failed(Failure::ClosedByPeer)]);
+        let mqtt = MqttOptions { retry_connect: true, ..mqtt };
+        let mut stage = Stage::unlinked(&make(&mqtt), mqtt.version);
+        stage.breaks();
+        stage.comes_back();
+        // Now the broker takes the link, and closes it without a word.
+        assert_eq!(stage.said(), [Said::Connect { clean: true }]);
+        stage.breaks();
+        stage.comes_back();
+        assert_eq!(stage.said(), [Said::Connect { clean: true }]);
+        stage.hear(&CONNACK);
+        if is_subscriber {
+            stage.grant();
+        }
+        let figures = ["playing", "started", "connected", "mqtt.connects", "mqtt.reconnects"];
+        assert_eq!(figures.map(|name| stage.figure(name)), [1, 1, 1, 1, 0]);
+        // One that the broker never takes has failed after a minute.
+        let mut stage = Stage::unlinked(&make(&mqtt), mqtt.version);
+        for _ in 0..200 {
+            stage.breaks();
+            stage.handle_timeout(5_000);
+        }
+        assert_eq!(stage.ended().0, [Ending::Failed(Failure::ClosedByPeer)]);
+    }
+}
+
+#[test]
+fn messages_that_arrive_as_a_poisson_process_are_acknowledged_by_the_moments_they_were_due() {
+    let mqtt =
+        MqttOptions { arrivals: mqtt::Arrivals::Poisson, count: Some(50), ..options(Qos::AtLeastOnce) };
+    let mut stage = Stage::publisher(&mqtt);
+    let mut ids = Vec::new();
+    for _ in 0..200 {
+        stage.handle_timeout(100);
+        let sent = stage.said().into_iter().filter_map(|said| match said {
+            Said::Publish { id, .. } => id,
+            _ => None,
+        });
+        ids.extend(sent);
+        if ids.len() == 50 {
+            break;
+        }
+    }
+    assert_eq!(ids.len(), 50, "at ten a second they are over in 20 s");
+    stage.acknowledge(ids);
+    let (ended, figures) = stage.ended();
+    assert_eq!((ended, own(&figures, "mqtt.acknowledged")), (vec![Ending::OnTime], 50));
+    let response = figures.schema().position("mqtt.response_time").unwrap() as u16;
+    let response = figures.spread(weir_metrics::Spread(response));
+    // The first waited for all of the time; the last at most for one of these steps.
+    assert!(response.max() > 2_000_000 && response.min() <= 100_000, "{} {}", response.min(), response.max());
 }

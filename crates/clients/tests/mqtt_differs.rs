@@ -230,3 +230,63 @@ fn what_is_no_websocket_of_mqtt_is_named() {
     rig.dispatch(&mut *client, Event::Bytes(&[&answer[..], &[0x81, 1, b'x']].concat()));
     assert!(rig.world.take_failures()[0].words.contains("a WebSocket message that is a text"));
 }
+
+#[test]
+fn a_will_has_its_quality_of_service_flag_and_delay_and_a_subscription_its_options() {
+    let will = mqtt::Will {
+        topic: "gone".into(),
+        payload: b"bye".to_vec(),
+        qos: Qos::ExactlyOnce,
+        retain: true,
+        delay: std::time::Duration::from_secs(7),
+    };
+    let subscription = mqtt::SubscriptionSettings {
+        no_local: true,
+        retain_as_published: true,
+        retain_handling: mqtt::RetainHandling::Never,
+    };
+    let options =
+        MqttOptions { will: Some(will), subscription, qos: Qos::AtLeastOnce, ..MqttOptions::default() };
+    let play =
+        |url: &str, options: &MqttOptions| mqtt::play(&[url.to_owned()], &PlayOptions::default(), options);
+    let (mut rig, mut client) = client(&play("mqtt://127.0.0.1:1/a", &options).unwrap(), 0);
+    let mut bytes = rig.take_sent();
+    rig.dispatch(&mut *client, Event::Bytes(&CONNACK));
+    bytes.extend(rig.take_sent());
+    let mut reader = Reader::new(Version::V5, Limits::default());
+    let mut input = &bytes[..];
+    let Ok(Some(Read::Packet(Packet::Connect(connect)))) = reader.next(&mut input) else { panic!() };
+    let will = connect.will.unwrap();
+    assert_eq!(
+        (will.topic, will.payload, will.qos, will.retain),
+        ("gone", &b"bye"[..], Qos::ExactlyOnce, true)
+    );
+    assert_eq!(will.properties.will_delay_interval(), Some(7));
+    let Ok(Some(Read::Packet(Packet::Subscribe(subscribe)))) = reader.next(&mut input) else { panic!() };
+    let asked = subscribe.subscriptions.iter().next().unwrap().options;
+    assert_eq!((asked.qos, asked.no_local, asked.retain_as_published), (Qos::AtLeastOnce, true, true));
+    assert_eq!(asked.retain_handling, mqtt::RetainHandling::Never);
+    for (url, options, words) in [
+        ("mqtt://127.0.0.1:1/$share/g/a", options.clone(), "no_local is not of shared subscriptions"),
+        (
+            "mqtt://127.0.0.1:1/a",
+            MqttOptions { version: MqttVersion::V311, will: None, ..options },
+            "speak version 5",
+        ),
+    ] {
+        let refused = play(url, &options).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+#[test]
+fn fields_are_in_the_request_for_a_websocket_and_of_nothing_else() {
+    let given = weir_web::GivenFields::parse(&["X-Token: s3cr3t"]).unwrap();
+    let options = MqttOptions { given, ..MqttOptions::default() };
+    let play = |url: &str| mqtt::play(&[url.to_owned()], &PlayOptions::default(), &options);
+    let (mut rig, _client) = client(&play("mqtt+ws://127.0.0.1:1/a").unwrap(), 0);
+    let request = String::from_utf8(rig.take_sent()).unwrap();
+    assert!(request.contains("\r\nX-Token: s3cr3t\r\n"), "{request}");
+    let refused = play("mqtt://127.0.0.1:1/a").unwrap_err().to_string();
+    assert!(refused.contains("write mqtt+ws://") && !refused.contains("s3cr3t"), "{refused}");
+}

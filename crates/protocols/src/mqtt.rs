@@ -3,20 +3,23 @@
 use crate::content::Stamp;
 use crate::given::Given;
 use crate::group::Group;
+use crate::http;
 use crate::lack::{CONNECTION, MESSAGE_PUBLISHER, SUBSCRIBER};
 use crate::protocol::{Making, Output, Play, Protocol, Publish, RunContext, Serve};
 use crate::secret::{first_line, variable};
 use crate::viewer;
 use clap::{Args, ValueHint};
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{
-    self, Filling, Framing, MessageProperties, MqttOptions, MqttVersion, Qos, RecordFormat, Will,
+    self, Arrivals, Filling, Framing, MessageProperties, MqttOptions, MqttVersion, Qos, RecordFormat,
+    RetainHandling, SubscriptionSettings, Will,
 };
-use weir_clients::{Credentials, Password, PublishOptions, Workload, WorkloadError};
+use weir_clients::{Credentials, GivenFields, Password, PublishOptions, Workload, WorkloadError};
 use weir_metrics::{BitRate, parse_duration, parse_rate};
 
 /// The variables with user and password.
@@ -39,6 +42,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Connection>(),
             Group::of::<Outages>(),
             Group::of::<SocketPath>(),
+            Group::of::<http::Fields>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Subscriptions>(),
@@ -52,9 +56,11 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         discovers: false,
         clients: viewer::one,
         make: |making| {
-            let Subscriptions { filter, connect_only } = making.given.read()?;
+            let subscriptions: Subscriptions = making.given.read()?;
+            let subscription = subscriptions.settings();
+            let Subscriptions { filter, connect_only, .. } = subscriptions;
             let options = options(making.given, making.run)?;
-            let options = MqttOptions { filters: filter, connect_only, ..options };
+            let options = MqttOptions { filters: filter, connect_only, subscription, ..options };
             mqtt::play(making.urls, &making.options, &options)
         },
     }),
@@ -63,6 +69,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Connection>(),
             Group::of::<Outages>(),
             Group::of::<SocketPath>(),
+            Group::of::<http::Fields>(),
             Group::of::<Users>(),
             Group::of::<Delivery>(),
             Group::of::<Messages>(),
@@ -82,6 +89,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     ingest: Some(&[
         Group::of::<Connection>(),
         Group::of::<SocketPath>(),
+        Group::of::<http::Fields>(),
         Group::of::<Users>(),
         Group::of::<Delivery>(),
     ]),
@@ -118,12 +126,24 @@ pub struct Connection {
     /// End a client whose broker or link breaks, instead of connecting again for up to a minute
     #[arg(long)]
     pub no_reconnect: bool,
+    /// Try the first connection of a client again as well, for up to a minute [default: one that got none has failed]
+    #[arg(long)]
+    pub retry_connect: bool,
     /// Topic aliases that the broker may use towards a client (MQTT 5); 0 for one that mistakes them
     #[arg(long, value_name = "N", default_value = "64")]
     pub topic_alias_maximum: u16,
     /// A last will of each client
     #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
     pub will: Option<Will>,
+    /// Quality of service of the will [default: 0]
+    #[arg(long, value_name = "QOS", value_parser = clap::value_parser!(u8).range(..=2))]
+    pub will_qos: Option<u8>,
+    /// Ask the broker to keep the will
+    #[arg(long)]
+    pub will_retain: bool,
+    /// How long the broker waits for a client to come back before it publishes its will (MQTT 5), in whole seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub will_delay: Option<Duration>,
 }
 
 /// When links break on purpose.
@@ -164,6 +184,25 @@ struct Subscriptions {
     /// Subscribe to nothing: clients connect, and keep their connections with PINGREQ. The URL then needs no topic
     #[arg(long, conflicts_with = "filter")]
     connect_only: bool,
+    /// Ask for no message that the client has published itself (MQTT 5)
+    #[arg(long)]
+    no_local: bool,
+    /// Ask for messages with the retain flag that they were published with (MQTT 5)
+    #[arg(long)]
+    retain_as_published: bool,
+    /// When the broker sends what it has kept: always; new, if the subscription is; or never (MQTT 5) [default: always]
+    #[arg(long, value_name = "WHEN", value_parser = retain_handling)]
+    retain_handling: Option<RetainHandling>,
+}
+
+impl Subscriptions {
+    fn settings(&self) -> SubscriptionSettings {
+        SubscriptionSettings {
+            no_local: self.no_local,
+            retain_as_published: self.retain_as_published,
+            retain_handling: self.retain_handling.unwrap_or_default(),
+        }
+    }
 }
 
 /// How messages are delivered.
@@ -185,13 +224,17 @@ struct Messages {
     /// Messages a second of each publisher, on schedule whatever the broker does
     #[arg(long, value_name = "RATE", default_value = "1/s", value_parser = parse_rate)]
     rate: f64,
+    /// How the messages of a publisher are spread: even; random, each interval of any length up to twice the mean; or poisson, as
+    /// those of many independent senders are. Drawn from the run's seed
+    #[arg(long, value_name = "HOW", default_value = "even", value_parser = arrivals)]
+    arrivals: Arrivals,
     /// Messages of each publisher: the run ends when all are sent and acknowledged, and fails if --duration ends it
     /// before that [default: as many as the time allows]
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// What messages are filled with: size:BYTES, file:PATH, the files of a directory in turn: dir:PATH, a file with
-    /// places for {seq}, {time}, {client}, {user}, {id}, {random:8}: template:PATH, or records of an Avro schema, made
-    /// from the seed: avro:FILE.avsc, json:FILE.avsc, avro-json:FILE.avsc
+    /// What messages are filled with: size:BYTES or size:LEAST-MOST, file:PATH, the files of a directory in turn: dir:PATH, a
+    /// file with places for {seq}, {time}, {client}, {user}, {id}, {random:8}, {number:18.5..24.0}, {choice:on|off}:
+    /// template:PATH, or records of an Avro schema, made from the seed: avro:FILE.avsc, json:FILE.avsc, avro-json:FILE.avsc
     #[arg(long, value_name = "WHAT", default_value = "size:256", value_hint = ValueHint::AnyPath)]
     payload: Payload,
     /// What is around records in Avro: schemaless, single-object, confluent, apicurio or container [default: schemaless]
@@ -224,6 +267,7 @@ struct Messages {
 #[derive(Clone)]
 enum Payload {
     Size(usize),
+    Sizes(RangeInclusive<usize>),
     File(PathBuf),
     Directory(PathBuf),
     Template(PathBuf),
@@ -237,10 +281,9 @@ impl FromStr for Payload {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
-            Some(("size", size)) => size
-                .parse()
-                .map(Self::Size)
-                .map_err(|_| format!("'{size}' is not a number of bytes; write for example size:955")),
+            Some(("size", size)) => sizes(size).ok_or_else(|| {
+                format!("'{size}' is not a number of bytes; write for example size:955, or size:100-2000")
+            }),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
             Some(("dir", path)) if !path.is_empty() => Ok(Self::Directory(path.into())),
             Some(("template", path)) if !path.is_empty() => Ok(Self::Template(path.into())),
@@ -248,7 +291,7 @@ impl FromStr for Payload {
             Some(("json", path)) if !path.is_empty() => Ok(Self::Json(path.into())),
             Some(("avro-json", path)) if !path.is_empty() => Ok(Self::AvroJson(path.into())),
             _ => Err(
-                "write size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc, json:FILE.avsc or \
+                "write size:BYTES, size:LEAST-MOST, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc, json:FILE.avsc or \
                  avro-json:FILE.avsc"
                     .to_owned(),
             ),
@@ -268,6 +311,7 @@ impl Messages {
         };
         let filling = match &self.payload {
             Payload::Size(size) => Filling::Size(*size),
+            Payload::Sizes(sizes) => Filling::Sizes(sizes.clone()),
             Payload::File(path) => Filling::File(path.clone()),
             Payload::Directory(path) => Filling::Directory(path.clone()),
             Payload::Template(path) => Filling::Template(path.clone()),
@@ -363,6 +407,21 @@ impl Connection {
             .map_or_else(|| Ok(variable(PASSWORD)), |path| first_line(path).map(Some))
     }
 
+    /// The will, with what belongs to it.
+    fn will(&self) -> Result<Option<Will>, WorkloadError> {
+        let Self { will_qos, will_retain, will_delay, .. } = *self;
+        let Some(will) = &self.will else {
+            if will_qos.is_some() || will_retain || will_delay.is_some() {
+                let words = "will_qos, will_retain and will_delay are of a will; give one by --will TOPIC=TEXT (`will`)";
+                return Err(WorkloadError::Options(words.to_owned()));
+            }
+            return Ok(None);
+        };
+        let qos = will_qos.and_then(Qos::from_bits).unwrap_or_default();
+        let delay = will_delay.unwrap_or_default();
+        Ok(Some(Will { qos, retain: will_retain, delay, ..will.clone() }))
+    }
+
     /// The user of flags and environment; one of a URL comes before it.
     fn user(&self) -> Option<String> {
         self.user.clone().or_else(|| variable(USER))
@@ -383,6 +442,8 @@ pub struct Dialogue {
     pub connection: Connection,
     /// Where WebSockets are.
     pub path: SocketPath,
+    /// What is added to the request for a WebSocket.
+    pub fields: GivenFields,
     /// Whose names it has.
     pub users: Users,
     /// How messages are delivered.
@@ -396,7 +457,8 @@ impl Dialogue {
     /// A value that an option cannot have.
     pub fn read(given: &Given) -> Result<Self, WorkloadError> {
         let (connection, path) = (given.read()?, given.read()?);
-        Ok(Self { connection, path, users: given.read()?, delivery: given.read()? })
+        let fields = http::fields(given)?;
+        Ok(Self { connection, path, fields, users: given.read()?, delivery: given.read()? })
     }
 
     /// What clients are told of it, with this quality of service and window unless it names others.
@@ -404,7 +466,7 @@ impl Dialogue {
     /// # Errors
     /// Files of passwords that cannot be read, or two sources of them.
     pub fn options(&self, qos: Qos, window: u16) -> Result<MqttOptions, WorkloadError> {
-        let Self { connection, path, users, delivery } = self;
+        let Self { connection, path, fields, users, delivery } = self;
         if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
             let words =
                 "--credentials (`credentials`) has the users and passwords; leave user and password_file out";
@@ -424,12 +486,14 @@ impl Dialogue {
             client_id: connection.client_id.clone(),
             session: connection.session,
             socket_path: path.ws_path.clone(),
+            given: fields.clone(),
             keep_alive: connection.keep_alive,
             qos: delivery.qos_or(qos),
             window: delivery.window.unwrap_or(window),
             reconnect: !connection.no_reconnect,
+            retry_connect: connection.retry_connect,
             topic_alias_maximum: connection.topic_alias_maximum,
-            will: connection.will.clone(),
+            will: connection.will()?,
             ..MqttOptions::default()
         })
     }
@@ -454,6 +518,7 @@ fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError
     let messages: Messages = making.given.read()?;
     let options = MqttOptions {
         rate: messages.rate,
+        arrivals: messages.arrivals,
         count: messages.count,
         filling: messages.filling()?,
         retain: messages.retain,
@@ -506,7 +571,35 @@ pub fn version(text: &str) -> Result<MqttVersion, String> {
 
 fn will(text: &str) -> Result<Will, String> {
     let (topic, payload) = text.split_once('=').ok_or("write TOPIC=TEXT")?;
-    Ok(Will { topic: topic.to_owned(), payload: payload.as_bytes().to_vec() })
+    let (topic, payload) = (topic.to_owned(), payload.as_bytes().to_vec());
+    Ok(Will { topic, payload, qos: Qos::AtMostOnce, retain: false, delay: Duration::ZERO })
+}
+
+fn arrivals(text: &str) -> Result<Arrivals, String> {
+    match text {
+        "even" => Ok(Arrivals::Even),
+        "random" => Ok(Arrivals::Random),
+        "poisson" => Ok(Arrivals::Poisson),
+        other => {
+            Err(format!("'{other}' is not a way that messages are spread; write even, random or poisson"))
+        }
+    }
+}
+
+fn retain_handling(text: &str) -> Result<RetainHandling, String> {
+    match text {
+        "always" => Ok(RetainHandling::Always),
+        "new" => Ok(RetainHandling::New),
+        "never" => Ok(RetainHandling::Never),
+        other => Err(format!("'{other}' is not a retain handling; write always, new or never")),
+    }
+}
+
+/// `955`, or `100-2000`.
+fn sizes(text: &str) -> Option<Payload> {
+    let Some((least, most)) = text.split_once('-') else { return text.parse().ok().map(Payload::Size) };
+    let (least, most) = (least.parse().ok()?, most.parse().ok()?);
+    (least <= most).then_some(Payload::Sizes(least..=most))
 }
 
 fn socket_path(text: &str) -> Result<String, String> {
@@ -524,99 +617,4 @@ fn user_property(text: &str) -> Result<(String, String), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    fn given(options: &[(&str, &str)]) -> Given {
-        options.iter().fold(Given::default(), |given, (name, text)| given.with(name, *text))
-    }
-
-    #[test]
-    fn texts_become_options() {
-        let given = given(&[
-            ("mqtt_version", "3.1.1"),
-            ("qos", "1"),
-            ("rate", "10000/s"),
-            ("count", "5000"),
-            ("payload", "size:955"),
-            ("will", "gone/x=bye=bye"),
-        ]);
-        let made = options(&given, &RunContext::default()).unwrap();
-        assert_eq!((made.version, made.qos), (MqttVersion::V311, Qos::AtLeastOnce));
-        assert_eq!(made.will, Some(Will { topic: "gone/x".into(), payload: b"bye=bye".to_vec() }));
-        let output = output(&given, 0);
-        assert_eq!(output.bit_rate.unwrap().bps(), 76.4e6);
-        assert_eq!((output.count, output.about), (Some(5_000), Some(Duration::from_millis(500))));
-        assert!(output.acknowledged);
-    }
-
-    #[test]
-    fn a_list_of_users_is_read_and_its_passwords_are_in_no_error() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        let read = |file: &tempfile::NamedTempFile| {
-            options(&given(&[("credentials", file.path().to_str().unwrap())]), &RunContext::default())
-        };
-        assert!(read(&file).unwrap_err().to_string().contains("no user is in it"));
-        file.write_all(b"kim,s3cr3t\n\"lee, jr\",\"a\"\"b\"\nmax\n").unwrap();
-        let credentials = read(&file).unwrap().credentials;
-        let pairs: Vec<_> = credentials.iter().map(|it| (&*it.user, &*it.password)).collect();
-        assert_eq!(pairs, [("kim", "s3cr3t"), ("lee, jr", "a\"b"), ("max", "")]);
-        for line in [&b"kim,s3cr3t,more\n"[..], b",s3cr3t\n", b"kim,s3cr3t\xFF\n"] {
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            file.write_all(line).unwrap();
-            let said = read(&file).unwrap_err().to_string();
-            assert!(said.contains("USER,PASSWORD") && !said.contains("s3cr3t"), "{said}");
-        }
-    }
-
-    #[test]
-    fn the_password_of_a_file_is_that_of_the_user_of_a_flag_and_of_one_in_the_url() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(b"s3cr3t\n").unwrap();
-        let path = file.path().to_str().unwrap();
-        let of = |options: &[(&str, &str)]| super::options(&given(options), &RunContext::default()).unwrap();
-        let made = of(&[("password_file", path)]);
-        assert_eq!((made.credentials.len(), made.password.map(|it| it.0)), (0, Some("s3cr3t".to_owned())));
-        let made = of(&[("password_file", path), ("user", "kim")]);
-        assert_eq!((&*made.credentials[0].user, &*made.credentials[0].password), ("kim", "s3cr3t"));
-    }
-
-    #[test]
-    fn what_is_wrong_says_how_to_write_it() {
-        for (options, words) in [
-            (&[("mqtt_version", "4.0")][..], "write 5 or 3.1.1"),
-            (&[("qos", "3")], "0..=2"),
-            (&[("payload", "955")], "size:BYTES, file:PATH, dir:PATH, template:PATH, avro:"),
-            (&[("user_property", "x")], "NAME=VALUE"),
-            (&[("topic_alias", "true"), ("mqtt_version", "3.1.1")], "speak version 5"),
-            (&[("credentials", "/no/such/file")], "/no/such/file"),
-            (&[("credentials", "/no/such/file"), ("user", "kim")], "leave user and password_file out"),
-            (&[("payload", "size:x")], "size:955"),
-            (&[("records", "2")], "leave records out"),
-            (&[("payload", "json:a.avsc"), ("avro_encoding", "container")], "write avro:FILE.avsc"),
-            (
-                &[("payload", "avro:a.avsc"), ("avro_encoding", "x")],
-                "write schemaless, single-object, confluent, apicurio or container",
-            ),
-            (&[("payload", "avro:a.avsc"), ("avro_encoding", "confluent")], "give it by --schema-id"),
-            (&[("payload", "avro:a.avsc"), ("schema_id", "7")], "name one, or leave it out"),
-            (
-                &[("payload", "avro:a"), ("avro_encoding", "confluent"), ("schema_id", "4294967296")],
-                "write apicurio",
-            ),
-            (&[("will", "x")], "TOPIC=TEXT"),
-            (&[("rate", "fast")], "rate"),
-        ] {
-            let (given, run) = (given(options), RunContext::default());
-            let making = Making {
-                urls: &["mqtt://127.0.0.1/t".to_owned()],
-                options: PublishOptions::default(),
-                given: &given,
-                run: &run,
-            };
-            let error = publish(making).unwrap_err().to_string();
-            assert!(error.contains(words), "{error}");
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
 //! What carries the bytes of a client's protocol: its link as it is, or a WebSocket on it whose messages have bounds that mean
 //! nothing, as those of MQTT have (MQTT 5 section 6). However long a message is, its bytes come in pieces, as they come.
 
-use crate::Message;
 use crate::websocket::{Incoming, Opening, OpeningError, Role, WebSocket, WebSocketError};
+use crate::{GivenFields, Message};
 use std::sync::Arc;
 
 /// Where a WebSocket is asked for, and for what.
@@ -12,6 +12,8 @@ pub struct SocketRequest {
     pub authority: String,
     /// Path and query.
     pub path: String,
+    /// What a person adds to the request.
+    pub fields: GivenFields,
     /// What is spoken in it (RFC 6455 section 1.9).
     pub subprotocol: &'static str,
 }
@@ -59,7 +61,10 @@ impl Carrier {
         let Some(socket) = &mut self.0 else { return };
         let request = &*socket.request;
         let opening = Opening::new(Some(request.subprotocol));
-        wire.extend(opening.request(Message::request("GET", &request.path, &request.authority)));
+        wire.extend(
+            opening
+                .request(Message::request("GET", &request.path, &request.authority).given(&request.fields)),
+        );
         socket.phase = Phase::Opening(opening);
     }
 
@@ -138,11 +143,13 @@ mod tests {
     /// A client that has asked, and the answer of a server that speaks this subprotocol.
     fn asked(subprotocol: &str) -> (Carrier, Vec<u8>) {
         let (authority, path) = ("host:81".to_owned(), "/broker".to_owned());
-        let request = SocketRequest { authority, path, subprotocol: "mqtt" };
+        let fields = GivenFields::parse(&["X-Token: a"]).unwrap();
+        let request = SocketRequest { authority, path, fields, subprotocol: "mqtt" };
         let (mut carrier, mut wire) = (Carrier::new(Some(Arc::new(request))), Vec::new());
         carrier.begin(&mut wire);
         let request = String::from_utf8(wire).unwrap();
         assert!(request.starts_with("GET /broker HTTP/1.1\r\nHost: host:81\r\n"), "{request}");
+        assert!(request.contains("\r\nX-Token: a\r\n"), "{request}");
         let key = request.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
         let answer = Message::response(101)
             .field("Upgrade", "websocket")

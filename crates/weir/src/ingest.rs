@@ -18,8 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos, is_random};
+use weir_clients::{GivenFields, WorkloadError};
 use weir_engine::scenario::{IntoSpec, Span};
 use weir_ingest::{
     ClientOptions, Counts, Decode, Destination, Durability, Ended, IngestError, IngestSettings, Outcome,
@@ -126,11 +126,24 @@ fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
         client_id: args.client_id.clone(),
         session: Some(args.session.get()),
         no_reconnect: false,
+        retry_connect: false,
         topic_alias_maximum: args.topic_alias_maximum,
         will: None,
+        will_qos: None,
+        will_retain: false,
+        will_delay: None,
     };
     let delivery = Delivery { qos: Some(args.qos), window: args.window };
-    (into, Dialogue { connection, path: args.path.clone(), users: args.users.clone(), delivery })
+    (
+        into,
+        Dialogue {
+            connection,
+            path: args.path.clone(),
+            fields: GivenFields::default(),
+            users: args.users.clone(),
+            delivery,
+        },
+    )
 }
 
 fn service(args: &Ingest) -> Result<(IngestSettings, Decode), Failure> {

@@ -82,7 +82,9 @@ const MISTAKES: &[Mistake] = &[
     Mistake(
         "publish mqtt://127.0.0.1/t/{clinet} -d 1s",
         2,
-        &["{clinet} stands for nothing; known here: {i}, {client}, {user}, {id}, {random:N}, {seq} ("],
+        &[
+            "{clinet} stands for nothing; known here: {i}, {client}, {user}, {id}, {random:N}, {number:1..9}, {choice:a|b}, {seq} (",
+        ],
     ),
     Mistake("play mqtt://127.0.0.1 -d 1s", 2, &["no topic in the path; write mqtt://host/topic"]),
     Mistake("play mqtt://127.0.0.1 --connect-only --filter a -d 1s", 2, &["--filter", "cannot be used with"]),

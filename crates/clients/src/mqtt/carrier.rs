@@ -1,5 +1,6 @@
 //! What carries a client's packets (MQTT 5 section 6): `weir-web`'s, whose bytes are sent and counted here.
 
+use super::options::MqttOptions;
 use crate::client_session::End;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::Target;
@@ -13,12 +14,13 @@ use weir_web::{CarrierError, SocketRequest};
 /// The subprotocol of MQTT (MQTT-6.0.0-3).
 const SUBPROTOCOL: &str = "mqtt";
 
-/// The WebSocket that a target's scheme asks for, if it does, at this path.
-pub(super) fn socket_request(target: &Target, path: &str) -> Option<Arc<SocketRequest>> {
+/// The WebSocket that a target's scheme asks for, if it does.
+pub(super) fn socket_request(target: &Target, options: &MqttOptions) -> Option<Arc<SocketRequest>> {
     target.scheme.starts_with("mqtt+ws").then(|| {
         let base = target.base();
         let authority = base.split_once("://").map_or("", |(_, authority)| authority).to_owned();
-        Arc::new(SocketRequest { authority, path: path.to_owned(), subprotocol: SUBPROTOCOL })
+        let (path, fields) = (options.socket_path.clone(), options.given.clone());
+        Arc::new(SocketRequest { authority, path, fields, subprotocol: SUBPROTOCOL })
     })
 }
 

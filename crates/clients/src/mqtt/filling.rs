@@ -1,6 +1,7 @@
 //! What messages are filled with.
 
 use super::payloads::Payloads;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use weir_mqtt::mark::HEADER_LEN;
 use weir_record::{Encoder, Format, Generator, RecordTooLarge, Schema, SchemaError};
@@ -21,6 +22,8 @@ const DIRECTORY_BYTES: usize = 256 << 20;
 pub enum Filling {
     /// This many random bytes.
     Size(usize),
+    /// Random bytes, as many as are drawn for each message.
+    Sizes(RangeInclusive<usize>),
     /// The content of a file.
     File(PathBuf),
     /// The contents of the files of a directory, in the order of their names, and again from the first.
@@ -111,6 +114,10 @@ impl Filling {
                 check(*size)?;
                 payloads.push(&noise(*size, seed));
             }
+            Self::Sizes(sizes) => {
+                check(*sizes.end())?;
+                payloads = Payloads::beginnings(&noise(*sizes.end(), seed), sizes, seed);
+            }
             Self::File(path) => {
                 let bytes = weir_files::read(path, MOST_FILE).map_err(|source| unreadable(path, source))?;
                 check(bytes.len())?;
@@ -173,6 +180,7 @@ impl Filling {
     pub fn mean_size(&self, seed: u64, count: Option<u64>) -> Option<f64> {
         match self {
             Self::Size(size) => Some(*size as f64),
+            Self::Sizes(sizes) => Some((sizes.start() + sizes.end()) as f64 / 2.0),
             Self::File(path) => std::fs::metadata(path).ok().map(|file| file.len() as f64),
             Self::Records { .. } | Self::Directory(_) => {
                 self.payloads(seed, count).ok().map(|payloads| payloads.mean_size())
@@ -250,6 +258,21 @@ mod tests {
             {"name": "number", "type": "long"}, {"name": "text", "type": {"type": "string", "weir.length": 30}}]}"#;
         file.write_all(text.as_bytes()).unwrap();
         file
+    }
+
+    #[test]
+    fn sizes_between_two_bounds_are_drawn_from_the_seed() {
+        let filling = Filling::Sizes(10..=12);
+        let payloads = filling.payloads(7, None).unwrap();
+        let sizes: Vec<usize> = (0..300).map(|number| payloads.of(number).len()).collect();
+        for size in 10..=12 {
+            let share = sizes.iter().filter(|it| **it == size).count();
+            assert!((60..=140).contains(&share), "{size}: {share}");
+        }
+        let again = filling.payloads(7, None).unwrap();
+        assert!((0..300).all(|number| again.of(number) == payloads.of(number)));
+        assert_eq!((payloads.longest(), filling.mean_size(7, None)), (12, Some(11.0)));
+        assert!(payloads.differ() && Filling::Sizes(5..=5).payloads(1, None).unwrap().of(9).len() == 5);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Who each client of a workload is: its identifier, its user, and what else of CONNECT is its own.
 
-use super::options::{MqttOptions, NAMELESS_SESSION};
+use super::draw::mixed;
+use super::options::{MqttOptions, NAMELESS_SESSION, Will};
 use super::template::{ClientNames, Part, parts};
 use crate::shard_recorder::{PlannedStart, Turn};
 use crate::target::{Credentials, Password};
 use crate::workload_error::WorkloadError;
 use weir_metrics::Moment;
 use weir_mqtt::client::WillOptions;
-use weir_mqtt::{ClientOptions, PropertyBuffer, Qos};
+use weir_mqtt::{ClientOptions, Property, PropertyBuffer, Version};
 
 /// What CONNECT says, and whose it is.
 pub(super) struct Identities {
@@ -22,8 +23,26 @@ pub(super) struct Identities {
     /// Where the random characters of clients come from: others in each workload of each run, or two of them would take
     /// their identifiers from each other.
     random: u64,
+    /// What numbers and choices are drawn from: the same in each run of one seed.
+    seed: u64,
     /// Bytes of the longest user name or identifier.
     longest_name: usize,
+}
+
+/// The will of CONNECT.
+fn of_will(will: &Will, version: Version) -> Result<WillOptions, WorkloadError> {
+    let Will { topic, payload, qos, retain, delay } = will.clone();
+    let mut properties = PropertyBuffer::new();
+    if !delay.is_zero() {
+        if version == Version::V311 {
+            let words = "MQTT 3.1.1 has no delay of a will (will_delay); leave it out, or speak version 5";
+            return Err(WorkloadError::Options(words.to_owned()));
+        }
+        let seconds = delay.as_secs().min(u32::MAX.into()) as u32;
+        let pushed = properties.push(Property::WillDelayInterval(seconds));
+        pushed.map_err(|error| WorkloadError::Options(error.to_string()))?;
+    }
+    Ok(WillOptions { topic, payload, qos, retain, properties })
 }
 
 impl Identities {
@@ -48,13 +67,7 @@ impl Identities {
             strict_receive_maximum: false,
             window: options.window.max(1),
             topic_alias_maximum: options.topic_alias_maximum,
-            will: options.will.as_ref().map(|will| WillOptions {
-                topic: will.topic.clone(),
-                payload: will.payload.clone(),
-                qos: Qos::AtMostOnce,
-                retain: false,
-                properties: PropertyBuffer::new(),
-            }),
+            will: options.will.as_ref().map(|will| of_will(will, options.version)).transpose()?,
             ..ClientOptions::new(options.version, "")
         };
         let mut identities = Self {
@@ -64,6 +77,7 @@ impl Identities {
             credentials: options.credentials.clone(),
             password: options.password.clone(),
             random: fastrand::u64(..),
+            seed: options.seed,
             longest_name: 0,
         };
         // The longest there are.
@@ -98,7 +112,8 @@ impl Identities {
         let credentials = of_url.or_else(|| self.credentials.get(planned.client as usize % turns));
         let of_client = u64::from(number) << 32 | u64::from(planned.turn.number);
         let random = fastrand::Rng::with_seed(self.random ^ of_client).u64(..);
-        let mut names = ClientNames { number: number.to_string(), random, ..ClientNames::default() };
+        let seed = mixed(self.seed, of_client);
+        let mut names = ClientNames { number: number.to_string(), random, seed, ..ClientNames::default() };
         let user_name = credentials.map(|it| names.fill(&it.user));
         names.user = user_name.clone().unwrap_or_default();
         names.id = self.id(&names, planned.turn.number);
@@ -157,7 +172,6 @@ const LAST: PlannedStart =
 mod tests {
     use super::*;
     use std::time::Duration;
-    use weir_mqtt::Version;
 
     fn of(options: &MqttOptions, client: u32, turn: u32) -> ClientOptions {
         let turn = Turn { number: turn, mean_life: None };

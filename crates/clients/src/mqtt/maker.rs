@@ -1,7 +1,7 @@
 //! The messages of a publisher, with their marks. Knows no link and no schedule.
 
 use super::publish::SharedOptions;
-use super::template::PayloadTemplate;
+use super::template::MessageTemplate;
 use super::topic::Topic;
 use std::num::NonZeroU16;
 use weir_metrics::Moment;
@@ -21,7 +21,9 @@ pub(super) struct Maker {
     pub(super) properties: PropertyBuffer,
     /// A payload that is made here: of a template, or with room for a mark in front if the version has no other place for it.
     pub(super) body: Vec<u8>,
-    pub(super) template: Option<PayloadTemplate>,
+    pub(super) template: Option<MessageTemplate>,
+    /// What the template makes, kept for its memory.
+    pub(super) text: String,
     pub(super) alias: TopicAlias,
 }
 
@@ -57,11 +59,13 @@ impl Maker {
         }
         // MQTT 3.1.1 has no other place for a mark than in front of the payload.
         let in_front = mark.is_some() && common.version == Version::V311;
-        if let Some(template) = &mut self.template {
+        if let Some(template) = &self.template {
+            self.text.clear();
+            template.write(number, weir_shard::clock::wall_nanos(), &mut self.text);
             self.body.clear();
             self.body.resize(if in_front { HEADER_LEN } else { 0 }, 0);
-            template.write(number, weir_shard::clock::wall_nanos(), &mut self.body);
-        } else if in_front && common.payloads.len() > 1 {
+            self.body.extend_from_slice(self.text.as_bytes());
+        } else if in_front && common.payloads.differ() {
             self.body.truncate(HEADER_LEN);
             self.body.extend_from_slice(common.payloads.of(number));
         }

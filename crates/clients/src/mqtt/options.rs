@@ -1,13 +1,16 @@
 //! What MQTT clients do, and how.
 
 use super::filling::Filling;
+use super::pace::Arrivals;
 use super::published::Published;
 use super::template::is_random;
 use super::times::PublishTimes;
 use crate::target::{Credentials, Password};
 use std::sync::Arc;
 use std::time::Duration;
+use weir_mqtt::packet::RetainHandling;
 use weir_mqtt::{EncodeError, Property, PropertyBuffer, Qos, Version};
+use weir_web::GivenFields;
 
 /// A message that the broker publishes when a client is gone without DISCONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,29 @@ pub struct Will {
     pub topic: String,
     /// What it says.
     pub payload: Vec<u8>,
+    /// Its quality of service.
+    pub qos: Qos,
+    /// Whether the broker is to keep it.
+    pub retain: bool,
+    /// How long the broker waits for the client to come back before it publishes it, in whole seconds (MQTT 5 section 3.1.3.2.2).
+    pub delay: Duration,
+}
+
+/// What a subscriber asks of its subscriptions in MQTT 5 (section 3.8.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscriptionSettings {
+    /// Whether it is not to be sent what it has published itself.
+    pub no_local: bool,
+    /// Whether messages keep the retain flag that they were published with.
+    pub retain_as_published: bool,
+    /// When it is sent the messages that the broker has kept.
+    pub retain_handling: RetainHandling,
+}
+
+impl SubscriptionSettings {
+    /// What MQTT 3.1.1 does, which has no options.
+    pub const USUAL: Self =
+        Self { no_local: false, retain_as_published: false, retain_handling: RetainHandling::Always };
 }
 
 /// What a publisher says of its messages in MQTT 5 (section 3.3.2.3).
@@ -80,6 +106,8 @@ pub struct MqttOptions {
     pub session: Option<Duration>,
     /// The path at which a broker is asked for a WebSocket.
     pub socket_path: String,
+    /// What a person adds to the request for it.
+    pub given: GivenFields,
     /// Longest silence of a client, in whole seconds; zero for any.
     pub keep_alive: Duration,
     /// Quality of service, of publishing and of subscribing.
@@ -88,6 +116,8 @@ pub struct MqttOptions {
     pub window: u16,
     /// Whether a client whose broker or link breaks connects again.
     pub reconnect: bool,
+    /// Whether a client whose first connection fails tries again as well.
+    pub retry_connect: bool,
     /// Every how long all clients lose their links at the same moment, if they are to.
     pub break_every: Option<Duration>,
     /// How long a stopped publisher waits for acknowledgements, and a stopped subscriber for what publishers of its run have
@@ -99,8 +129,12 @@ pub struct MqttOptions {
     pub topic_alias_maximum: u16,
     /// A last will.
     pub will: Option<Will>,
+    /// What subscribers ask of their subscriptions.
+    pub subscription: SubscriptionSettings,
     /// Messages a second of each publisher.
     pub rate: f64,
+    /// How they are spread over the time.
+    pub arrivals: Arrivals,
     /// Messages of each publisher; `None` for as many as the time allows.
     pub count: Option<u64>,
     /// What the messages are filled with.
@@ -134,16 +168,20 @@ impl Default for MqttOptions {
             connect_only: false,
             session: None,
             socket_path: "/mqtt".to_owned(),
+            given: GivenFields::default(),
             keep_alive: Duration::from_secs(60),
             qos: Qos::AtMostOnce,
             window: 1_000,
             reconnect: false,
+            retry_connect: false,
             break_every: None,
             linger: Duration::ZERO,
             published: None,
             topic_alias_maximum: 64,
             will: None,
+            subscription: SubscriptionSettings::USUAL,
             rate: 1.0,
+            arrivals: Arrivals::Even,
             count: None,
             filling: Filling::default(),
             retain: false,

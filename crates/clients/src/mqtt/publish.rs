@@ -1,6 +1,7 @@
 //! An MQTT publisher.
 
 use super::carrier::Carrier;
+use super::draw::mixed;
 use super::figures::{
     AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED,
     UNSENT,
@@ -8,12 +9,12 @@ use super::figures::{
 use super::heard::{Heard, number_of};
 use super::maker::{Maker, TopicAlias, publisher_number};
 use super::outage::BROKEN;
-use super::pace::Pace;
+use super::pace::{Arrivals, Pace};
 use super::payloads::Payloads;
 use super::published::{Published, Sent};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::refusal;
-use super::template::{ClientNames, PayloadTemplate};
+use super::template::{ClientNames, MessageTemplate};
 use super::times::PublishTimes;
 use super::topic::Topic;
 use super::workload::Way;
@@ -49,6 +50,8 @@ pub(super) struct SharedOptions {
     pub(super) qos: Qos,
     pub(super) retain: bool,
     pub(super) rate: f64,
+    pub(super) arrivals: Arrivals,
+    pub(super) seed: u64,
     pub(super) count: Option<u64>,
     /// Bytes of the longest payload.
     pub(super) longest: usize,
@@ -66,6 +69,16 @@ pub(super) struct SharedOptions {
     pub(super) clock: HostClock,
     pub(super) times: Option<Arc<PublishTimes>>,
     pub(super) published: Option<Arc<Published>>,
+    /// Whether the first connection is tried again.
+    pub(super) retry_connect: bool,
+}
+
+impl SharedOptions {
+    /// The schedule of a publisher that begins now.
+    fn pace(&self, planned: PlannedStart, now: Moment) -> Pace {
+        let seed = mixed(self.seed, planned.number().into());
+        Pace::new(now, self.rate, self.count).arriving(self.arrivals, seed)
+    }
 }
 
 /// One virtual publisher. Message n is due at the moment when the broker consented plus n divided by the rate, and is
@@ -128,7 +141,10 @@ impl Publisher {
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
-        let template = common.payloads.template().map(|template| PayloadTemplate::of(template, names));
+        let reconnecting = Reconnecting::new(again, planned.client).breaking(outages);
+        let reconnecting = reconnecting.from_the_first(common.retry_connect);
+        let template =
+            common.payloads.template().map(|template| MessageTemplate::of_payload(template, names));
         let body = if common.mark && common.version == Version::V311 && template.is_none() {
             [&[0; HEADER_LEN][..], common.payloads.of(0)].concat()
         } else {
@@ -147,15 +163,16 @@ impl Publisher {
                 properties: PropertyBuffer::new(),
                 body,
                 template,
+                text: String::new(),
                 alias: TopicAlias::Unused,
             },
-            pace: Pace::new(now, common.rate, common.count),
+            pace: common.pace(planned, now),
             common,
             next: 0,
             held_up: false,
             free_since: now,
             in_flight: 0,
-            reconnecting: Reconnecting::new(again, planned.client).breaking(outages),
+            reconnecting,
             resending: false,
             sent: None,
             broker,
@@ -184,9 +201,9 @@ impl Publisher {
         }
         let shard = &mut *context.world;
         let mut heard = Heard::default();
-        let (pace, version) = (self.pace, self.common.version);
+        let (pace, version) = (&self.pace, self.common.version);
         let outcome = self.client.input(bytes, since_start(now), &mut |event| {
-            heard.on_event(&event, &pace, version, now, shard, planned);
+            heard.on_event(&event, pace, version, now, shard, planned);
         });
         if heard.acknowledged
             && let Some(times) = &self.common.times
@@ -214,14 +231,14 @@ impl Publisher {
         if let Some(refused) = heard.refused {
             return if heard.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
-        if heard.connected && self.reconnecting.is_away() {
+        if heard.connected && self.state.phase() == ClientPhase::Playing {
             self.come_back(heard.session_present, now, shard);
         } else if heard.connected {
             self.state.reach(ClientPhase::Playing, now, shard);
-            self.pace = Pace::new(now, self.common.rate, self.common.count);
+            self.pace = self.common.pace(planned, now);
             self.maker.begun = now.as_nanos();
             self.free_since = now;
-            self.reconnecting.begin(now);
+            self.reconnecting.back(now);
             let published = self.common.published.as_ref();
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
@@ -236,9 +253,10 @@ impl Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        let works = self.phase == PublishPhase::Working && self.state.phase() == ClientPhase::Playing;
+        let works = self.phase == PublishPhase::Working && self.reconnecting.is_for(self.state.phase());
         if works && self.reconnecting.lost(failure, words, now) {
             self.state.pause(now, context.world);
+            self.state.try_again_at(self.reconnecting.deadline().unwrap_or(now));
             self.client.reconnect(since_start(now));
             self.carrier.end();
             self.forget(context.world);
@@ -339,6 +357,7 @@ impl Publisher {
         });
         let payload = result.map_err(rejected)?;
         self.next += 1;
+        self.pace.advance(self.next);
         if let Some(sent) = &self.sent {
             sent.reached(self.next);
         }
@@ -466,11 +485,10 @@ impl ClientSession for Publisher {
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.carrier.begin(self.state.planned(), context);
+        self.state.reach(ClientPhase::Handshaking, context.now, context.world);
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
             self.flush(context);
-        } else {
-            self.state.reach(ClientPhase::Handshaking, context.now, context.world);
         }
         Ok(())
     }
@@ -489,6 +507,12 @@ impl ClientSession for Publisher {
                 return self.lose(Failure::Reset, BROKEN, context);
             }
             Some(Turn::Break) => {}
+            None if self.state.phase() < ClientPhase::Playing && !self.reconnecting.is_away() => {
+                if self.state.deadline().is_some_and(|deadline| deadline <= now) {
+                    let (failure, words) = self.state.overdue();
+                    return self.lose(failure, words, context);
+                }
+            }
             None if self.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     return self.lose(Failure::PingTimeout, &error.to_string(), context);

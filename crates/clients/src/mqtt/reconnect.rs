@@ -1,6 +1,7 @@
 //! When a client whose link broke tries again, and when it gives up. Knows no link and no packet: times and failures.
 
 use super::outage::Outages;
+use crate::client_state::ClientPhase;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -27,6 +28,8 @@ pub(super) struct Reconnecting {
     /// The client's number: clients wait for different times, so that not all come at once.
     client: u32,
     away: Option<Away>,
+    /// Whether the first connection is tried again as well.
+    from_the_first: bool,
     /// When links break on purpose, if they do, and when this one does.
     outages: Option<Arc<Outages>>,
     breaks: Option<Moment>,
@@ -66,7 +69,17 @@ pub(super) enum Turn {
 impl Reconnecting {
     /// Of a client that has a link, or makes its first.
     pub(super) fn new(endpoint: Option<Endpoint>, client: u32) -> Self {
-        Self { endpoint, client, away: None, outages: None, breaks: None }
+        Self { endpoint, client, away: None, from_the_first: false, outages: None, breaks: None }
+    }
+
+    /// The same for the first connection as well, if it is to be.
+    pub(super) fn from_the_first(self, from_the_first: bool) -> Self {
+        Self { from_the_first, ..self }
+    }
+
+    /// Whether a client in this phase connects again when its link fails.
+    pub(super) fn is_for(&self, phase: ClientPhase) -> bool {
+        phase == ClientPhase::Playing || phase < ClientPhase::Playing && self.from_the_first
     }
 
     /// The same with links that break.
@@ -238,6 +251,18 @@ mod tests {
         assert_eq!(reconnecting.verdict(Failure::ConnectTimeout, "x"), (failure, words.clone()));
         assert_eq!(reconnecting.verdict(Failure::Unauthorized, "x").0, Failure::Unauthorized);
         assert_eq!(words, format!("refused; no connection again in {} attempts", waits.len()));
+    }
+
+    #[test]
+    fn a_client_that_never_played_tries_again_if_it_is_to() {
+        let reconnecting =
+            |from_the_first| Reconnecting::new(Some(endpoint()), 0).from_the_first(from_the_first);
+        for phase in [ClientPhase::Connecting, ClientPhase::Handshaking, ClientPhase::Requesting] {
+            assert!(reconnecting(true).is_for(phase) && !reconnecting(false).is_for(phase), "{phase:?}");
+        }
+        assert!(
+            reconnecting(false).is_for(ClientPhase::Playing) && !reconnecting(true).is_for(ClientPhase::Over)
+        );
     }
 
     #[test]

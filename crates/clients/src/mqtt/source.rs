@@ -67,7 +67,7 @@ impl MqttSource {
         Ok(MqttSubscriber {
             options: client,
             filter: topic::filters(&self.target, &[], &names)?.swap_remove(0),
-            socket: socket_request(&self.target, &options.socket_path),
+            socket: socket_request(&self.target, options),
         })
     }
 }

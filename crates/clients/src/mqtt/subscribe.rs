@@ -28,14 +28,15 @@ use weir_mqtt::delivery::{Arrival, DeliveryTracker};
 use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
-use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, Qos, ReasonCode, Version};
+use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, ReasonCode, Version};
 use weir_shard::Context;
 
 /// What all subscribers of a workload share.
 #[derive(Debug)]
 pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
-    pub(super) qos: Qos,
+    /// What is asked of each subscription.
+    pub(super) options: SubscriptionOptions,
     pub(super) version: Version,
     pub(super) clock: HostClock,
     /// Whether the broker is to keep the sessions of subscribers that are gone.
@@ -44,6 +45,8 @@ pub(super) struct SharedOptions {
     pub(super) linger: Duration,
     /// Where the publishers of the run leave what they have published.
     pub(super) published: Option<Arc<Published>>,
+    /// Whether the first connection is tried again.
+    pub(super) retry_connect: bool,
 }
 
 /// How often a subscriber that lingers looks whether all has come.
@@ -132,6 +135,8 @@ struct ReadTotals {
     refused: Option<(Failure, String)>,
     /// Whether it is to stay away.
     for_good: bool,
+    /// When the read was, if messages have the retain flag that they were published with.
+    as_published: Option<Moment>,
 }
 
 impl Subscriber {
@@ -149,7 +154,9 @@ impl Subscriber {
         Self {
             client: Client::new(options, session, since_start(now)),
             carrier,
-            reconnecting: Reconnecting::new(again, planned.client).breaking(outages),
+            reconnecting: Reconnecting::new(again, planned.client)
+                .breaking(outages)
+                .from_the_first(common.retry_connect),
             viewer: Viewer {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
@@ -182,6 +189,7 @@ impl Subscriber {
         let mut totals = ReadTotals::default();
         let here = viewer.common.clock.clocks(now);
         let common = &*viewer.common;
+        totals.as_published = common.options.retain_as_published.then_some(now);
         let large = &mut viewer.large;
         let outcome = {
             let mut guard;
@@ -251,7 +259,7 @@ impl Subscriber {
         if let Some(refused) = totals.refused {
             return if totals.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
-        let is_away = self.reconnecting.is_away();
+        let is_away = self.reconnecting.is_away() && viewer.state.phase() == ClientPhase::Playing;
         if totals.connected && is_away {
             let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
@@ -266,7 +274,7 @@ impl Subscriber {
         if (totals.connected || totals.granted) && is_away {
             self.come_back(now, shard);
         } else if totals.connected || totals.granted {
-            self.reconnecting.begin(now);
+            self.reconnecting.back(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
         }
         Ok(())
@@ -274,7 +282,7 @@ impl Subscriber {
 
     fn subscribe(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        let options = SubscriptionOptions::qos(self.viewer.common.qos);
+        let options = self.viewer.common.options;
         let filters = self.viewer.filters.iter();
         let subscriptions: Vec<_> = filters.map(|filter| Subscription { filter, options }).collect();
         let asked = self.client.subscribe(&subscriptions, &Properties::NONE, 0, since_start(now));
@@ -297,9 +305,10 @@ impl Subscriber {
         let now = context.now;
         let viewer = &mut self.viewer;
         viewer.book_cut(&self.client, context.world);
-        let works = viewer.state.phase() == ClientPhase::Playing && !viewer.stopping;
+        let works = self.reconnecting.is_for(viewer.state.phase()) && !viewer.stopping;
         if works && self.reconnecting.lost(failure, words, now) {
             viewer.state.pause(now, context.world);
+            viewer.state.try_again_at(self.reconnecting.deadline().unwrap_or(now));
             self.client.reconnect(since_start(now));
             self.carrier.end();
             context.stand_by();
@@ -350,10 +359,9 @@ impl ClientSession for Subscriber {
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.carrier.begin(self.viewer.state.planned(), context);
+        self.viewer.state.reach(ClientPhase::Handshaking, context.now, context.world);
         if self.reconnecting.is_away() {
             self.reconnecting.connected();
-        } else {
-            self.viewer.state.reach(ClientPhase::Handshaking, context.now, context.world);
         }
         Ok(())
     }
@@ -373,6 +381,12 @@ impl ClientSession for Subscriber {
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
             Some(Turn::Break) if !self.viewer.stopping => self.lose(Failure::Reset, BROKEN, context)?,
             Some(Turn::Break) => {}
+            None if self.viewer.state.phase() < ClientPhase::Playing && !self.reconnecting.is_away() => {
+                if self.viewer.state.deadline().is_some_and(|deadline| deadline <= now) {
+                    let (failure, words) = self.viewer.state.overdue();
+                    self.lose(failure, words, context)?;
+                }
+            }
             None if self.viewer.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
                     self.lose(Failure::PingTimeout, &error.to_string(), context)?;
@@ -516,7 +530,13 @@ impl ReadTotals {
     ) {
         self.units += 1;
         self.dup += u64::from(publish.dup);
-        if publish.retain {
+        // One that keeps its flag is new if it was sent since the subscription was granted (MQTT 5 section 3.3.1.3).
+        let is_new = |mark: &Mark| {
+            let subscribed =
+                self.as_published.zip(group.since).map(|(now, since)| now.since(since).as_micros());
+            subscribed.is_some_and(|micros| i128::from(here.since(&mark.sent).micros) <= micros as i128)
+        };
+        if publish.retain && !mark.as_ref().is_some_and(is_new) {
             // It may be from any time.
             self.retained += 1;
             return;
@@ -565,7 +585,7 @@ impl ReadTotals {
                 self.refused = Some(refusal::of_subscription(reason, &suback.properties, common.version));
                 return;
             }
-            recorder.count(LOWER_QOS, u64::from(reason.code() < common.qos.bits()));
+            recorder.count(LOWER_QOS, u64::from(reason.code() < common.options.qos.bits()));
         }
         group.since.get_or_insert(now);
         self.granted = true;

@@ -1,60 +1,58 @@
 //! The topic in a URL: what stands behind host and `/`, with places for numbers.
 
-use super::template::ClientNames;
+use super::template::{ClientNames, MessageTemplate};
 use crate::target::{Target, TargetError};
-use std::fmt::Write;
 use weir_mqtt::topic::{Filter, SHARE, check_name};
-
-/// What a topic may be filled with, message by message.
-const SEQUENCE: &str = "{seq}";
 
 /// The topic that messages of one publisher go to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Topic {
-    /// What stands between the places of the sequence number.
-    parts: Vec<String>,
-}
+pub(super) struct Topic(MessageTemplate);
 
 impl Topic {
     /// The topic names of a URL.
     ///
     /// # Errors
-    /// The URL has no topic, or the topic has a wildcard.
+    /// The URL has no topic, the topic has a wildcard, or a choice in it is more than one level.
     pub(super) fn of(target: &Target, names: &ClientNames) -> Result<Self, TargetError> {
-        let text = names.fill(text(target)?);
-        let parts: Vec<_> = text.split(SEQUENCE).map(str::to_owned).collect();
-        if check_name(&text).is_err() {
+        let template = MessageTemplate::of_topic(text(target)?, names);
+        let is_name = |text: &str| check_name(text).is_ok();
+        let is_level = |text: &str| text.is_empty() || is_name(text);
+        // The longest number is that of a message; the shortest text is an empty choice.
+        let shortest = if template.choices().any(str::is_empty) { "" } else { "0" };
+        let lengths = ["18446744073709551615", shortest];
+        if !lengths.iter().all(|text| is_name(&template.with(text))) || !template.choices().all(is_level) {
             return Err(incomplete(target, "a topic to publish to has no + or # in it"));
         }
-        Ok(Self { parts })
+        if template.choices().any(|choice| choice.contains('/')) {
+            return Err(incomplete(target, "a choice in a topic has no / in it"));
+        }
+        Ok(Self(template))
     }
 
     /// Its name, if all messages have the same.
     pub(super) fn only(&self) -> Option<&str> {
-        if let [name] = &self.parts[..] { Some(name) } else { None }
+        self.0.only()
     }
 
-    /// Whether a filter matches the topics of all messages: a level either takes any number or names one.
+    /// Whether a filter matches the topics of all messages: a level either takes any text or names one.
     pub(super) fn always_matches(&self, filter: &Filter<'_>) -> bool {
-        let mut name = String::new();
-        (0..2).all(|sequence_number| {
-            self.write(sequence_number, &mut name);
-            filter.matches(&name)
-        })
+        ["0", "1"].iter().all(|text| filter.matches(&self.0.with(text)))
     }
 
     /// Writes the topic of a message.
     #[inline]
     pub(super) fn write(&self, sequence_number: u64, out: &mut String) {
         out.clear();
-        for (position, part) in self.parts.iter().enumerate() {
-            if position > 0 {
-                // A string takes all.
-                let _ = write!(out, "{sequence_number}");
-            }
-            out.push_str(part);
-        }
+        self.0.write(sequence_number, 0, out);
     }
+}
+
+/// Whether the topic of a URL differs from message to message.
+///
+/// # Errors
+/// The URL has none.
+pub(super) fn differs(target: &Target) -> Result<bool, TargetError> {
+    Ok(MessageTemplate::of_topic(text(target)?, &ClientNames::default()).only().is_none())
 }
 
 /// The topic filter of a URL, and others beside it.
@@ -133,7 +131,7 @@ mod tests {
 
     fn client(number: u32) -> ClientNames {
         let (user, id) = ("kim".to_owned(), format!("c-{number}"));
-        ClientNames { number: number.to_string(), user, id, random: 0 }
+        ClientNames { number: number.to_string(), user, id, ..ClientNames::default() }
     }
 
     fn filter(url: &str, number: u32) -> Result<Vec<String>, TargetError> {
@@ -152,6 +150,35 @@ mod tests {
         assert!(out.starts_with("kim/c-7/") && out.len() == 13, "{out}");
         assert_eq!(filter("mqtts://h/a/+/{client}/#", 2).unwrap(), ["a/+/2/#"]);
         assert_eq!(filter("mqtt://h:1/$share/g/a/#", 2).unwrap(), ["$share/g/a/#"]);
+    }
+
+    #[test]
+    fn a_topic_has_numbers_and_choices_of_each_message_and_filters_match_those_that_take_any() {
+        let topic = Topic::of(&target("mqtt://h/s/{number:1..3}/{choice:hot|cold}"), &client(1)).unwrap();
+        let names = |topic: &Topic| -> std::collections::BTreeSet<String> {
+            let mut out = String::new();
+            let name = |number| {
+                topic.write(number, &mut out);
+                out.clone()
+            };
+            (0..100).map(name).collect()
+        };
+        let all = names(&topic);
+        assert_eq!(all.len(), 6, "{all:?}");
+        assert!(all.contains("s/1/hot") && all.contains("s/3/cold"), "{all:?}");
+        for (filter, matches) in [("s/+/+", true), ("s/#", true), ("s/+/hot", false), ("s/1/+", false)] {
+            assert_eq!(topic.always_matches(&Filter::parse(filter).unwrap()), matches, "{filter}");
+        }
+        for url in ["mqtt://h/{choice:a|+}", "mqtt://h/{choice:a|b/c}"] {
+            assert!(Topic::of(&target(url), &client(1)).is_err(), "{url}");
+        }
+        for (url, differs) in [
+            ("mqtt://h/{client}/{random:3}", false),
+            ("mqtt://h/{seq}", true),
+            ("mqtt://h/{number:1..2}", true),
+        ] {
+            assert_eq!(super::differs(&target(url)).unwrap(), differs, "{url}");
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use super::carrier::{Carrier, socket_request};
 use super::identity::Identities;
-use super::options::MqttOptions;
+use super::options::{MqttOptions, SubscriptionSettings};
 use super::outage::Outages;
 use super::publish::{self, Publisher};
 use super::subscribe::{self, Group, Subscriber, TopicFilters};
-use super::template::PayloadTemplate;
+use super::template::MessageTemplate;
 use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
@@ -20,7 +20,8 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use weir_mqtt::Version;
-use weir_mqtt::topic::Filter;
+use weir_mqtt::packet::SubscriptionOptions;
+use weir_mqtt::topic::{Filter, SHARE};
 use weir_shard::Endpoint;
 use weir_shard::tls::ClientTls;
 use weir_web::SocketRequest;
@@ -54,12 +55,13 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     }
     let common = Arc::new(subscribe::SharedOptions {
         timeouts: options.timeouts,
-        qos: mqtt.qos,
+        options: subscription_options(mqtt, &endpoints.targets)?,
         version: mqtt.version,
         clock: HostClock::read(),
         keeps_session: mqtt.session.is_some(),
         linger: mqtt.linger,
         published: mqtt.published.clone(),
+        retry_connect: mqtt.retry_connect,
     });
     let reconnect = mqtt.reconnect;
     let outages = outages(mqtt)?;
@@ -86,6 +88,8 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
+    workload.sends_secret |=
+        !mqtt.given.is_empty() || mqtt.credentials.iter().any(|it| !it.password.is_empty());
     Ok(workload)
 }
 
@@ -105,9 +109,9 @@ pub fn publish(
         let mut samples = identities.samples(&[topic::template(target)?], of_url.as_ref());
         samples.try_for_each(|names| Topic::of(target, &names).map(drop))?;
         // One alias is one topic's.
-        if mqtt.properties.topic_alias && topic::template(target)?.contains("{seq}") {
-            let words =
-                "topic_alias is of a topic that all messages of a publisher have; leave {seq} out of the URL";
+        if mqtt.properties.topic_alias && topic::differs(target)? {
+            let words = "topic_alias is of a topic that all messages of a publisher have; leave {seq}, {number:…} and {choice:…} out of \
+                         the URL";
             return Err(WorkloadError::Options(words.to_owned()));
         }
     }
@@ -120,7 +124,7 @@ pub fn publish(
     let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count);
     let payloads = payloads.map_err(|error| WorkloadError::Options(error.to_string()))?;
     let longest = match payloads.template() {
-        Some(template) => PayloadTemplate::longest(template, identities.longest_name()),
+        Some(template) => MessageTemplate::longest(template, identities.longest_name()),
         None => payloads.longest(),
     };
     let common = Arc::new(publish::SharedOptions {
@@ -130,6 +134,8 @@ pub fn publish(
         qos: mqtt.qos,
         retain: mqtt.retain,
         rate: mqtt.rate,
+        arrivals: mqtt.arrivals,
+        seed: mqtt.seed,
         count: mqtt.count,
         mark: options.stamp,
         payloads,
@@ -141,6 +147,7 @@ pub fn publish(
         linger: mqtt.linger,
         longest,
         published: mqtt.published.clone(),
+        retry_connect: mqtt.retry_connect,
     });
     let (reconnect, outages) = (mqtt.reconnect, outages(mqtt)?);
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
@@ -152,7 +159,35 @@ pub fn publish(
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
+    workload.sends_secret |=
+        !mqtt.given.is_empty() || mqtt.credentials.iter().any(|it| !it.password.is_empty());
     Ok(workload)
+}
+
+/// What is asked of subscriptions.
+///
+/// # Errors
+/// What MQTT 3.1.1 cannot ask for, and what no shared subscription may.
+fn subscription_options(
+    mqtt: &MqttOptions,
+    targets: &[Target],
+) -> Result<SubscriptionOptions, WorkloadError> {
+    let SubscriptionSettings { no_local, retain_as_published, retain_handling } = mqtt.subscription;
+    let wrong = |words: &str| Err(WorkloadError::Options(words.to_owned()));
+    if mqtt.version == Version::V311 && mqtt.subscription != SubscriptionSettings::USUAL {
+        return wrong(
+            "MQTT 3.1.1 has no options of subscriptions (no_local, retain_as_published, retain_handling); leave them out, or speak \
+             version 5",
+        );
+    }
+    // A protocol error (MQTT-3.8.3-4).
+    if no_local
+        && !mqtt.connect_only
+        && targets.iter().any(|it| it.path.trim_start_matches('/').starts_with(SHARE))
+    {
+        return wrong("no_local is not of shared subscriptions; leave it out");
+    }
+    Ok(SubscriptionOptions { qos: mqtt.qos, no_local, retain_as_published, retain_handling })
 }
 
 fn endpoints(
@@ -161,9 +196,14 @@ fn endpoints(
     tls: &ClientTls,
     options: &MqttOptions,
 ) -> Result<Endpoints<Request>, WorkloadError> {
+    let is_socket = |url: &String| url.starts_with("mqtt+ws");
+    if !options.given.is_empty() && !urls.iter().all(is_socket) {
+        let words = "fields (header) are of a WebSocket's request; write mqtt+ws:// or mqtt+wss://, or leave them out";
+        return Err(WorkloadError::Options(words.to_owned()));
+    }
     Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |target| {
         let credentials = target.credentials.as_ref().map(plain);
-        let socket = socket_request(&target, &options.socket_path);
+        let socket = socket_request(&target, options);
         Ok(Request { target, credentials, socket })
     })
 }
@@ -171,6 +211,10 @@ fn endpoints(
 fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError> {
     if options.break_every.is_some() && !options.reconnect {
         let words = "break_every is of clients that connect again; leave no_reconnect out";
+        return Err(WorkloadError::Options(words.to_owned()));
+    }
+    if options.retry_connect && !options.reconnect {
+        let words = "retry_connect is of clients that connect again; leave no_reconnect out";
         return Err(WorkloadError::Options(words.to_owned()));
     }
     Ok(options.break_every.map(|every| Arc::new(Outages::new(every))))
