@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn a_window_that_ended_early_has_no_last_quarter() {
-        assert_eq!(growth(60, 40, |second| f64::from(second)), None);
+        assert_eq!(growth(60, 40, f64::from), None);
     }
 }

@@ -128,7 +128,7 @@ impl FigureList {
             let unit = FigureUnit::from(figure.unit);
             match figure.value {
                 Value::Counter { total, .. } if name != names::STALLS => {
-                    self.put(prefix, name, "", unit, total)
+                    self.put(prefix, name, "", unit, total);
                 }
                 Value::Gauge { mean, .. } if name != names::PLAYING => self.put(prefix, name, "", unit, mean),
                 Value::Spread(spread) if spread.count > 0 && times.iter().all(|(it, _)| it != name) => {
