@@ -194,7 +194,7 @@ mod tests {
         warn_with(|line| SAID.lock().unwrap().push(line.to_owned()));
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("secret");
-        std::fs::write(&path, "s3cr3t").unwrap();
+        fs::write(&path, "s3cr3t").unwrap();
         let permit = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         for (directory_mode, mode) in
             [(0o755, 0o600), (0o755, 0o640), (0o700, 0o644), (0o755, 0o644), (0o755, 0o644)]

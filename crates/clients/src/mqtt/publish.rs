@@ -142,7 +142,7 @@ impl Publisher {
         // Of a session that is kept, a run before this one may have begun it.
         let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         let reconnecting = Reconnecting::new(again, planned.client).breaking(outages);
-        let reconnecting = reconnecting.from_the_first(common.retry_connect);
+        let reconnecting = reconnecting.retrying_the_first(common.retry_connect);
         let template =
             common.payloads.template().map(|template| MessageTemplate::of_payload(template, names));
         let body = if common.mark && common.version == Version::V311 && template.is_none() {
@@ -507,11 +507,12 @@ impl ClientSession for Publisher {
                 return self.lose(Failure::Reset, BROKEN, context);
             }
             Some(Turn::Break) => {}
-            None if self.state.phase() < ClientPhase::Playing && !self.reconnecting.is_away() => {
-                if self.state.deadline().is_some_and(|deadline| deadline <= now) {
-                    let (failure, words) = self.state.overdue();
-                    return self.lose(failure, words, context);
-                }
+            None if self.state.phase() < ClientPhase::Playing
+                && !self.reconnecting.is_away()
+                && self.state.deadline().is_some_and(|deadline| deadline <= now) =>
+            {
+                let (failure, words) = self.state.overdue();
+                return self.lose(failure, words, context);
             }
             None if self.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {

@@ -73,7 +73,7 @@ impl Reconnecting {
     }
 
     /// The same for the first connection as well, if it is to be.
-    pub(super) fn from_the_first(self, from_the_first: bool) -> Self {
+    pub(super) fn retrying_the_first(self, from_the_first: bool) -> Self {
         Self { from_the_first, ..self }
     }
 
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_client_that_never_played_tries_again_if_it_is_to() {
         let reconnecting =
-            |from_the_first| Reconnecting::new(Some(endpoint()), 0).from_the_first(from_the_first);
+            |from_the_first| Reconnecting::new(Some(endpoint()), 0).retrying_the_first(from_the_first);
         for phase in [ClientPhase::Connecting, ClientPhase::Handshaking, ClientPhase::Requesting] {
             assert!(reconnecting(true).is_for(phase) && !reconnecting(false).is_for(phase), "{phase:?}");
         }

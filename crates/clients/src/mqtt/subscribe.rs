@@ -156,7 +156,7 @@ impl Subscriber {
             carrier,
             reconnecting: Reconnecting::new(again, planned.client)
                 .breaking(outages)
-                .from_the_first(common.retry_connect),
+                .retrying_the_first(common.retry_connect),
             viewer: Viewer {
                 state: ClientState::begin(planned, common.timeouts, now, shard),
                 common,
@@ -381,11 +381,12 @@ impl ClientSession for Subscriber {
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
             Some(Turn::Break) if !self.viewer.stopping => self.lose(Failure::Reset, BROKEN, context)?,
             Some(Turn::Break) => {}
-            None if self.viewer.state.phase() < ClientPhase::Playing && !self.reconnecting.is_away() => {
-                if self.viewer.state.deadline().is_some_and(|deadline| deadline <= now) {
-                    let (failure, words) = self.viewer.state.overdue();
-                    self.lose(failure, words, context)?;
-                }
+            None if self.viewer.state.phase() < ClientPhase::Playing
+                && !self.reconnecting.is_away()
+                && self.viewer.state.deadline().is_some_and(|deadline| deadline <= now) =>
+            {
+                let (failure, words) = self.viewer.state.overdue();
+                self.lose(failure, words, context)?;
             }
             None if self.viewer.state.phase() == ClientPhase::Playing => {
                 if let Err(error) = self.client.handle_timeout(since_start(now)) {
