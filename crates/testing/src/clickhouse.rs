@@ -37,6 +37,8 @@ impl ClickHouseServer {
         std::fs::create_dir_all(data).unwrap();
         let (files, data) = (directory.path(), data.display());
         std::fs::write(files.join("password"), format!("{PASSWORD}\n")).unwrap();
+        let own = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o600);
+        std::fs::set_permissions(files.join("password"), own).unwrap();
         let config = format!(
             "<yandex><logger><level>error</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>\
              <http_port>{port}</http_port><path>{data}/</path><tmp_path>{data}/tmp/</tmp_path>\

@@ -29,6 +29,8 @@ impl Postgresql {
         let directory = tempfile::tempdir().unwrap();
         let password = directory.path().join("password");
         std::fs::write(&password, format!("{PASSWORD}\n")).unwrap();
+        // weir warns of a password that every user can read.
+        std::fs::set_permissions(&password, Permissions::from_mode(0o600)).unwrap();
         if let Some(user) = other_user() {
             chown(directory.path(), Some(user), None).unwrap();
             chown(&password, Some(user), None).unwrap();

@@ -48,7 +48,7 @@ const MISTAKES: &[Mistake] = &[
         2,
         &["--qos", "is an option of mqtt://", "leave it out"],
     ),
-    Mistake("publish mqtt://h/t --payload a.json", 2, &["write size:BYTES, file:PATH"]),
+    Mistake("publish mqtt://h/t --payload a.json", 2, &["write size:BYTES, size:LEAST-MOST, file:PATH"]),
     Mistake("publish mqtt://h/t --payload size:big", 2, &["'big' is not a number of bytes", "size:955"]),
     Mistake("sweep nobody.yaml --by", 2, &["a value is required for '--by <FIGURE>'"]),
     Mistake(
