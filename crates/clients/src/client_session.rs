@@ -1,7 +1,9 @@
 //! What a protocol writes of a client, and the one driver that gives every client its phases, its timer and its end.
 
-use crate::client_state::ClientState;
+use crate::client_state::{ClientPhase, ClientState};
+use crate::reconnect::{Attempt, Comeback};
 use crate::shard_recorder::ShardRecorder;
+use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Datagrams, Edge, Event, Session, Side};
 
@@ -94,6 +96,11 @@ pub trait ClientSession {
         None
     }
 
+    /// Its link is lost, and it is to come back ([`Workload::returning`](crate::Workload::returning)): forgets all that was said on
+    /// it, as if it had just begun. What it has counted stays, and so does a player that goes on meanwhile:
+    /// [`Self::handle_timeout`] is called without a link as well.
+    fn begin_again(&mut self, _: &mut Context<'_, ShardRecorder>) {}
+
     /// The client is about to end, and to be recorded: sends what its protocol ends with, and records what only the end
     /// reveals.
     fn leave(&mut self, _: Option<Failure>, _: &mut Context<'_, ShardRecorder>) {}
@@ -131,14 +138,46 @@ pub(crate) struct Driver<C> {
     client: C,
     /// Whether it ends with the next read.
     ends_when_read: bool,
+    /// How it comes back when its link is lost, if it does.
+    comeback: Option<Box<Comeback>>,
 }
 
 impl<C: ClientSession> Driver<C> {
-    pub(crate) fn new(client: C) -> Self {
-        Self { client, ends_when_read: false }
+    pub(crate) fn new(client: C, comeback: Option<Box<Comeback>>) -> Self {
+        Self { client, ends_when_read: false, comeback }
+    }
+
+    /// What there is to do of a client without a link: its player goes on, and its next attempt comes.
+    fn wait(&mut self, event: &Event<'_>, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        match event {
+            Event::Timer => {
+                self.client.handle_timeout(context)?;
+                let now = context.now;
+                let Some(comeback) = &mut self.comeback else { return Ok(()) };
+                // How long an attempt may take is the client's own to say: each of its phases has a deadline.
+                if let Some(Attempt::Connect(endpoint)) = comeback.attempts.attempt(now, Duration::ZERO) {
+                    self.client.state_mut().attempt(now);
+                    self.client.handle_opening(context);
+                    context.reopen(endpoint);
+                }
+                Ok(())
+            }
+            // What is still said of the link that is lost.
+            _ => Ok(()),
+        }
     }
 
     fn dispatch(&mut self, event: Event<'_>, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        if let Some(comeback) = self.comeback.as_ref().filter(|_| !self.client.state().is_over()) {
+            if comeback.attempts.is_away() && matches!(event, Event::Stop) {
+                // It leaves by plan before it is back.
+                self.finish(context);
+                return Ok(());
+            }
+            if comeback.attempts.waits() {
+                return self.wait(&event, context);
+            }
+        }
         let client = &mut self.client;
         match event {
             Event::Connected => client.handle_connected(context),
@@ -197,10 +236,34 @@ impl<C: ClientSession> Driver<C> {
     }
 
     fn fail(&mut self, (failure, words): &End, context: &mut Context<'_, ShardRecorder>) {
-        if !self.client.state().is_over() {
-            self.client.leave(Some(*failure), context);
-            self.client.state_mut().fail(*failure, words, context.now, context.world);
+        if self.client.state().is_over() || self.comes_back(*failure, words, context) {
+            return;
         }
+        let (failure, words) = match &self.comeback {
+            Some(comeback) => comeback.verdict(*failure, words),
+            None => (*failure, words.clone()),
+        };
+        self.client.leave(Some(failure), context);
+        self.client.state_mut().fail(failure, &words, context.now, context.world);
+    }
+
+    /// Whether a client that has lost its link, or not had it again, is to try again. One that has not played has nothing to
+    /// come back to.
+    fn comes_back(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> bool {
+        let Some(comeback) = &mut self.comeback else { return false };
+        let has_played = self.client.state().has_begun();
+        if self.ends_when_read || !has_played || !comeback.lost(failure, words, context.now) {
+            return false;
+        }
+        self.client.begin_again(context);
+        self.client.state_mut().begin_again(context.now, context.world);
+        context.stand_by();
+        true
     }
 }
 
@@ -214,13 +277,23 @@ impl<C: ClientSession> Session<ShardRecorder> for Driver<C> {
         {
             self.fail(&end, context);
         }
+        if let Some(comeback) = &mut self.comeback
+            && comeback.attempts.is_away()
+            && self.client.state().phase() == ClientPhase::Playing
+        {
+            comeback.attempts.back(context.now);
+        }
         let next = if self.client.state().is_over() {
             match self.client.lingers_until() {
                 Some(until) if until > context.now => Some(until),
                 _ => return self.client.close(context),
             }
         } else {
-            [self.client.state().deadline(), self.client.poll_timeout(context)].into_iter().flatten().min()
+            let deadline = match self.comeback.as_ref().filter(|comeback| comeback.attempts.waits()) {
+                Some(comeback) => comeback.attempts.deadline(),
+                None => self.client.state().deadline(),
+            };
+            [deadline, self.client.poll_timeout(context)].into_iter().flatten().min()
         };
         context.set_timer(next);
     }

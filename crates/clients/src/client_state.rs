@@ -4,10 +4,10 @@ use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
-    ACTIVE, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE, LEFT_AWAY, PLAYED,
-    REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
+    ACTIVE, AWAY, AWAY_TIME, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE,
+    LEFT_AWAY, PLAYED, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
 };
-use weir_metrics::{Failure, Moment, Spread};
+use weir_metrics::{Failure, Moment, Recorder, Spread};
 
 /// How far a client has come. Each phase but the last has a deadline and a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,8 +79,8 @@ enum Supply {
     Fed(Moment),
     /// None for the timeout: it does not play until some comes.
     Starving,
-    /// It needs none, but has no link either: it does not play until it has one again.
-    Cut,
+    /// It has played, and has had no link since then: it is looking for another, and nothing of its way there is booked as a start.
+    Cut(Moment),
 }
 
 impl ClientState {
@@ -124,19 +124,14 @@ impl ClientState {
         if phase <= self.phase {
             return;
         }
-        let recorder = shard.of(self.planned);
-        // The connect phase counts from the planned start: a late generator does not flatter a server.
-        let since = if self.phase == ClientPhase::Connecting { self.planned.at } else { self.phase_began };
-        if let Some(spread) = self.phase.spread() {
-            recorder.record(spread, micros(now, since));
-        }
-        if self.phase == ClientPhase::Connecting {
-            recorder.count(CONNECTED, 1);
-        }
-        if phase == ClientPhase::Playing {
-            recorder.count(PLAYED, 1);
-            recorder.record(STARTUP, micros(now, self.planned.at));
-            shard.shift_playing(self.planned, 1, now);
+        let plays = phase == ClientPhase::Playing;
+        if !self.is_away() {
+            self.book(plays, shard.of(self.planned), now);
+            if plays {
+                shard.shift_playing(self.planned, 1, now);
+            }
+        } else if plays {
+            self.resume(now, shard);
         }
         if (self.phase, phase) != (ClientPhase::Waiting, ClientPhase::Opening) {
             self.timeout_began = now;
@@ -145,6 +140,22 @@ impl ClientState {
         debug!(target: "client", client, ?after, "{}", phase.name());
         self.phase = phase;
         self.phase_began = now;
+    }
+
+    /// Books the time of the phase that ends, and the whole startup if the next is [`ClientPhase::Playing`].
+    fn book(&self, plays: bool, recorder: &mut Recorder, now: Moment) {
+        // The connect phase counts from the planned start: a late generator does not flatter a server.
+        let since = if self.phase == ClientPhase::Connecting { self.planned.at } else { self.phase_began };
+        if let Some(spread) = self.phase.spread() {
+            recorder.record(spread, micros(now, since));
+        }
+        if self.phase == ClientPhase::Connecting {
+            recorder.count(CONNECTED, 1);
+        }
+        if plays {
+            recorder.count(PLAYED, 1);
+            recorder.record(STARTUP, micros(now, self.planned.at));
+        }
     }
 
     /// Media came in the read of `now`: a viewer that plays needs more of it from here on, and one that starved plays
@@ -191,10 +202,10 @@ impl ClientState {
 
     /// A client that plays has lost its link, and is looking for another: it is not counted as playing.
     pub fn pause(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        if self.phase == ClientPhase::Playing && self.supply == Supply::Unneeded {
-            self.supply = Supply::Cut;
+        if self.phase == ClientPhase::Playing && !self.is_away() {
+            self.stop_playing(now, shard);
+            self.supply = Supply::Cut(now);
             shard.cut_off(self.planned, now);
-            shard.shift_playing(self.planned, -1, now);
         }
     }
 
@@ -204,12 +215,37 @@ impl ClientState {
         self.timeout_began = at;
     }
 
+    /// The same of a client that makes its way through all phases again as soon as it has a link; one that had begun to does so
+    /// once more.
+    pub(crate) fn begin_again(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        self.pause(now, shard);
+        self.attempt(now);
+    }
+
+    /// Another link is being established.
+    pub(crate) fn attempt(&mut self, now: Moment) {
+        (self.phase, self.phase_began, self.timeout_began) = (ClientPhase::Connecting, now, now);
+    }
+
+    /// Whether it has played, and lost its link since.
+    pub fn is_away(&self) -> bool {
+        matches!(self.supply, Supply::Cut(_))
+    }
+
+    /// Whether its player runs: it plays, or would if it had not lost its link.
+    pub fn has_begun(&self) -> bool {
+        self.is_away() || self.phase == ClientPhase::Playing
+    }
+
     /// The client has a link again, and plays.
     pub fn resume(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        if self.supply == Supply::Cut {
+        if let Supply::Cut(since) = self.supply {
             self.supply = Supply::Unneeded;
             shard.shift_playing(self.planned, 1, now);
             shard.returned(self.planned, now);
+            let recorder = shard.of(self.planned);
+            recorder.record(AWAY_TIME, micros(now, since));
+            recorder.shift(AWAY, -1);
         }
     }
 
@@ -264,10 +300,10 @@ impl ClientState {
     /// One that is replaced after a life, and leaves before it plays and before anybody could be blamed for that, is an exit
     /// before start (CTA-2066).
     pub fn finish(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let was_away = self.phase == ClientPhase::Playing && self.supply == Supply::Cut;
+        let was_away = self.is_away();
         let stayed = now.since(self.planned.at);
         let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
-        let exits = self.phase < ClientPhase::Playing && patience.is_some_and(|patience| stayed < patience);
+        let exits = !self.has_begun() && patience.is_some_and(|patience| stayed < patience);
         if self.leave(now, shard) {
             shard.of(self.planned).count(EXITS_BEFORE_START, u64::from(exits));
             shard.of(self.planned).count(LEFT_AWAY, u64::from(was_away));
@@ -282,14 +318,19 @@ impl ClientState {
             return false;
         }
         shard.of(self.planned).shift(ACTIVE, -1);
+        self.stop_playing(now, shard);
+        self.phase = ClientPhase::Over;
+        true
+    }
+
+    /// Takes it out of the level that it is in.
+    fn stop_playing(&self, now: Moment, shard: &mut ShardRecorder) {
         match self.supply {
+            Supply::Cut(_) => shard.of(self.planned).shift(AWAY, -1),
             _ if self.phase != ClientPhase::Playing => {}
-            Supply::Cut => {}
             Supply::Starving => shard.of(self.planned).shift(STARVING, -1),
             Supply::Unneeded | Supply::Fed(_) => shard.shift_playing(self.planned, -1, now),
         }
-        self.phase = ClientPhase::Over;
-        true
     }
 }
 
@@ -395,6 +436,34 @@ mod tests {
         state.finish(start + 3 * SECOND, &mut shard);
         let figures = shard.of(planned);
         assert_eq!((figures.counter(LEFT_AWAY), figures.counter(RETURNED)), (1, 1));
+    }
+
+    #[test]
+    fn a_client_that_makes_all_of_its_way_again_has_started_once() {
+        let (mut state, mut shard, start) = begin(Duration::ZERO);
+        let planned = state.planned();
+        state.reach(ClientPhase::Playing, start + SECOND, &mut shard);
+        state.fed(start + SECOND, &mut shard);
+        state.starve(start + 11 * SECOND, &mut shard);
+        for attempt in [12, 13] {
+            state.begin_again(start + attempt * SECOND, &mut shard);
+            let figures = shard.of(planned);
+            let levels = [PLAYING, STARVING, AWAY, ACTIVE].map(|level| figures.gauge(level));
+            assert_eq!((levels, figures.counter(CUT_OFF)), ([0, 0, 1, 1], 1));
+            assert!(state.is_away() && state.has_begun());
+        }
+        state.attempt(start + 14 * SECOND);
+        assert_eq!(state.deadline(), Some(start + 24 * SECOND));
+        state.reach(ClientPhase::Opening, start + 15 * SECOND, &mut shard);
+        state.reach(ClientPhase::Playing, start + 16 * SECOND, &mut shard);
+        let figures = shard.of(planned);
+        assert_eq!([PLAYING, AWAY].map(|level| figures.gauge(level)), [1, 0]);
+        assert_eq!([PLAYED, CONNECTED, RETURNED].map(|count| figures.counter(count)), [1, 1, 1]);
+        assert_eq!([STARTUP, CONNECT, FIRST_FRAME].map(|spread| figures.spread(spread).len()), [1, 1, 0]);
+        assert!(figures.spread(AWAY_TIME).max() >= 3_900_000);
+        state.begin_again(start + 17 * SECOND, &mut shard);
+        state.fail(Failure::Reset, "", start + 18 * SECOND, &mut shard);
+        assert_eq!([PLAYING, AWAY, ACTIVE].map(|level| shard.of(planned).gauge(level)), [0; 3]);
     }
 
     #[test]

@@ -18,6 +18,11 @@ pub struct Drift {
 }
 
 impl Drift {
+    /// The same stream on another link: first is a frame of that. What came at its beginning is no burst of the client's.
+    pub(crate) fn begin_again(&mut self) {
+        *self = Self { burst_told: true, ..Self::default() };
+    }
+
     /// A frame of media time `media` (microseconds) arrived; its drift in microseconds, unless it came in a burst before
     /// the first.
     pub fn arrive(&mut self, now: Moment, media: i64) -> Option<i64> {

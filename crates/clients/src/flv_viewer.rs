@@ -209,7 +209,7 @@ impl FlvViewer {
             && self.configuration.picture(&tag, body.head)
             && !self.configuration.lacks_sound()
         {
-            self.state.reach(ClientPhase::Playing, now, shard);
+            self.play(now, shard);
             let recorder = shard.of(self.state.planned());
             recorder.count(AHEAD, self.waited + self.totals.media);
             recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + u64::from(self.totals.frames));
@@ -226,6 +226,14 @@ impl FlvViewer {
         if self.reading == Reading::Witness && tag.codec == VideoCodec::FourCc(FourCc::AVC) {
             self.stamp(&body.head[tag.payload_offset.min(body.head.len())..], now, shard);
         }
+    }
+
+    /// It plays, since `at`: for the first time, or again.
+    fn play(&mut self, at: Moment, shard: &mut ShardRecorder) {
+        if self.state.is_away() {
+            self.playback.come_back(at);
+        }
+        self.state.reach(ClientPhase::Playing, at, shard);
     }
 
     #[inline]
@@ -318,6 +326,15 @@ impl FlvViewer {
         }
     }
 
+    /// The link is lost, and another is sought: the player goes on with what it has.
+    pub fn begin_again(&mut self, shard: &mut ShardRecorder) {
+        let lost = std::mem::take(&mut self.sequence).end();
+        shard.of(self.state.planned()).count(LOST, u64::from(lost));
+        (self.first_sound, self.has_pictures) = (None, false);
+        self.configuration = Configuration::default();
+        (self.waited, self.waited_frames) = (0, 0);
+    }
+
     /// A moment of [`Self::poll_timeout`] has come: pulls, if it is time to read.
     pub fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
@@ -326,14 +343,20 @@ impl FlvViewer {
             && let Some(first) = self.first_sound
         {
             // It has been playing since its first frame.
-            self.state.reach(ClientPhase::Playing, first, shard);
+            self.play(first, shard);
             self.state.fed(now, shard);
         }
-        if self.state.phase() == ClientPhase::Playing
+        let recorder = shard.of(self.state.planned());
+        if self.state.has_begun()
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
-            && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
+            && self.playback.handle_timeout(now, unread, recorder)
         {
-            context.pull();
+            if self.state.is_away() {
+                // What comes before the stream can be shown again is no media of the player's.
+                self.playback.end_of_read(now, true, recorder);
+            } else {
+                context.pull();
+            }
         }
     }
 
@@ -353,8 +376,7 @@ impl FlvViewer {
 
     /// When [`Self::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let playback =
-            if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
+        let playback = if self.state.has_begun() { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
     }
 
@@ -377,7 +399,7 @@ impl FlvViewer {
         self.decoded = None;
         let recorder = shard.of(self.state.planned());
         recorder.count(LOST, u64::from(self.sequence.end()));
-        if self.state.phase() == ClientPhase::Playing {
+        if self.state.has_begun() {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {

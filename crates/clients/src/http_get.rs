@@ -20,6 +20,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 pub struct HttpGet {
     /// Whose it is.
     client: u32,
+    /// What it asks for first, and now.
+    first: Arc<Request>,
     request: Arc<Request>,
     redirects: Redirects,
     /// How often it was sent on.
@@ -56,7 +58,13 @@ pub enum Step<'a> {
 impl HttpGet {
     /// A request that client number `client` is to send when the link is there.
     pub fn new(client: u32, request: Arc<Request>, redirects: Redirects) -> Self {
-        Self { client, request, redirects, followed: 0, answer: Answer::Here(Responses::asked()), body: 0 }
+        let answer = Answer::Here(Responses::asked());
+        Self { client, first: Arc::clone(&request), request, redirects, followed: 0, answer, body: 0 }
+    }
+
+    /// Another link is sought, on which it asks as at first.
+    pub fn begin_again(&mut self) {
+        *self = Self::new(self.client, Arc::clone(&self.first), self.redirects.clone());
     }
 
     /// Sends it on a link that is there.

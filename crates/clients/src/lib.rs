@@ -26,6 +26,7 @@ mod options;
 mod parameter_sets;
 mod playback_model;
 mod playout;
+mod reconnect;
 mod redirect;
 pub mod rtc;
 pub mod rtmp;
@@ -58,6 +59,7 @@ pub use mqtt::{
 pub use options::{PlayOptions, PublishOptions};
 pub use playback_model::{Continuation, PlaybackModel, Reading, ReceivedFrame};
 pub use playout::{Change, Playout};
+pub use reconnect::Return;
 pub use redirect::Redirects;
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;

@@ -5,6 +5,7 @@ use crate::decoding::{DecodedWitness, Decoders};
 use crate::material::MaterialOptions;
 use crate::playback_model::Reading;
 use crate::playout::Playout;
+use crate::reconnect::Return;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_shard::tls::ClientTls;
@@ -26,6 +27,8 @@ pub struct PlayOptions {
     pub end_grace: Duration,
     /// What decodes some of the witnesses, if that is asked for.
     pub decoders: Option<Arc<Decoders>>,
+    /// How long viewers try to come back when their links are lost.
+    pub returns: Return,
     /// How to secure links.
     pub tls: ClientTls,
 }
@@ -40,6 +43,7 @@ impl Default for PlayOptions {
             rebuffer: None,
             end_grace: Duration::from_secs(2),
             decoders: None,
+            returns: Return::default(),
             tls: ClientTls::default(),
         }
     }
@@ -80,6 +84,8 @@ pub struct PublishOptions {
     /// Whether what is published carries the time at which it was sent: a clock stamp in every video frame, a mark in
     /// every message.
     pub stamp: bool,
+    /// How long publishers try to come back when their links are lost.
+    pub returns: Return,
     /// How to secure links.
     pub tls: ClientTls,
 }
@@ -91,6 +97,7 @@ impl Default for PublishOptions {
             send_timeout: Duration::from_secs(10),
             material: MaterialOptions::default(),
             stamp: true,
+            returns: Return::default(),
             tls: ClientTls::default(),
         }
     }

@@ -175,6 +175,14 @@ impl PlaybackModel {
         }
     }
 
+    /// The viewer plays again, with what the read of `now` brings: it has another link in the place of one that it had lost. Media time goes
+    /// on where it had stopped, and what a server keeps for new viewers comes faster than the clock again.
+    pub fn come_back(&mut self, now: Moment) {
+        self.timeline.begin_again();
+        self.drift.begin_again();
+        (self.began, self.lead, self.group) = (now - micros(self.media), 0, None);
+    }
+
     /// A frame came in the read of `now`.
     #[inline]
     pub fn frame(&mut self, now: Moment, frame: ReceivedFrame, recorder: &mut Recorder) {

@@ -229,6 +229,7 @@ impl ShardRecorder {
     /// Books that a client which played has lost its link, and looks for another.
     pub fn cut_off(&mut self, planned: PlannedStart, now: Moment) {
         self.of(planned).count(common::CUT_OFF, 1);
+        self.of(planned).shift(common::AWAY, 1);
         self.latest[usize::from(planned.cell)].cut_off = Some(now);
     }
 

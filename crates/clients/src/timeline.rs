@@ -51,6 +51,12 @@ impl Timeline {
         Self { hertz, bits, tracks: [NONE; 2] }
     }
 
+    /// The same stream on another link, whose timestamps have nothing to do with those before: media time goes on one usual step
+    /// later, and that is no jump.
+    pub(crate) fn begin_again(&mut self) {
+        self.tracks.iter_mut().for_each(|mark| mark.is_set = false);
+    }
+
     /// Endpoints a timestamp that came at most `passed` after the one before it.
     #[inline]
     pub fn place(&mut self, track: Track, timestamp: u64, passed: Duration) -> Position {
@@ -89,7 +95,10 @@ impl Timeline {
                 let apart = if self.is_near(apart / 10) { apart } else { 0 };
                 Mark { timestamp, media: other.media + apart, step: 0, is_set: true }
             }
-            (None, None) => Mark { timestamp, media: 0, step: 0, is_set: true },
+            (None, None) => {
+                let media = self.tracks.iter().map(|mark| mark.media + i64::from(mark.step)).max();
+                Mark { timestamp, media: media.unwrap_or_default(), step: 0, is_set: true }
+            }
         };
         self.tracks[track as usize] = mark;
         Position { media: self.micros(mark.media), jump }
@@ -135,6 +144,20 @@ mod tests {
 
     fn rtmp() -> Timeline {
         Timeline::new(1_000, 32)
+    }
+
+    #[test]
+    fn another_link_goes_on_where_the_one_before_has_stopped() {
+        let mut timeline = rtmp();
+        for at in 0..10 {
+            timeline.place(Video, 5_000 + at * 40, SHORT);
+            timeline.place(Audio, 5_000 + at * 40, SHORT);
+        }
+        timeline.begin_again();
+        assert_eq!((timeline.last(Video), timeline.last(Audio)), (None, None));
+        assert_eq!(timeline.place(Video, 70, SHORT), Position { media: 400_000, jump: None });
+        assert_eq!(timeline.place(Audio, 50, SHORT), Position { media: 380_000, jump: None });
+        assert_eq!(timeline.place(Video, 110, SHORT), Position { media: 440_000, jump: None });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::client_session::{ClientSession, Driver};
 use crate::decoding::Decoders;
 use crate::endpoints::Endpoints;
+use crate::reconnect::{Comeback, Return};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::Target;
 use schemars::JsonSchema;
@@ -30,12 +31,20 @@ pub struct Workload {
     /// Of each target, the position of its server.
     server_of: Vec<u16>,
     endpoints: Vec<Endpoint>,
+    /// How long its clients try to come back when their links are lost.
+    returns: Return,
     start: Start,
 }
 
 /// Makes a client.
 type Start = Box<
-    dyn Fn(PlannedStart, &Endpoint, Moment, &mut ShardRecorder) -> Box<dyn Session<ShardRecorder>>
+    dyn Fn(
+            PlannedStart,
+            &Endpoint,
+            Option<Box<Comeback>>,
+            Moment,
+            &mut ShardRecorder,
+        ) -> Box<dyn Session<ShardRecorder>>
         + Send
         + Sync,
 >;
@@ -63,12 +72,13 @@ impl Workload {
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, endpoints, requests } = endpoints;
-        let start = move |planned: PlannedStart, endpoint: &Endpoint, now, shard: &mut ShardRecorder| {
-            let target = planned.client as usize % requests.len();
-            let request = Arc::clone(&requests[target]);
-            let client = start(NewClient { planned, target, request, endpoint, now }, shard);
-            Box::new(Driver::new(client)) as Box<dyn Session<ShardRecorder>>
-        };
+        let start =
+            move |planned: PlannedStart, endpoint: &Endpoint, comeback, now, shard: &mut ShardRecorder| {
+                let target = planned.client as usize % requests.len();
+                let request = Arc::clone(&requests[target]);
+                let client = start(NewClient { planned, target, request, endpoint, now }, shard);
+                Box::new(Driver::new(client, comeback)) as Box<dyn Session<ShardRecorder>>
+            };
         let start: Start = Box::new(start);
         let (servers, server_of) = by_server(&targets);
         let sends_secret = targets.iter().any(shows_password);
@@ -82,13 +92,15 @@ impl Workload {
             servers,
             server_of,
             endpoints,
+            returns: Return::default(),
             start,
         }
     }
 
     /// A workload that has no client on any shard: threads of its own fill its figures.
     pub fn without_clients(schema: Schema) -> Self {
-        let start: Start = Box::new(|_, _, _, _| unreachable!("it has no targets, so no client is started"));
+        let start: Start =
+            Box::new(|_, _, _, _, _| unreachable!("it has no targets, so no client is started"));
         Self {
             schema,
             viewers_leave_last: false,
@@ -99,6 +111,7 @@ impl Workload {
             servers: Vec::new(),
             server_of: Vec::new(),
             endpoints: Vec::new(),
+            returns: Return::default(),
             start,
         }
     }
@@ -107,6 +120,12 @@ impl Workload {
     #[must_use]
     pub fn decoded_by(self, decoders: Option<Arc<Decoders>>) -> Self {
         Self { decoders, ..self }
+    }
+
+    /// The same with clients that come back when their links are lost, by [`ClientSession::begin_again`].
+    #[must_use]
+    pub fn returning(self, returns: Return) -> Self {
+        Self { returns, ..self }
     }
 
     /// Its targets, in the order of their URLs.
@@ -139,7 +158,11 @@ impl Workload {
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Box<dyn Session<ShardRecorder>> {
-        (self.start)(planned, self.endpoint(planned.client), now, shard)
+        let endpoint = self.endpoint(planned.client);
+        let returns = self.returns.is_asked_for();
+        let comeback =
+            returns.then(|| Box::new(Comeback::new(endpoint.clone(), planned.client, self.returns)));
+        (self.start)(planned, endpoint, comeback, now, shard)
     }
 }
 

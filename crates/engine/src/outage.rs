@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_metrics::common::{
-    LAST_PICTURE, LAST_SOUND, MEDIA, PLAYING, STALLED, STARVING, WITHOUT_PICTURES, WITHOUT_SOUND,
+    AWAY, LAST_PICTURE, LAST_SOUND, MEDIA, PLAYING, STALLED, STARVING, WITHOUT_PICTURES, WITHOUT_SOUND,
 };
 use weir_metrics::{Gauge, Interval, Unit, several};
 
@@ -147,7 +147,8 @@ impl Blackouts {
         let (begin, end, seconds) =
             (f64::from(interval.key.second), f64::from(interval.end()), interval.seconds());
         let media = count(MEDIA) as f64 / f64::from(seconds.max(1));
-        let viewers = interval.figures.gauge(PLAYING) + interval.figures.gauge(STARVING);
+        // Those that look for another link wait for media as well.
+        let viewers: u64 = [PLAYING, STARVING, AWAY].iter().map(|level| interval.figures.gauge(*level)).sum();
         let stalled = count(STALLED) > 0;
         // What part of a second of the usual rate this is.
         let part = |media: f64| if self.usual > 0.0 { (media / self.usual).min(1.0) } else { 1.0 };
@@ -228,6 +229,21 @@ mod tests {
         assert_eq!(said(&stopped), ["no viewer received media since 0:12"]);
         let begins: Vec<u64> = [0, 0, 0].into_iter().chain(steady(0, 9)).collect();
         assert_eq!(said(&begins), [""; 0]);
+    }
+
+    #[test]
+    fn viewers_that_have_lost_their_links_and_come_back_are_without_media_meanwhile() {
+        let mut blackouts = Blackouts::default();
+        for number in 0..20 {
+            let is_away = (8..12).contains(&number);
+            blackouts.add(&second(number, if is_away { 0 } else { 100 }, |it| {
+                it.set(PLAYING, if is_away { 0 } else { 20 });
+                it.set(AWAY, if is_away { 20 } else { 0 });
+                it.count(STALLED, u64::from(is_away));
+            }));
+        }
+        let [outage] = blackouts.found()[..] else { panic!() };
+        assert_eq!((outage.from_seconds, outage.until_seconds, outage.viewers), (8.0, Some(12.0), 20));
     }
 
     #[test]

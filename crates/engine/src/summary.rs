@@ -299,10 +299,13 @@ impl WorkloadSummary {
         self.stages.iter().any(|stage| stage.window_seconds() > 0.0)
     }
 
-    /// Playing time of all clients together, in seconds, over all windows. A viewer that receives nothing any more has stalled,
-    /// and is still a viewer.
+    /// Playing time of all clients together, in seconds, over all windows. A viewer that receives nothing any more, or has lost its
+    /// link and looks for another, has stalled, and is still a viewer.
     pub fn viewed_seconds(&self) -> f64 {
-        let there = |stage: &StageSummary| stage.playing_mean + stage.figures.mean(names::STARVING);
+        let waiting = |stage: &StageSummary| {
+            stage.figures.mean(names::STARVING) + stage.figures.mean(names::AWAY)
+        };
+        let there = |stage: &StageSummary| stage.playing_mean + waiting(stage);
         self.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum()
     }
 

@@ -4,7 +4,8 @@ use crate::edges::{Edge, Patience, outstanding};
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
 use weir_metrics::common::{
-    AHEAD, MEDIA, PLAYED_TIME, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STARTUP,
+    AHEAD, AWAY, AWAY_TIME, MEDIA, PLAYED_TIME, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME,
+    STARTUP,
 };
 use weir_metrics::{Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
@@ -65,6 +66,15 @@ impl Totals {
         let startups = self.figures.spread(STARTUP);
         let together = startups.mean() * startups.len() as f64 * Unit::Micros.scale();
         if self.seconds == 0 || startups.is_empty() { 0.0 } else { together / f64::from(self.seconds) }
+    }
+
+    /// How many clients were away in the mean: the times of those that came back, or the level at the ends of seconds, which has those
+    /// that did not. Of two that differ the larger: what a client could not receive is not missed.
+    pub(crate) fn away_mean(&self) -> f64 {
+        let times = self.figures.spread(AWAY_TIME);
+        let together =
+            if times.is_empty() { 0.0 } else { times.mean() * times.len() as f64 * Unit::Micros.scale() };
+        self.mean(AWAY).max(together / f64::from(self.seconds.max(1)))
     }
 
     /// Bits a second of what came to viewers that begin, and not by the clock.

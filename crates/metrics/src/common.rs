@@ -55,6 +55,7 @@ crate::figures! {
     ACTIVE: Gauge(Sum) = "active", Count, "clients that are connecting or connected at the interval's end";
     PLAYING: Gauge(Sum) = "playing", Count, "clients that receive or publish at the interval's end";
     STARVING: Gauge(Sum) = "starving", Count, "viewers that played and get no media any more, at the interval's end";
+    AWAY: Gauge(Sum) = "away", Count, "clients that played, lost their link and look for another, at the interval's end";
     WITHOUT_PICTURES: Gauge(Sum) = "without_pictures", Count, "viewers whose pictures have run out although the stream goes on, at the interval's end";
     WITHOUT_SOUND: Gauge(Sum) = "without_sound", Count, "viewers whose sound has run out although the stream goes on, at the interval's end";
     LAST_PICTURE: Gauge(Max) = "last_picture", Micros, "from the run's beginning to the latest picture of viewers that were without any more of them; 0 before the first such viewer";
@@ -79,6 +80,7 @@ crate::figures! {
     STARTUP: Spread = "startup", Micros, "from the planned start to the first decodable frame";
     STALL_LENGTH: Spread = "stall_length", Micros, "length of each stall";
     RECOVERY: Spread = "recovery", Micros, "without a frame, from the last one before a publisher stopped or a server fell silent to the first that can be shown behind it, witnesses only";
+    AWAY_TIME: Spread = "away_time", Micros, "from the loss of a client's link until it played again";
     BURST: Spread = "burst", Micros, "how much more media than time came at a client's beginning, witnesses only";
     ARRIVAL_GAP: Spread = "arrival_gap", Micros, "between two reads that brought media, witnesses only";
     LATENCY: Signed = "latency", Micros, "from capture to receipt of a stamped frame, witnesses only";

@@ -1,5 +1,6 @@
 //! What publishers of pictures and sound send.
 
+use crate::comeback;
 use crate::given::Given;
 use crate::protocol::Output;
 use clap::{Args, ValueHint};
@@ -58,7 +59,8 @@ pub(crate) fn options(
     seed: u64,
 ) -> Result<PublishOptions, WorkloadError> {
     let content: Content = given.read()?;
-    Ok(PublishOptions { material: content.material(seed), stamp: Stamp::is_on(given)?, ..shared })
+    let (stamp, returns) = (Stamp::is_on(given)?, comeback::returns(given)?);
+    Ok(PublishOptions { material: content.material(seed), stamp, returns, ..shared })
 }
 
 /// What each of them sends.

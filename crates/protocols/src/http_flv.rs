@@ -6,6 +6,7 @@ mod figures;
 mod origin;
 
 use crate::asked;
+use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::http;
 use crate::lack::VIEWER;
@@ -23,7 +24,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: &[],
     excesses: &[],
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
+        options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
         lacks: |_| VIEWER,
         shown: None,

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(
             said,
             "--qos (`qos`) is an option of mqtt:// and mqtts:// and mqtt+ws:// and mqtt+wss:// and means nothing to rtmp:// and rtmps://; leave it out; \
-             `play` has witness_every, decode, buffer, digest_handshake, end_grace"
+             `play` has witness_every, decode, buffer, digest_handshake, end_grace, reconnect"
         );
         assert_eq!(of_scheme("mqtt").unwrap().check(Verb::Play, &Given::default().with("qos", "1")), Ok(()));
         let said = of_scheme("bulk").unwrap().check(Verb::Publish, &given).unwrap_err();

@@ -7,6 +7,7 @@
 
 pub mod asked;
 mod bulk;
+mod comeback;
 mod content;
 mod given;
 mod group;

@@ -1,5 +1,6 @@
 //! Mirakurun and mirakc: tuner servers that are asked for their services, which are MPEG-TS over HTTP.
 
+use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::lack::TS_VIEWER;
 use crate::mpegts::UNKNOWN_LOSSES;
@@ -18,7 +19,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: ts::COLUMNS,
     excesses: &[UNKNOWN_LOSSES],
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<Services>(), Group::of::<http::Fields>()],
+        options: &[
+            Group::of::<Viewer>(),
+            Group::of::<Services>(),
+            Group::of::<http::Fields>(),
+            Group::of::<Reconnect>(),
+        ],
         // Of a server that was asked for all that it has each service counts.
         asked: |given| {
             asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &["failed.ratio == 0", mpegts::WHOLE])

@@ -1,6 +1,7 @@
 //! MPEG-TS over HTTP.
 
 use crate::asked;
+use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::http;
 use crate::lack::TS_VIEWER;
@@ -28,7 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: ts::COLUMNS,
     excesses: &[UNKNOWN_LOSSES],
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<http::Fields>()],
+        options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
         lacks: |_| TS_VIEWER,
         shown: None,

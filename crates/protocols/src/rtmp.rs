@@ -1,15 +1,14 @@
 //! RTMP.
 
 use crate::asked;
+use crate::comeback::{self, EndGrace, Reconnect};
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Making, Play, Protocol, Publish, Serve};
 use crate::viewer::{self, Viewer};
 use clap::Args;
-use std::time::Duration;
 use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
-use weir_metrics::parse_duration;
 
 /// RTMP and RTMPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
@@ -20,7 +19,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: &[],
     excesses: &[],
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<Rtmp>(), Group::of::<RtmpViewer>()],
+        options: &[
+            Group::of::<Viewer>(),
+            Group::of::<Rtmp>(),
+            Group::of::<EndGrace>(),
+            Group::of::<Reconnect>(),
+        ],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
         lacks: |_| VIEWER,
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
@@ -29,7 +33,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         make: play,
     }),
     publish: Some(Publish {
-        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Rtmp>()],
+        options: &[
+            Group::of::<Content>(),
+            Group::of::<Stamp>(),
+            Group::of::<Rtmp>(),
+            Group::of::<Reconnect>(),
+        ],
         output: content::output,
         asked: |_, _| Vec::new(),
         lacks: PUBLISHER,
@@ -52,15 +61,6 @@ struct Rtmp {
     digest_handshake: bool,
 }
 
-/// What only its viewers have.
-#[derive(Args)]
-#[command(next_help_heading = "RTMP")]
-struct RtmpViewer {
-    /// RTMP: how long a viewer waits for its stream to come again when the server has said that it ended
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
-    end_grace: Duration,
-}
-
 impl From<Rtmp> for RtmpOptions {
     fn from(Rtmp { digest_handshake }: Rtmp) -> Self {
         Self { digest_handshake }
@@ -68,8 +68,10 @@ impl From<Rtmp> for RtmpOptions {
 }
 
 fn play(making: Making<'_, PlayOptions>) -> Result<Workload, WorkloadError> {
-    let RtmpViewer { end_grace } = making.given.read()?;
-    let options = PlayOptions { end_grace, ..viewer::options(making.options, making.given)? };
+    let options = PlayOptions {
+        end_grace: comeback::end_grace(making.given)?,
+        ..viewer::options(making.options, making.given)?
+    };
     rtmp::play(making.urls, &options, &making.given.read::<Rtmp>()?.into())
 }
 

@@ -1,5 +1,6 @@
 //! What all viewers of media have: how each one reads, and the modelled player.
 
+use crate::comeback;
 use crate::given::Given;
 use clap::Args;
 use std::time::Duration;
@@ -28,7 +29,8 @@ pub(crate) fn options(shared: PlayOptions, given: &Given) -> Result<PlayOptions,
     let Viewer { witness_every, decode, buffer } = given.read()?;
     let at_once = decode.unwrap_or(0);
     let decoders = (at_once > 0).then(|| Decoders::new(at_once));
-    Ok(PlayOptions { witness_every, decoders, playout_buffer: buffer, ..shared })
+    let returns = comeback::returns(given)?;
+    Ok(PlayOptions { witness_every, decoders, playout_buffer: buffer, returns, ..shared })
 }
 
 /// Whether viewers with these options are decoded.

@@ -1,6 +1,7 @@
 //! WebRTC: WHEP, WHIP and OvenMediaEngine's signalling.
 
 use crate::asked;
+use crate::comeback::{self, EndGrace, Reconnect};
 use crate::content::{self, Content, Stamp};
 use crate::given::Given;
 use crate::group::Group;
@@ -11,7 +12,7 @@ use crate::secret::{first_line, variable};
 use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
-use weir_clients::{RtcOptions, WorkloadError, rtc};
+use weir_clients::{PlayOptions, RtcOptions, WorkloadError, rtc};
 use weir_metrics::common::UNITS;
 
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
@@ -38,9 +39,11 @@ pub(crate) const WHEP: Protocol = Protocol {
             Group::of::<Token>(),
             Group::of::<Feedback>(),
             Group::of::<http::Fields>(),
+            Group::of::<EndGrace>(),
+            Group::of::<Reconnect>(),
         ],
         make: |making| {
-            let options = viewer::options(making.options, making.given)?;
+            let options = viewer_options(making.options, making.given)?;
             rtc::whep(making.urls, &options, &rtc_options(making.given)?)
         },
         ..PLAY
@@ -61,6 +64,7 @@ pub(crate) const WHIP: Protocol = Protocol {
             Group::of::<Stamp>(),
             Group::of::<Token>(),
             Group::of::<http::Fields>(),
+            Group::of::<Reconnect>(),
         ],
         output: content::output,
         asked: |_, _| Vec::new(),
@@ -94,14 +98,20 @@ const SIGNALLED: Protocol = Protocol {
 
 /// Viewers of OvenMediaEngine.
 const PLAY: Play = Play {
-    options: &[Group::of::<Viewer>(), Group::of::<Feedback>(), Group::of::<http::Fields>()],
+    options: &[
+        Group::of::<Viewer>(),
+        Group::of::<Feedback>(),
+        Group::of::<http::Fields>(),
+        Group::of::<EndGrace>(),
+        Group::of::<Reconnect>(),
+    ],
     asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
     lacks: |_| VIEWER,
     shown: None,
     discovers: false,
     clients: viewer::one,
     make: |making| {
-        let options = viewer::options(making.options, making.given)?;
+        let options = viewer_options(making.options, making.given)?;
         rtc::oven(making.urls, &options, &rtc_options(making.given)?)
     },
 };
@@ -134,6 +144,12 @@ enum Kind {
     Reports,
     /// What bandwidth there is: transport-wide congestion control, REMB
     Bandwidth,
+}
+
+/// The options of viewers, whose session ends with their stream.
+fn viewer_options(shared: PlayOptions, given: &Given) -> Result<PlayOptions, WorkloadError> {
+    let returns = comeback::returns_after_end(given)?;
+    Ok(PlayOptions { returns, ..viewer::options(shared, given)? })
 }
 
 fn rtc_options(given: &Given) -> Result<RtcOptions, WorkloadError> {

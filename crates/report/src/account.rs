@@ -15,6 +15,7 @@ pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
     facts.extend(delivered(workload));
     facts.extend(stalls(workload));
     facts.extend(recovery(workload));
+    facts.extend(lost_links(workload));
     facts.extend(quality_of_experience(workload));
     facts.extend(clocks(workload));
     facts.extend(also_counted(workload));
@@ -56,6 +57,18 @@ fn recovery(workload: &WorkloadSummary) -> Option<Fact> {
     let times = if spread.count == 1 { "once".to_owned() } else { format!("{} times", count(spread.count)) };
     let line = format!("{times} without frames, for {} (p50 / p99)", percentiles(Some(spread)).line());
     Some(Fact::new("Recovery", line))
+}
+
+/// What became of clients that lost their links and looked for others.
+fn lost_links(workload: &WorkloadSummary) -> Option<Fact> {
+    let [lost, again] = ["cut_off", "returned"].map(|name| workload.total.total(name));
+    let mut line = format!("{} lost, {} made again", number(lost), number(again));
+    if let Some(away) = workload.total.spread("away_time").filter(|away| away.count > 0) {
+        let times = percentiles(Some(away)).line();
+        line.push_str(&format!(" after {times} (p50 / p99), {} at the most", seconds(away.max)));
+    }
+    (lost > 0.0)
+        .then(|| Fact::new("Links", line).tone(if again < lost { Tone::Doubtful } else { Tone::Plain }))
 }
 
 /// Where the time to the first frame went, over the whole run.

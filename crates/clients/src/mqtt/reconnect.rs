@@ -1,20 +1,14 @@
-//! When a client whose link broke tries again, and when it gives up. Knows no link and no packet: times and failures.
+//! What a client of a broker does when its link breaks: [`Reconnection`], for those failures that a broker may get over, and
+//! links that break on purpose. Knows no link and no packet: times and failures.
 
 use super::outage::Outages;
 use crate::client_state::ClientPhase;
+use crate::reconnect::{Attempt, PATIENCE, Reconnection, may_pass};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::ReasonCode;
 use weir_shard::Endpoint;
-
-/// The first wait, and the longest; each is twice the one before. A broker that is started again listens within a few
-/// hundred milliseconds; one that takes long is not to be asked by thousands all the time.
-const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(5);
-
-/// How long a client tries. Brokers that read gigabytes of persistence at their start take most of a minute.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The errors about a broker that does not answer CONNECT, and about one that closes the link without a reason.
 pub(super) const NO_CONSENT: &str = "the broker did not consent in time";
@@ -23,36 +17,12 @@ pub(super) const CLOSED: &str = "the broker closed the link";
 /// Whether and how a client connects again.
 #[derive(Debug)]
 pub(super) struct Reconnecting {
-    /// Where to; `None` if it is not to.
-    endpoint: Option<Endpoint>,
-    /// The client's number: clients wait for different times, so that not all come at once.
-    client: u32,
-    away: Option<Away>,
+    attempts: Reconnection,
     /// Whether the first connection is tried again as well.
     from_the_first: bool,
     /// When links break on purpose, if they do, and when this one does.
     outages: Option<Arc<Outages>>,
     breaks: Option<Moment>,
-}
-
-#[derive(Debug)]
-struct Away {
-    since: Moment,
-    /// Why the link broke.
-    failure: Failure,
-    words: String,
-    attempts: u32,
-    step: Step,
-    /// Whether there is a link again, on which the broker has not consented yet.
-    linked: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Until then.
-    Waiting(Moment),
-    /// Until then the broker must have consented.
-    Trying(Moment),
 }
 
 /// What a client has to do now.
@@ -69,7 +39,8 @@ pub(super) enum Turn {
 impl Reconnecting {
     /// Of a client that has a link, or makes its first.
     pub(super) fn new(endpoint: Option<Endpoint>, client: u32) -> Self {
-        Self { endpoint, client, away: None, from_the_first: false, outages: None, breaks: None }
+        let attempts = Reconnection::new(endpoint, client);
+        Self { attempts, from_the_first: false, outages: None, breaks: None }
     }
 
     /// The same for the first connection as well, if it is to be.
@@ -94,79 +65,49 @@ impl Reconnecting {
 
     /// Whether there is no connection.
     pub(super) fn is_away(&self) -> bool {
-        self.away.is_some()
+        self.attempts.is_away()
     }
 
     /// There is a link again.
     pub(super) fn connected(&mut self) {
-        if let Some(away) = &mut self.away {
-            away.linked = true;
-        }
+        self.attempts.connected();
     }
 
     /// Whether there is a link to send on.
     pub(super) fn has_link(&self) -> bool {
-        self.away.as_ref().is_none_or(|away| away.linked)
+        self.attempts.has_link()
     }
 
     /// The connection, or an attempt at one, has failed. Whether there will be another attempt.
     pub(super) fn lost(&mut self, failure: Failure, words: &str, now: Moment) -> bool {
-        if self.endpoint.is_none() || !may_pass(failure) {
-            return false;
-        }
-        let away = self.away.get_or_insert_with(|| Away {
-            since: now,
-            failure,
-            words: words.to_owned(),
-            attempts: 0,
-            step: Step::Waiting(now),
-            linked: false,
-        });
-        if now.since(away.since) >= PATIENCE {
-            return false;
-        }
-        away.step = Step::Waiting(now + wait(away.attempts, self.client));
-        away.attempts += 1;
-        away.linked = false;
-        true
+        may_pass(failure) && self.attempts.lost(failure, words, PATIENCE, now)
     }
 
     /// When to call [`Self::turn`].
     pub(super) fn deadline(&self) -> Option<Moment> {
-        match &self.away {
-            Some(Away { step: Step::Waiting(until) | Step::Trying(until), .. }) => Some(*until),
-            None => self.breaks,
-        }
+        if self.is_away() { self.attempts.deadline() } else { self.breaks }
     }
 
     /// Time passed. A broker may take `timeout` to consent.
     pub(super) fn turn(&mut self, now: Moment, timeout: Duration) -> Option<Turn> {
-        let Some(away) = &mut self.away else {
+        if !self.is_away() {
             return self.breaks.take_if(|at| *at <= now).map(|_| Turn::Break);
-        };
-        match away.step {
-            Step::Waiting(until) if until <= now => {
-                away.step = Step::Trying(now + timeout);
-                self.endpoint.clone().map(Turn::Connect)
-            }
-            Step::Trying(until) if until <= now => Some(Turn::LetGo),
-            Step::Waiting(_) | Step::Trying(_) => None,
         }
+        Some(match self.attempts.attempt(now, timeout)? {
+            Attempt::Connect(endpoint) => Turn::Connect(endpoint),
+            Attempt::LetGo => Turn::LetGo,
+        })
     }
 
     /// The broker has consented: how long the client was away.
     pub(super) fn back(&mut self, now: Moment) -> Duration {
         self.begin(now);
-        self.away.take().map_or(Duration::ZERO, |away| now.since(away.since))
+        self.attempts.back(now)
     }
 
     /// Why the client is away, if it is.
     pub(super) fn why(&self) -> Option<(Failure, String)> {
-        self.away.as_ref().map(|away| {
-            let again = format!("no connection again in {} attempts", away.attempts);
-            let colon = if away.words.is_empty() { "" } else { "; " };
-            (away.failure, format!("{}{colon}{again}", away.words))
-        })
+        self.attempts.why()
     }
 
     /// As what a client fails that will not connect again: what broke its link says more than that its broker is still
@@ -174,31 +115,6 @@ impl Reconnecting {
     pub(super) fn verdict(&self, failure: Failure, words: &str) -> (Failure, String) {
         self.why().filter(|_| may_pass(failure)).unwrap_or_else(|| (failure, words.to_owned()))
     }
-}
-
-/// Between half of a time that doubles and all of it, the same in each run.
-fn wait(attempts: u32, client: u32) -> Duration {
-    let longest = FIRST.saturating_mul(1 << attempts.min(16)).min(LONGEST);
-    let mixed = client.wrapping_add(attempts).wrapping_mul(0x9E37_79B9) >> 16;
-    longest / 2 + (longest / 2).mul_f64(f64::from(mixed) / 65_536.0)
-}
-
-/// Whether what a client met may be over soon: its broker, or the way to it, is gone. What the two do not agree on will
-/// not be.
-fn may_pass(failure: Failure) -> bool {
-    matches!(
-        failure,
-        Failure::ClosedByPeer
-            | Failure::Reset
-            | Failure::ConnectionRefused
-            | Failure::Unreachable
-            | Failure::ConnectTimeout
-            | Failure::HandshakeTimeout
-            | Failure::PingTimeout
-            | Failure::SendTimeout
-            | Failure::Unavailable
-            | Failure::Disconnected
-    )
 }
 
 /// Whether a client that is sent away for this reason may come back (MQTT 5 section 3.14.2.1).
@@ -220,6 +136,7 @@ pub(super) fn may_return(reason: ReasonCode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reconnect::{FIRST, LONGEST};
     use std::net::SocketAddr;
 
     const TIMEOUT: Duration = Duration::from_secs(10);

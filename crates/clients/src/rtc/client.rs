@@ -62,6 +62,9 @@ pub(super) trait Role {
         None
     }
 
+    /// The session is lost, and another is sought: books what the end of one reveals, and begins as at first.
+    fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>);
+
     /// The client is over: books what only the end reveals.
     fn depart(&mut self, failure: Option<Failure>, line: &mut Line, context: &mut Context<'_, ShardRecorder>);
 }
@@ -265,6 +268,11 @@ impl<R: Role> ClientSession for Client<R> {
 
     fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         [self.line.connection.poll_timeout(), self.role.poll_timeout(&self.line)].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.role.begin_again(&mut self.line, context);
+        self.line.connection.begin_again(context);
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

@@ -386,8 +386,8 @@ impl Connection {
         self.steps.iter().find(|(made, _)| *made == step).map(|(_, took)| *took)
     }
 
-    /// How far it came, and how fast; a client that has failed has failed at the next step.
-    pub(super) fn account(&self, failed: bool, numbers: &mut Numbers) {
+    /// How far it came; a client that has failed has failed at the next step.
+    pub(super) fn account_states(&self, failed: bool, numbers: &mut Numbers) {
         let ice = match (self.consented, self.path, self.path_lost) {
             (None, _, _) => "new",
             (_, None, _) if failed => "failed",
@@ -411,6 +411,10 @@ impl Connection {
                 Some(_) => relay.map_or("UDP", |relay| relay.path()),
             },
         );
+    }
+
+    /// How fast it came so far.
+    pub(super) fn account_steps(&self, numbers: &mut Numbers) {
         numbers.duration("rtc.signalling_time", self.consented.map(|at| at.since(self.planned.at)));
         for (figure, step) in [
             ("rtc.ice_time", ICE_TIME),

@@ -56,6 +56,8 @@ pub(super) struct Player {
     /// The media time at which the sequence under way has begun.
     base: i64,
     latency: Extent,
+    /// What it has counted in sessions that are over.
+    numbers: Option<Numbers>,
     /// What it reads, of the workload's targets.
     target: u32,
     /// Since when a keyframe comes, and since when it plays.
@@ -91,11 +93,40 @@ impl Player {
             jumps: false,
             base: 0,
             latency: Extent::default(),
+            numbers: None,
             target: target as u32,
             keyframe_at: None,
             playing_since: None,
         };
         Client::new(state, connection, player)
+    }
+
+    /// Books what the end of a session reveals, and gives what all of them have counted.
+    fn end_session(
+        &mut self,
+        failed: bool,
+        line: &mut Line,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Numbers {
+        let (now, planned) = (context.now, line.state.planned());
+        let mut numbers = self.numbers.take().unwrap_or_else(|| {
+            // How a client began is how its first session did.
+            let mut numbers = Numbers::new();
+            line.connection.account_steps(&mut numbers);
+            let since = self.playing_since;
+            numbers.duration("startup", since.map(|since| since.since(planned.at)));
+            let whole = since.zip(self.keyframe_at).map(|(since, begun)| since.since(begun));
+            numbers.duration("rtc.first_whole_frame", whole);
+            numbers
+        });
+        line.connection.account_states(failed, &mut numbers);
+        if let Some(mut receiver) = self.receiver.take() {
+            line.connection.with_sender(context, |recorder, send| {
+                receiver.finish(now, recorder, &mut |bytes| send(bytes, bytes.len()));
+            });
+            receiver.account(&mut numbers);
+        }
+        numbers
     }
 }
 
@@ -176,9 +207,11 @@ impl Role for Player {
             connection.step(FIRST_KEYFRAME, now, context.world);
         }
         let plays = totals.start_whole || totals.sound && !receiver.has_video();
-        if state.phase() == ClientPhase::Opening && plays {
+        let begins = state.phase() == ClientPhase::Opening && plays;
+        let comes_back = begins && state.is_away();
+        if begins {
             state.reach(ClientPhase::Playing, now, context.world);
-            self.playing_since = Some(now);
+            self.playing_since.get_or_insert(now);
             receiver.begin_seconds(now);
             // A witness asks for what is missing at once, as a browser does. Of the others it is enough to know when what
             // they have came.
@@ -190,10 +223,16 @@ impl Role for Player {
         });
         self.untold += totals.media + receiver.take_missing();
         let restarts = receiver.restarts();
-        if std::mem::replace(&mut self.restarts, restarts) != restarts {
+        if std::mem::replace(&mut self.restarts, restarts) != restarts || comes_back {
             self.jumps = true;
-            // Another publication goes on where this one has stopped, as with timestamps of frames that jump.
+            // Another publication, or session, goes on where this one has stopped, as with timestamps of frames that jump.
             self.base = self.media.max(0) - receiver.media_micros().unwrap_or_default();
+        }
+        if comes_back {
+            self.playback.come_back(now);
+            let recorder = context.world.of(state.planned());
+            recorder.count(AHEAD, std::mem::take(&mut self.untold));
+            recorder.count(FRAMES_AHEAD, receiver.frames());
         }
         // Of the others it is not known what is a keyframe.
         if self.witness && state.phase() == ClientPhase::Playing && receiver.is_frame(&totals) {
@@ -242,7 +281,7 @@ impl Role for Player {
             }
         }
         let recorder = context.world.of(state.planned());
-        if state.phase() == ClientPhase::Playing
+        if state.has_begun()
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
             && self.playback.handle_timeout(now, 0, recorder)
         {
@@ -259,8 +298,7 @@ impl Role for Player {
     }
 
     fn poll_timeout(&self, line: &Line) -> Option<Moment> {
-        let playback =
-            if line.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
+        let playback = if line.state.has_begun() { self.playback.poll_timeout() } else { None };
         let receiver = self.receiver.as_ref().map(|receiver| receiver.poll_timeout());
         [receiver, playback].into_iter().flatten().min()
     }
@@ -276,32 +314,27 @@ impl Role for Player {
         }
     }
 
+    fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
+        self.numbers = Some(self.end_session(false, line, context));
+        (self.totals, self.untold, self.restarts) = (ReadTotals::default(), 0, 0);
+        self.keyframe_at = None;
+    }
+
     fn depart(
         &mut self,
         failure: Option<Failure>,
         line: &mut Line,
         context: &mut Context<'_, ShardRecorder>,
     ) {
-        let now = context.now;
         self.decoded = None;
-        let Line { state, connection } = line;
-        let mut numbers = Numbers::new();
-        connection.account(failure.is_some(), &mut numbers);
-        if let Some(mut receiver) = self.receiver.take() {
-            connection.with_sender(context, |recorder, send| {
-                receiver.finish(now, recorder, &mut |bytes| send(bytes, bytes.len()));
-            });
-            receiver.account(&mut numbers);
-        }
-        let (planned, since) = (state.planned(), self.playing_since);
-        numbers.duration("startup", since.map(|since| since.since(planned.at)));
-        let whole = since.zip(self.keyframe_at).map(|(since, begun)| since.since(begun));
-        numbers.duration("rtc.first_whole_frame", whole);
+        let mut numbers = self.end_session(failure.is_some(), line, context);
         numbers.extent("latency", &self.latency);
+        let (now, state) = (context.now, &line.state);
+        let (planned, since) = (state.planned(), self.playing_since);
         let (target, numbers) = (self.target, numbers.take());
         context.world.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
         let recorder = context.world.of(planned);
-        if state.phase() == ClientPhase::Playing {
+        if state.has_begun() {
             self.playback.leave(now, recorder);
         }
         if self.witness {

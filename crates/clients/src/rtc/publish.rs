@@ -103,6 +103,10 @@ impl Role for Publisher {
         self.sending.as_ref().map(|sending| sending.poll_timeout())
     }
 
+    fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
+        self.depart(None, line, context);
+    }
+
     fn depart(&mut self, _: Option<Failure>, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         if let Some(mut sending) = self.sending.take() {
             line.connection.with_sender(context, |recorder, send| sending.finish(recorder, send));

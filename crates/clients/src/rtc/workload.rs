@@ -13,6 +13,7 @@ use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
 use crate::redirect::Redirects;
+use crate::shard_recorder::ShardRecorder;
 use crate::target::{Scheme, TargetError};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
@@ -54,11 +55,11 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         timeouts: options.timeouts,
         content: Content { material, stamp: options.stamp, clock: HostClock::read() },
     });
-    let workload =
-        Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, endpoint, now, .. }, shard| {
-            Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
-        });
-    Ok(with_secrets(workload, rtc))
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
+        let NewClient { planned, request, endpoint, now, .. } = client;
+        Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
+    };
+    Ok(with_secrets(Workload::new(SCHEMA, endpoints, new).returning(options.returns), rtc))
 }
 
 /// The same, which knows whether a token or a field that a person gave is sent.
@@ -82,14 +83,14 @@ fn play(
         options: rtc.clone(),
         clock: HostClock::read(),
     });
-    let decoders = options.decoders.clone();
-    let options = options.clone();
-    let workload = Workload::new(SCHEMA, endpoints, move |client, shard| {
+    let (options, returns, decoders) = (options.clone(), options.returns, options.decoders.clone());
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let witness = options.is_witness(client.planned.client);
         let decoded = options.decoded(client.planned.client);
         Player::client(client, (witness, decoded), Arc::clone(&common), shard)
-    });
-    Ok(with_secrets(workload.decoded_by(decoders), rtc))
+    };
+    let workload = Workload::new(SCHEMA, endpoints, new).returning(returns).decoded_by(decoders);
+    Ok(with_secrets(workload, rtc))
 }
 
 fn endpoints(

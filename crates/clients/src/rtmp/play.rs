@@ -55,6 +55,8 @@ pub(super) struct Player {
 /// All of a player but the protocol's machine.
 struct Viewer {
     flv: FlvViewer,
+    /// What it asks for first.
+    request: Arc<Request>,
     /// Until the server consents.
     attempts: Option<Box<Attempts>>,
     common: Arc<SharedOptions>,
@@ -73,11 +75,10 @@ impl Player {
     ) -> Self {
         let playing = (common.timeouts, common.playout, common.clock);
         let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard).decoded(decoded);
-        let attempts = Attempts::new(request, common.redirects.clone());
-        Self {
-            client: client(&attempts, &flv, now),
-            viewer: Viewer { flv, attempts: Some(Box::new(attempts)), common, ended: None },
-        }
+        let attempts = Attempts::new(Arc::clone(&request), common.redirects.clone());
+        let client = client(&attempts, &flv, now);
+        let attempts = Some(Box::new(attempts));
+        Self { client, viewer: Viewer { flv, request, attempts, common, ended: None } }
     }
 
     fn send(&mut self, context: &mut Context<'_, ShardRecorder>) {
@@ -127,14 +128,13 @@ impl ClientSession for Player {
             let recorder = shard.of(viewer.planned());
             recorder.count(READS, 1);
             recorder.count(RECEIVED, bytes.len() as u64);
+            // A refusal met while reading is booked when the read is over.
             let mut refused = None;
             let mut on_event = |event: ClientEvent<'_>| viewer.on_event(event, &mut refused, now, shard);
             let read = self.client.input(bytes, &mut on_event);
             viewer.flv.book(now, shard);
             outcome = read.map_err(|error| (Failure::MalformedInput, error.to_string()));
-            if let Some(refusal) = refused {
-                outcome = outcome.and(Err(refusal));
-            }
+            outcome = outcome.and(refused.map_or(Ok(()), Err));
         }
         viewer.flv.end_of_read(bytes.is_empty(), now, shard);
         if !bytes.is_empty() {
@@ -190,6 +190,15 @@ impl ClientSession for Player {
         let ended = self.viewer.ended.as_ref().map(|ended| ended.0);
         let next = self.viewer.attempts.as_ref().and_then(|attempts| attempts.poll_timeout(context.now));
         [self.viewer.flv.poll_timeout(), next, ended].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let viewer = &mut self.viewer;
+        let attempts = Attempts::new(Arc::clone(&viewer.request), viewer.common.redirects.clone());
+        self.client = client(&attempts, &viewer.flv, context.now);
+        viewer.attempts = Some(Box::new(attempts));
+        viewer.flv.begin_again(context.world);
+        viewer.ended = None;
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

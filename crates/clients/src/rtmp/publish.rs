@@ -9,6 +9,7 @@ use super::trace;
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
+use crate::material::Material;
 use crate::redirect::Redirects;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(super) struct SharedOptions {
     /// How long a server may take nothing.
     pub(super) send_timeout: Duration,
     pub(super) stamp: bool,
+    pub(super) material: Material,
     pub(super) clock: HostClock,
     pub(super) redirects: Redirects,
 }
@@ -43,6 +45,8 @@ pub(super) struct SharedOptions {
 /// time, and is never skipped: what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
     client: Client,
+    /// What it asks for first.
+    request: Arc<Request>,
     attempts: Attempts,
     state: ClientState,
     common: Arc<SharedOptions>,
@@ -83,13 +87,14 @@ impl Publisher {
         planned: PlannedStart,
         request: Arc<Request>,
         common: Arc<SharedOptions>,
-        source: Box<dyn Source + Send>,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let attempts = Attempts::new(request, common.redirects.clone());
+        let attempts = Attempts::new(Arc::clone(&request), common.redirects.clone());
+        let source = common.material.source();
         Self {
             client: Client::new(attempts.options(), seed(planned, now)),
+            request,
             attempts,
             state: ClientState::begin(planned, common.timeouts, now, shard),
             common,
@@ -288,6 +293,14 @@ impl ClientSession for Publisher {
         let due = sends.then(|| self.due());
         let look = self.blocked.map(|blocked| blocked.look);
         [look, due, self.attempts.poll_timeout(context.now)].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.attempts = Attempts::new(Arc::clone(&self.request), self.common.redirects.clone());
+        self.client = Client::new(self.attempts.options(), seed(self.state.planned(), context.now));
+        // Another publication begins with the first frame of the material.
+        self.source = self.common.material.source();
+        (self.frame, self.blocked, self.is_connected) = (Frame::empty(), None, false);
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

@@ -10,6 +10,7 @@ use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
 use crate::redirect::Redirects;
+use crate::shard_recorder::ShardRecorder;
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::sync::Arc;
@@ -38,13 +39,13 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
         clock: HostClock::read(),
         redirects: Redirects::new(finder),
     });
-    let decoders = options.decoders.clone();
-    let options = options.clone();
-    let workload = Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
+    let (options, returns, decoders) = (options.clone(), options.returns, options.decoders.clone());
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
+        let NewClient { planned, request, now, .. } = client;
         let reading = (options.reading(planned.client), options.decoded(planned.client));
         Player::new(planned, request, Arc::clone(&common), reading, now, shard)
-    });
-    Ok(workload.decoded_by(decoders))
+    };
+    Ok(Workload::new(SCHEMA, endpoints, new).returning(returns).decoded_by(decoders))
 }
 
 /// Publishers to these URLs. Resolves names and makes the material, so it may take a while.
@@ -69,13 +70,15 @@ pub fn publish(
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         stamp: options.stamp,
+        material: Material::prepare(&options.material, options.stamp)?,
         clock: HostClock::read(),
         redirects: Redirects::new(finder),
     });
-    let material = Material::prepare(&options.material, options.stamp)?;
-    Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, request, now, .. }, shard| {
-        Publisher::new(planned, request, Arc::clone(&common), material.source(), now, shard)
-    }))
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
+        let NewClient { planned, request, now, .. } = client;
+        Publisher::new(planned, request, Arc::clone(&common), now, shard)
+    };
+    Ok(Workload::new(SCHEMA, endpoints, new).returning(options.returns))
 }
 
 impl RtmpOptions {

@@ -54,6 +54,11 @@ pub(super) struct Player {
     decoded: Option<Box<DecodedStreams>>,
     /// What of the analyser's totals is in the shard's recorder.
     booked: Counts,
+    /// Bytes of answers that are over, and what was in them.
+    earlier: (u64, Counts),
+    /// The newest media time, in microseconds, and how far the clock of the answer under way is behind it.
+    media: i64,
+    base: i64,
     /// How many of its findings have been looked at.
     findings: usize,
     /// How the answer begins, to name what is no transport stream.
@@ -82,10 +87,7 @@ impl Player {
         }
         // The timeline is for streams that come frame by frame; here the analyser keeps the clock.
         let timeline = Timeline::new(90_000, 33);
-        let options = Options { findings_per_kind: FINDINGS, ..Options::default() };
-        let mut analyser = Box::new(Analyser::new(options));
-        let kept = if decoded.is_some() { ElementaryStreams::All } else { ElementaryStreams::Beginnings };
-        analyser.keep_elementary(Some(kept));
+        let analyser = Box::new(analyser(decoded.is_some()));
         Self {
             state,
             reading,
@@ -96,6 +98,9 @@ impl Player {
             beginnings: Some(Box::default()),
             decoded: decoded.map(|witness| Box::new(DecodedStreams::new(witness))),
             booked: Counts::default(),
+            earlier: (0, Counts::default()),
+            media: 0,
+            base: 0,
             findings: 0,
             front: Front::default(),
             target,
@@ -155,10 +160,16 @@ impl Player {
                 && self.analyser.keeps_time()
                 && let Some(time) = self.analyser.time()
             {
-                let (media, recorder) = ((time.0 / 27) as i64, shard.of(self.state.planned()));
+                let (time, recorder) = ((time.0 / 27) as i64, shard.of(self.state.planned()));
                 if let Some(before) = self.before.take() {
                     recorder.count(AHEAD, before + stride.len() as u64);
+                    // Another answer goes on where the one before has stopped.
+                    if self.earlier.0 > 0 {
+                        self.base = self.media - time;
+                        self.playback.come_back(now);
+                    }
                 }
+                self.media = time + self.base;
                 if self.reading == Reading::Witness {
                     let (analyser, booked) = (&self.analyser, &self.booked);
                     // Counts are copied, and asked for behind a silence only.
@@ -173,8 +184,9 @@ impl Player {
                     };
                     self.playback.came(now, continuation, recorder);
                 }
-                self.playback.progress(now, media, stride.len() as u32, 0, recorder);
-                self.playback.set_tracks(now, self.analyser.units().map(track_end), recorder);
+                self.playback.progress(now, self.media, stride.len() as u32, 0, recorder);
+                let ends = self.analyser.units().map(|units| track_end(units, self.base));
+                self.playback.set_tracks(now, ends, recorder);
             } else if let Some(before) = &mut self.before {
                 *before += stride.len() as u64;
             }
@@ -262,12 +274,20 @@ impl Player {
     }
 }
 
-/// Where a kind of elementary stream stands on the stream's clock, in microseconds.
-fn track_end(units: UnitTimes) -> TrackEnd {
+/// One that keeps what a decoder is given, or only where decoding can begin.
+fn analyser(is_decoded: bool) -> Analyser {
+    let mut analyser = Analyser::new(Options { findings_per_kind: FINDINGS, ..Options::default() });
+    let kept = if is_decoded { ElementaryStreams::All } else { ElementaryStreams::Beginnings };
+    analyser.keep_elementary(Some(kept));
+    analyser
+}
+
+/// Where a kind of elementary stream stands on the stream's clock, in microseconds, if that is as far behind the player's.
+fn track_end(units: UnitTimes, base: i64) -> TrackEnd {
     TrackEnd {
-        at: (units.last.0 / 27) as i64,
+        at: (units.last.0 / 27) as i64 + base,
         longest: (units.longest / 27) as i64,
-        longest_from: (units.longest_from.0 / 27) as i64,
+        longest_from: (units.longest_from.0 / 27) as i64 + base,
         frames: units.units,
     }
 }
@@ -305,12 +325,16 @@ impl ClientSession for Player {
 
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let unread = if self.playback.asks(context.now) { context.unread() } else { 0 };
-        let (now, shard) = (context.now, &mut *context.world);
-        if self.state.phase() == ClientPhase::Playing
+        let (now, recorder) = (context.now, context.world.of(self.state.planned()));
+        if self.state.has_begun()
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
-            && self.playback.handle_timeout(now, unread, shard.of(self.state.planned()))
+            && self.playback.handle_timeout(now, unread, recorder)
         {
-            context.pull();
+            if self.state.is_away() {
+                self.playback.end_of_read(now, true, recorder);
+            } else {
+                context.pull();
+            }
         }
         Ok(())
     }
@@ -376,23 +400,32 @@ impl ClientSession for Player {
     }
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
-        let playback =
-            if self.state.phase() == ClientPhase::Playing { self.playback.poll_timeout() } else { None };
+        let playback = if self.state.has_begun() { self.playback.poll_timeout() } else { None };
         [playback, self.get.poll_timeout(context.now)].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.finish_stream(context.now, context.world);
+        self.earlier = (self.earlier.0 + self.get.body(), self.earlier.1 + std::mem::take(&mut self.booked));
+        self.get.begin_again();
+        let analyser = analyser(self.decoded.is_some());
+        (*self.analyser, self.findings, self.front) = (analyser, 0, Front::default());
+        self.beginnings = Some(Box::default());
+        self.before = Some(0);
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         self.decoded = None;
         let (now, shard) = (context.now, &mut *context.world);
         let recorder = shard.of(self.state.planned());
-        if self.state.phase() == ClientPhase::Playing {
+        if self.state.has_begun() {
             self.playback.leave(now, recorder);
         }
         if self.reading == Reading::Witness {
             recorder.shift(WITNESSES, -1);
         }
-        let numbers =
-            figures::columns(self.get.body(), &self.booked).into_iter().map(|it| Some(it as f64)).collect();
+        let (bytes, counts) = (self.earlier.0 + self.get.body(), self.earlier.1 + self.booked);
+        let numbers = figures::columns(bytes, &counts).into_iter().map(|it| Some(it as f64)).collect();
         let (planned, target, since) = (self.state.planned(), self.target, self.since);
         shard.record_client(ClientRecord { at: now, planned, target, since, failure, numbers });
     }

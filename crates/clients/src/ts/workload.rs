@@ -48,7 +48,7 @@ pub(super) fn play_targets(
         redirects: Redirects::new(finder),
         listed: matches!(source, Source::Listed(_)),
     });
-    let decoders = options.decoders.clone();
+    let (returns, decoders) = (options.returns, options.decoders.clone());
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
     let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>,
                       shard: &mut _| {
@@ -59,7 +59,7 @@ pub(super) fn play_targets(
         Source::Urls => Vec::new(),
         Source::Listed(servers) => servers,
     };
-    let mut workload = Workload::new(SCHEMA, endpoints, start).decoded_by(decoders);
+    let mut workload = Workload::new(SCHEMA, endpoints, start).returning(returns).decoded_by(decoders);
     workload.versions = servers;
     workload.sends_secret |= http.sends_secret();
     Ok(workload)

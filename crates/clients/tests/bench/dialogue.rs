@@ -137,6 +137,7 @@ impl Dialogue {
         let endpoint = self.rig.reopened.take().expect("another link");
         (self.server, self.manners) = (Server::new(ServerOptions::default(), 7), manners);
         self.waiting.clear();
+        self.configured = [false; 2];
         self.connect();
         endpoint.address
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_clients::{
-    Ending, PlannedStart, PlayOptions, RtcOptions, ShardRecorder, Timeouts, Turn, Workload, rtc,
+    Ending, PlannedStart, PlayOptions, Return, RtcOptions, ShardRecorder, Timeouts, Turn, Workload, rtc,
 };
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
@@ -29,8 +29,8 @@ pub(crate) fn server_address() -> SocketAddr {
 /// Where the signalling is.
 pub(crate) const WHEP: &str = "whep+http://127.0.0.1:9/live/a";
 
-fn workload(url: &str, rtc: &RtcOptions) -> Workload {
-    let options = PlayOptions { timeouts: Timeouts::all(PATIENCE), ..PlayOptions::default() };
+fn workload(url: &str, rtc: &RtcOptions, returns: Return) -> Workload {
+    let options = PlayOptions { timeouts: Timeouts::all(PATIENCE), returns, ..PlayOptions::default() };
     let play = if url.starts_with("ws:") { rtc::oven } else { rtc::whep };
     play(&[url.to_owned()], &options, rtc).unwrap()
 }
@@ -72,7 +72,12 @@ impl Stage {
 
     /// Client `client` of a server, whose link is there; and what it said.
     pub(crate) fn of(client: u32, url: &str, options: &RtcOptions) -> (Self, String) {
-        let workload = workload(url, options);
+        Self::returning(client, url, options, Return::default())
+    }
+
+    /// The same of a client that comes back.
+    pub(crate) fn returning(client: u32, url: &str, options: &RtcOptions, returns: Return) -> (Self, String) {
+        let workload = workload(url, options, returns);
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
         let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let viewer = workload.start(planned, rig.now, &mut rig.world);

@@ -126,7 +126,10 @@ impl StageAggregator {
     ) -> StageSummary {
         let bursts = stretch.whole_bursts(patience);
         let times = bursts.map_or(1.0, |bursts| bursts.media);
-        let at_once = if self.turns_over { stretch.figures.counter(FRAMES_AHEAD) } else { 0 };
+        let away_mean = stretch.away_mean();
+        // What a server sends at once to clients that begin, and to those that come back.
+        let begins = self.turns_over || away_mean > 0.0;
+        let at_once = if begins { stretch.figures.counter(FRAMES_AHEAD) } else { 0 };
         let rate_seconds = stretch.rate_seconds(begin, count_end);
         let mut figures = stretch.figures_over(rate_seconds, |name| !OF_THE_RAMP.contains(&name));
         figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
@@ -141,6 +144,7 @@ impl StageAggregator {
             window_is_void: false,
             starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
             lost_mean: self.lost_mean(begin, stretch.seconds),
+            away_mean,
             expected_bps: None,
             actual_bps: stretch.actual_bps_over(rate_seconds) * times,
             messages: None,
@@ -156,9 +160,9 @@ impl StageAggregator {
             machines: Vec::new(),
             verdict: VerdictState::Valid,
         };
-        // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other it
-        // may be more than what comes by the clock.
-        let ahead = if self.turns_over { stretch.ahead_bps() } else { 0.0 };
+        // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other, or come
+        // back, it may be more than what comes by the clock.
+        let ahead = if begins { stretch.ahead_bps() } else { 0.0 };
         let client_bps = client_bps.filter(|_| stretch.seconds > 0 && bursts.is_some());
         row.expected_bps = client_bps.map(|bps| bps * row.expected_clients() + ahead);
         row

@@ -14,7 +14,7 @@ pub enum Better {
     Higher,
 }
 
-const DECLARED: [(&str, Better); 34] = [
+const DECLARED: [(&str, Better); 36] = [
     ("playing", Better::Higher),
     ("bitrate", Better::Higher),
     ("bitrate.ratio", Better::Higher),
@@ -30,6 +30,8 @@ const DECLARED: [(&str, Better); 34] = [
     ("stalled_viewers", Better::Lower),
     ("recovery.p50", Better::Lower),
     ("recovery.p99", Better::Lower),
+    ("away_time.p50", Better::Lower),
+    ("away_time.p99", Better::Lower),
     ("starved", Better::Lower),
     ("lost.ratio", Better::Lower),
     ("failed.ratio", Better::Lower),

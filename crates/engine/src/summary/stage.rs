@@ -34,7 +34,10 @@ pub struct StageSummary {
     /// Mean number of planned clients, over the window, that were lost with an agent that `--allow-lost` covers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_mean: f64,
-    /// What the source sent for all planned clients, less those that were on their way or lost with their agent; none if the source's rate is not known.
+    /// Mean number of planned clients, over the window, that had lost their link and looked for another.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub away_mean: f64,
+    /// What the source sent for all planned clients, less those that were on their way, away, or lost with their agent; none if the source's rate is not known.
     pub expected_bps: Option<f64>,
     /// Media bits received (or sent, by publishers) a second, over the window.
     pub actual_bps: f64,
@@ -44,7 +47,8 @@ pub struct StageSummary {
     /// Video frames a second of the source, for one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_fps: Option<f64>,
-    /// Video frames that came at once to viewers that began in the window; only of a workload whose clients follow each other.
+    /// Video frames that came at once to viewers that began in the window; only of a workload whose clients follow each other, or came
+    /// back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub frames_ahead: f64,
     /// Video frames that were due at the window's end and came behind it, less those that were due before it and came in it: servers send
@@ -103,6 +107,6 @@ impl StageSummary {
 
     /// Mean number of planned clients that should get what the source sends.
     pub fn expected_clients(&self) -> f64 {
-        (f64::from(self.clients) - self.starting_mean - self.lost_mean).max(0.0)
+        (f64::from(self.clients) - self.starting_mean - self.lost_mean - self.away_mean).max(0.0)
     }
 }

@@ -250,6 +250,7 @@ mod tests {
             window_is_void: false,
             starting_mean: 0.0,
             lost_mean: 0.0,
+            away_mean: 0.0,
             expected_bps: None,
             actual_bps: 0.0,
             messages: None,

@@ -42,9 +42,9 @@ pub(super) fn play(
     let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls);
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
-    let (options, clock) = (options.clone(), HostClock::read());
+    let (options, returns, clock) = (options.clone(), options.returns, HostClock::read());
     let (schema, decoders) = (Schema::new(FIGURES), options.decoders.clone());
-    let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
         let playing = (options.timeouts, options.playout(), clock);
         Player {
@@ -53,7 +53,7 @@ pub(super) fn play(
             flv: FlvViewer::of(planned, playing, &COUNTED, &options, now, shard),
         }
     };
-    let mut workload = Workload::new(schema, endpoints, start).decoded_by(decoders);
+    let mut workload = Workload::new(schema, endpoints, new).returning(returns).decoded_by(decoders);
     workload.sends_secret |= http.sends_secret();
     Ok(workload)
 }
@@ -168,6 +168,12 @@ impl ClientSession for Player {
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         [self.flv.poll_timeout(), self.get.poll_timeout(context.now)].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.get.begin_again();
+        self.reader = Reader::new(Limits::default());
+        self.flv.begin_again(context.world);
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

@@ -69,3 +69,48 @@ fn clients_that_do_not_connect_again_leave_the_time_open_and_the_threshold_fails
     assert_eq!((run.code, &run.summary["outcome"]), (99, &"nobody_left".into()), "{}", run.err);
     assert_eq!(run.slots("failed"), 20);
 }
+
+/// An origin of weir under viewers and publishers of streams, each of a protocol.
+const STREAMS: &str = "before:
+  - start: exec WEIR origin --rtmp :RTMP --http-flv :FLV --http :TS --rtc :RTC --services 1 --bitrate 2mbps
+  - wait: 127.0.0.1:RTMP
+during: [{at: 4s, restart: weir, down: 1s, kill: true}]
+warmup: 1s
+workloads:
+  - {play: 'rtmp://127.0.0.1:RTMP/live/a', clients: 20, duration: 12s, buffer: 500ms, witness_every: 4, reconnect: true}
+  - {publish: 'rtmp://127.0.0.1:RTMP/live/a', bitrate: 500kbps, gop: 1s, audio_codec: opus, reconnect: true}
+  - {play: 'http+flv://127.0.0.1:FLV/live/a', clients: 3, buffer: 500ms, reconnect: true}
+  - {play: 'ws://127.0.0.1:RTC/live/a', clients: 3, buffer: 500ms, reconnect: true}
+  - {play: 'http://127.0.0.1:TS/1.ts', clients: 2, buffer: 500ms, reconnect: true}
+";
+
+#[test]
+fn viewers_and_publishers_of_streams_come_back_to_a_server_that_was_killed() {
+    let _machine = shared();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("restart.yaml");
+    let ports = ["RTMP", "FLV", "TS", "RTC"];
+    let text = STREAMS.replace("WEIR", env!("CARGO_BIN_EXE_weir"));
+    let text = ports.iter().fold(text, |text, port| text.replace(port, &free_port().to_string()));
+    std::fs::write(&file, text).unwrap();
+    let run = measure(["run".as_ref(), file.as_os_str()]);
+    assert_eq!((run.code, &run.summary["outcome"]), (0, &"completed".into()), "{}", run.err);
+    let restart = &run.summary["restarts"][0];
+    assert_eq!(restart["away"], 0, "{restart}");
+    assert!(restart["reconnected_seconds"].as_f64() > Some(1.0), "{restart}");
+    for (workload, clients) in run.workloads().iter().zip([20.0, 1.0, 3.0, 3.0, 2.0]) {
+        let total = |figure: &str| workload["total"][figure]["total"].as_f64().unwrap();
+        assert_eq!((total("started"), total("played")), (clients, clients), "one each: {workload:#}");
+        assert!(total("cut_off") >= clients && total("returned") == total("cut_off"), "{workload:#}");
+        assert!(workload["total"]["away_time"]["max"].as_f64() > Some(1.0), "{workload:#}");
+        if workload["role"] == "play" {
+            assert!(total("stalls") >= clients, "{workload:#}");
+            assert_eq!((total("lost"), total("timestamp_jumps")), (0.0, 0.0), "{workload:#}");
+        }
+    }
+    assert!(run.spread("recovery")["count"].as_u64() >= Some(4), "{}", run.spread("recovery"));
+    let outages = run.workloads()[0]["outages"].as_array().unwrap();
+    assert!(outages.iter().all(|outage| outage["made_by_run"] == true), "{outages:?}");
+    let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
+    assert!(text.contains("made again after"), "{text}");
+}

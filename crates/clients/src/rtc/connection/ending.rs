@@ -3,6 +3,7 @@
 use super::{Connection, Milestone};
 use crate::client_session::End;
 use crate::shard_recorder::ShardRecorder;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_rtc::transport::Output;
@@ -70,10 +71,19 @@ impl Connection {
         }
     }
 
-    /// Ends the session with the server. The client is over when the server has answered, or after [`FAREWELL`].
-    pub(in crate::rtc) fn depart(&mut self, context: &mut Context<'_, ShardRecorder>) {
+    /// The session is lost: says what can be said of its end without a link, and begins another.
+    pub(in crate::rtc) fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         self.look(context);
+        self.close_association(context);
+        context.close_side();
+        context.let_datagrams_wait(false);
+        let (terms, request) = (Arc::clone(&self.terms), Arc::clone(&self.request));
+        *self = Self::new(self.planned, terms, request, self.endpoint.clone(), now);
+    }
+
+    /// Closes what stands between the two ends, and gives back what a relay has.
+    fn close_association(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if let Some(negotiation) = &mut self.negotiation {
             negotiation.transport.close();
         }
@@ -84,9 +94,16 @@ impl Connection {
             }
         }
         if let Some(relay) = &mut self.relay {
-            relay.end(now);
+            relay.end(context.now);
         }
         self.flush_relay(context);
+    }
+
+    /// Ends the session with the server. The client is over when the server has answered, or after [`FAREWELL`].
+    pub(in crate::rtc) fn depart(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let now = context.now;
+        self.look(context);
+        self.close_association(context);
         let mut words = Vec::new();
         if let Some(mut dialogue) = self.dialogue.take() {
             dialogue.goodbye(&mut words);
