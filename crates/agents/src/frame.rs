@@ -274,6 +274,9 @@ pub struct Offer {
     /// The targets that the coordinator found at each workload's URLs: an agent that finds other ones refuses, because its load would
     /// differ.
     pub targets: Vec<Vec<String>>,
+    /// The servers that it found behind each workload's names, where there are several: they are counted apart, by their positions.
+    #[serde(default)]
+    pub servers: Vec<Vec<String>>,
     /// The files that the scenario names, with their contents.
     pub files: Vec<SentFile>,
     /// The agent's segment of the plan; `None` for an agent that watches.

@@ -13,7 +13,6 @@ use weir_bulk::{CONSENT, Request, Totals, ZEROS};
 use weir_metrics::common::{MEDIA, READS, RECEIVED, SENT, UNITS};
 use weir_metrics::{Failure, Moment, Schema};
 use weir_shard::Context;
-use weir_shard::tls::ClientTls;
 
 /// The scheme of both.
 pub const SCHEMES: &[Scheme] = &[Scheme::tcp("bulk", 5201)];
@@ -51,7 +50,7 @@ impl Default for BulkOptions {
 /// A URL that leads nowhere.
 pub fn play(urls: &[String], options: &PlayOptions, bulk: BulkOptions) -> Result<Workload, WorkloadError> {
     let request = Request::Down { block: bulk.block };
-    streams("play", urls, &options.tls, options.timeouts, request, bulk.block)
+    streams("play", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), options.timeouts, request, bulk.block)
 }
 
 /// Streams on which the clients send. Resolves names, so it may take a while.
@@ -63,18 +62,18 @@ pub fn publish(
     options: &PublishOptions,
     bulk: BulkOptions,
 ) -> Result<Workload, WorkloadError> {
-    streams("publish", urls, &options.tls, options.timeouts, Request::Up, bulk.block)
+    streams("publish", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), options.timeouts, Request::Up, bulk.block)
 }
 
 fn streams(
     verb: &'static str,
     urls: &[String],
-    tls: &ClientTls,
+    mut finder: EndpointFinder,
     timeouts: Timeouts,
     request: Request,
     block: u32,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints = Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |_| Ok(()))?;
+    let endpoints = Endpoints::find(verb, urls, &mut finder, |_| Ok(()))?;
     let block = (block as usize).clamp(1, ZEROS.len());
     Ok(Workload::new(SCHEMA, endpoints, move |NewClient { planned, now, .. }, shard| Stream {
         state: ClientState::begin(planned, timeouts, now, shard),

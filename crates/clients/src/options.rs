@@ -6,6 +6,7 @@ use crate::material::MaterialOptions;
 use crate::playback_model::Reading;
 use crate::playout::Playout;
 use crate::reconnect::Return;
+use crate::resolve::Resolve;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_shard::tls::ClientTls;
@@ -29,6 +30,8 @@ pub struct PlayOptions {
     pub decoders: Option<Arc<Decoders>>,
     /// How long viewers try to come back when their links are lost.
     pub returns: Return,
+    /// Which of the addresses of a name they go to.
+    pub resolve: Resolve,
     /// How to secure links.
     pub tls: ClientTls,
 }
@@ -44,6 +47,7 @@ impl Default for PlayOptions {
             end_grace: Duration::from_secs(2),
             decoders: None,
             returns: Return::default(),
+            resolve: Resolve::default(),
             tls: ClientTls::default(),
         }
     }
@@ -86,6 +90,8 @@ pub struct PublishOptions {
     pub stamp: bool,
     /// How long publishers try to come back when their links are lost.
     pub returns: Return,
+    /// Which of the addresses of a name they go to.
+    pub resolve: Resolve,
     /// How to secure links.
     pub tls: ClientTls,
 }
@@ -98,6 +104,7 @@ impl Default for PublishOptions {
             material: MaterialOptions::default(),
             stamp: true,
             returns: Return::default(),
+            resolve: Resolve::default(),
             tls: ClientTls::default(),
         }
     }

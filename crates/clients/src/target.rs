@@ -1,10 +1,9 @@
 //! A URL, read once: where to connect, what to ask for there, and what of it may be shown.
 
+use crate::resolve::{self, Resolve};
 use crate::suggest::meant;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
-use weir_address::networks;
+use std::net::{Ipv6Addr, SocketAddr};
 use weir_address::{KeyNumbers, SecretUrl, has_unescaped_password, shown};
 use weir_shard::tls::ServerName;
 
@@ -345,30 +344,13 @@ impl Target {
             .map_err(|_| TargetError::NoServerName { url: self.to_string(), host: self.host.clone() })
     }
 
-    /// The address of the server. A name with several addresses (`localhost` on most systems) gets the
-    /// first that takes a connection within a second, or else the first.
+    /// The address of the server; of a name with several the first that takes a connection.
     ///
     /// # Errors
     /// The name has no address.
     pub fn resolve(&self) -> Result<SocketAddr, TargetError> {
-        let error = |words: String| TargetError::NotResolved {
-            url: self.to_string(),
-            host: self.host.clone(),
-            words,
-        };
-        if let Ok(address) = self.host.parse::<IpAddr>() {
-            return Ok(SocketAddr::new(address, self.port));
-        }
-        let addresses: Vec<_> = (self.host.as_str(), self.port)
-            .to_socket_addrs()
-            .map_err(|failure| error(failure.to_string()))?
-            .collect();
-        let addresses = networks::permitted(addresses).map_err(|forbidden| error(forbidden.to_string()))?;
-        let answers =
-            |address: &&SocketAddr| TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok();
-        let first = addresses.first().ok_or_else(|| error("the resolver gave none".to_owned()))?;
-        let chosen = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
-        Ok(*chosen.unwrap_or(first))
+        let mut found = Resolve::First.addresses(self, resolve::system)?;
+        Ok(found.chosen.remove(0))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::Target;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_metrics::{Moment, Schema};
 use weir_shard::{Endpoint, Session};
@@ -25,22 +26,33 @@ pub struct Workload {
     pub decoders: Option<Arc<Decoders>>,
     /// Whether its clients send a password, a token or a field that a person gave, which a link without TLS shows.
     pub sends_secret: bool,
+    /// What was known of it before it began that a person should know.
+    pub warnings: Vec<String>,
     targets: Vec<Target>,
-    /// The servers of the targets, if there are several: `host:port`, without the port if it is the scheme's own.
+    /// The servers of the targets, if there are several: `host:port`, without the port if it is the scheme's own, and with the address
+    /// where a name has several.
     servers: Vec<String>,
-    /// Of each target, the position of its server.
-    server_of: Vec<u16>,
-    endpoints: Vec<Endpoint>,
+    /// Of each target, the ways that its clients take in turn.
+    ways: Vec<Vec<Way>>,
     /// How long its clients try to come back when their links are lost.
     returns: Return,
     start: Start,
+}
+
+/// A way to a target.
+struct Way {
+    endpoint: Endpoint,
+    /// The first address of the target's name, whichever this is.
+    name: SocketAddr,
+    /// The position of its server.
+    server: u16,
 }
 
 /// Makes a client.
 type Start = Box<
     dyn Fn(
             PlannedStart,
-            &Endpoint,
+            &Way,
             Option<Box<Comeback>>,
             Moment,
             &mut ShardRecorder,
@@ -60,6 +72,8 @@ pub struct NewClient<'a, Request> {
     pub request: Arc<Request>,
     /// The way there.
     pub endpoint: &'a Endpoint,
+    /// The first address of its target's name, whichever it goes to: what all clients of one name have in common.
+    pub name: SocketAddr,
     /// When its link is begun.
     pub now: Moment,
 }
@@ -71,27 +85,28 @@ impl Workload {
         endpoints: Endpoints<Request>,
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
-        let Endpoints { targets, endpoints, requests } = endpoints;
+        let Endpoints { targets, ways, requests, warnings } = endpoints;
         let start =
-            move |planned: PlannedStart, endpoint: &Endpoint, comeback, now, shard: &mut ShardRecorder| {
+            move |planned: PlannedStart, way: &Way, comeback, now, shard: &mut ShardRecorder| {
                 let target = planned.client as usize % requests.len();
                 let request = Arc::clone(&requests[target]);
-                let client = start(NewClient { planned, target, request, endpoint, now }, shard);
+                let (endpoint, name) = (&way.endpoint, way.name);
+                let client = start(NewClient { planned, target, request, endpoint, name, now }, shard);
                 Box::new(Driver::new(client, comeback)) as Box<dyn Session<ShardRecorder>>
             };
         let start: Start = Box::new(start);
-        let (servers, server_of) = by_server(&targets);
         let sends_secret = targets.iter().any(shows_password);
+        let (servers, ways) = by_server(&targets, ways);
         Self {
             schema,
             viewers_leave_last: false,
             versions: Vec::new(),
             decoders: None,
             sends_secret,
+            warnings,
             targets,
             servers,
-            server_of,
-            endpoints,
+            ways,
             returns: Return::default(),
             start,
         }
@@ -107,10 +122,10 @@ impl Workload {
             versions: Vec::new(),
             decoders: None,
             sends_secret: false,
+            warnings: Vec::new(),
             targets: Vec::new(),
             servers: Vec::new(),
-            server_of: Vec::new(),
-            endpoints: Vec::new(),
+            ways: Vec::new(),
             returns: Return::default(),
             start,
         }
@@ -133,22 +148,31 @@ impl Workload {
         &self.targets
     }
 
-    /// The servers that its clients go to, if there are several: `host:port`, without the port if it is the scheme's own.
+    /// The servers that its clients go to, if there are several: `host:port`, without the port if it is the scheme's own, and with the
+    /// address where a name has several.
     pub fn servers(&self) -> &[String] {
         &self.servers
     }
 
     /// The position of a client's server among [`Self::servers`]; 0 if there is but one.
     pub fn server(&self, client: u32) -> u16 {
-        match &self.server_of[..] {
-            [] => 0,
-            servers => servers[client as usize % servers.len()],
-        }
+        if self.servers.is_empty() { 0 } else { self.way(client).server }
     }
 
     /// Where a client's link leads.
     pub fn endpoint(&self, client: u32) -> &Endpoint {
-        &self.endpoints[client as usize % self.endpoints.len()]
+        &self.way(client).endpoint
+    }
+
+    /// Where its clients' links lead.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.ways.iter().flatten().map(|way| &way.endpoint)
+    }
+
+    fn way(&self, client: u32) -> &Way {
+        let (client, targets) = (client as usize, self.ways.len());
+        let ways = &self.ways[client % targets];
+        &ways[client / targets % ways.len()]
     }
 
     /// A client whose link is being opened `now`; give it to [`weir_shard::Shard::open`].
@@ -158,11 +182,10 @@ impl Workload {
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Box<dyn Session<ShardRecorder>> {
-        let endpoint = self.endpoint(planned.client);
-        let returns = self.returns.is_asked_for();
+        let (way, returns) = (self.way(planned.client), self.returns.is_asked_for());
         let comeback =
-            returns.then(|| Box::new(Comeback::new(endpoint.clone(), planned.client, self.returns)));
-        (self.start)(planned, endpoint, comeback, now, shard)
+            returns.then(|| Box::new(Comeback::new(way.endpoint.clone(), planned.client, self.returns)));
+        (self.start)(planned, way, comeback, now, shard)
     }
 }
 
@@ -172,21 +195,30 @@ fn shows_password(target: &Target) -> bool {
     password && !target.scheme.starts_with("rtmp")
 }
 
-/// The servers of targets, and of each target the position of its server; nothing if all have one.
-fn by_server(targets: &[Target]) -> (Vec<String>, Vec<u16>) {
+/// The servers of targets, nothing if all have one, and of each way to a target the position of its server.
+fn by_server(targets: &[Target], ways: Vec<Vec<Endpoint>>) -> (Vec<String>, Vec<Vec<Way>>) {
     let mut servers: Vec<String> = Vec::new();
-    let positions = targets.iter().map(|target| {
+    let mut position = |server: String| {
+        let known = servers.iter().position(|known| *known == server);
+        known.unwrap_or_else(|| {
+            servers.push(server);
+            servers.len() - 1
+        }) as u16
+    };
+    let ways = targets.iter().zip(ways).map(|(target, endpoints)| {
         let base = target.base();
         let server = base.split_once("://").map_or(&*base, |(_, server)| server);
-        let known = servers.iter().position(|known| known == server);
-        let position = known.unwrap_or_else(|| {
-            servers.push(server.to_owned());
-            servers.len() - 1
-        });
-        position as u16
+        let several = endpoints.len() > 1;
+        let Some(name) = endpoints.first().map(|endpoint| endpoint.address) else { return Vec::new() };
+        let way = |endpoint: Endpoint| {
+            let address = endpoint.address.ip();
+            let server = if several { format!("{server} ({address})") } else { server.to_owned() };
+            Way { endpoint, name, server: position(server) }
+        };
+        endpoints.into_iter().map(way).collect()
     });
-    let positions: Vec<_> = positions.collect();
-    if servers.len() < 2 { (Vec::new(), Vec::new()) } else { (servers, positions) }
+    let ways = ways.collect();
+    if servers.len() < 2 { (Vec::new(), ways) } else { (servers, ways) }
 }
 
 impl std::fmt::Debug for Workload {

@@ -190,6 +190,7 @@ mod tests {
         WorkloadFacts {
             background: false,
             servers: Vec::new(),
+            warnings: Vec::new(),
             name: "play".to_owned(),
             role: Role::Play,
             protocol: "http".to_owned(),

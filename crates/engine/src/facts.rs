@@ -31,4 +31,7 @@ pub struct WorkloadFacts {
     /// The servers that its clients go to, if there are several.
     #[serde(default)]
     pub servers: Vec<String>,
+    /// What was known of it before it began that a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

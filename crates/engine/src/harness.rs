@@ -157,6 +157,7 @@ fn made_up(scenario: Scenario) -> RunHead {
             messages_per_second: None,
             timeout_seconds: 10.0,
             servers: Vec::new(),
+            warnings: Vec::new(),
             background: spec.background,
         }
     });

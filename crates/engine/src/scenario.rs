@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
-use weir_clients::{KeyNumbers, SecretUrl};
+use weir_clients::{KeyNumbers, Resolve, SecretUrl};
 use weir_observe::InterfaceName;
 use weir_protocols::{Given, Output, of_url};
 
@@ -174,6 +174,9 @@ pub struct WorkloadSpec {
     /// Longest stay in each phase before playing; of `ingest` and `probe` how long nothing may move, 30 s if absent.
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Span>,
+    /// Which addresses of a server's name clients go to: `all` in turn, those apart that refuse while another accepts, `first`, or all of
+    /// IPv`4` or IPv`6`; `all` if absent.
+    pub resolve: Option<Resolve>,
     /// What the source sends to each viewer, if weir does not publish it: `235kbps`.
     #[schemars(with = "Option<String>")]
     pub expect: Option<BitRateText>,

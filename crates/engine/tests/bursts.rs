@@ -200,6 +200,7 @@ fn facts(role: Role) -> WorkloadFacts {
     WorkloadFacts {
         background: false,
         servers: Vec::new(),
+        warnings: Vec::new(),
         name: format!("{role:?}"),
         role,
         protocol: "rtmp".to_owned(),

@@ -48,6 +48,7 @@ pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
         timeout_seconds: 0.0,
         background: spec.background,
         servers: Vec::new(),
+        warnings: Vec::new(),
     };
     (facts, Workload::without_clients(ingest::SCHEMA))
 }

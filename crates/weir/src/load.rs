@@ -37,6 +37,7 @@ pub(crate) fn of_capacity(args: &Capacity) -> Scenario {
         options: args.options.given().clone(),
         streams: args.of_clients.streams,
         timeout: args.of_clients.timeout.clone(),
+        resolve: args.of_clients.resolve,
         ..WorkloadSpec::default()
     };
     scenario("capacity", workload, &args.of_clients, &args.run)
@@ -71,6 +72,7 @@ fn workload(load: &Load) -> WorkloadSpec {
         life: load.life,
         stages: load.stages.clone(),
         timeout: load.of_clients.timeout.clone(),
+        resolve: load.of_clients.resolve,
         ..WorkloadSpec::default()
     }
 }

@@ -103,10 +103,8 @@ pub(crate) fn prepare(
             .map_err(|error: weir_observe::WatchError| Failure::with(wrong)(error).of(Part::Watch(at)))
     });
     let watches = watches.collect::<Result<Vec<_>, Failure>>()?;
-    let endpoints = workloads.iter().flat_map(|(_, workload)| {
-        (0..).zip(workload.targets()).map(|(client, _)| workload.endpoint(client).address)
-    });
-    let endpoints: Vec<SocketAddr> = endpoints.collect();
+    let endpoints = workloads.iter().flat_map(|(_, workload)| workload.endpoints());
+    let endpoints: Vec<SocketAddr> = endpoints.map(|endpoint| endpoint.address).collect();
     let addresses: Vec<IpAddr> = endpoints.iter().map(SocketAddr::ip).collect();
     let ports =
         endpoints.iter().filter(|endpoint| machine::is_here(&endpoint.ip())).map(SocketAddr::port).collect();
@@ -186,17 +184,17 @@ fn workload(
     weir_clients::check_templates(urls, spec.streams).map_err(Failure::with(wrong))?;
     let tls = TlsOptions::by(scenario).client_tls().map_err(Failure::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
-    let streams = spec.streams.unwrap_or(1);
+    let (streams, resolve) = (spec.streams.unwrap_or(1), spec.resolve.unwrap_or_default());
     // The messages of a background workload are not waited for.
     let alone = RunContext { times: None, ..context.clone() };
     let context = if spec.background { &alone } else { context };
     let made = match role {
         Role::Play => {
-            let options = PlayOptions { timeouts, tls, ..PlayOptions::default() };
+            let options = PlayOptions { timeouts, tls, resolve, ..PlayOptions::default() };
             weir_protocols::play(urls, streams, options, &spec.options, context)
         }
         Role::Publish | Role::Ingest => {
-            let options = PublishOptions { timeouts, tls, ..PublishOptions::default() };
+            let options = PublishOptions { timeouts, tls, resolve, ..PublishOptions::default() };
             weir_protocols::publish(urls, streams, options, &spec.options, context)
         }
     };
@@ -216,6 +214,7 @@ fn workload(
         timeout_seconds: timeouts.media.as_secs_f64(),
         background: spec.background,
         servers: made.servers().to_vec(),
+        warnings: made.warnings.clone(),
     };
     Ok((facts, made))
 }
@@ -312,13 +311,12 @@ fn check_times(spec: &WorkloadSpec) -> Result<(), String> {
 fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) -> Result<(), String> {
     for source in sources {
         for (_, workload) in workloads {
-            let target = (0..).zip(workload.targets()).find_map(|(client, target)| {
-                let address = workload.endpoint(client).address;
-                (address.is_ipv4() != source.is_ipv4()).then(|| format!("{target} is {}", address.ip()))
-            });
-            if let Some(target) = target {
+            let addresses = workload.endpoints().map(|endpoint| endpoint.address);
+            if let Some(address) = addresses.into_iter().find(|it| it.is_ipv4() != source.is_ipv4()) {
+                let family = if source.is_ipv4() { 4 } else { 6 };
                 return Err(format!(
-                    "--bind-addr {source}: no connection leads from there to {target}; give addresses of the target's family"
+                    "--bind-addr {source}: no connection leads from there to {}; give addresses of the target's family, or --resolve {family}",
+                    address.ip()
                 ));
             }
         }

@@ -23,7 +23,6 @@ use weir_mqtt::Version;
 use weir_mqtt::packet::SubscriptionOptions;
 use weir_mqtt::topic::{Filter, SHARE};
 use weir_shard::Endpoint;
-use weir_shard::tls::ClientTls;
 use weir_web::SocketRequest;
 
 /// What is asked for at one target.
@@ -43,7 +42,7 @@ type Shared = (String, u16, String);
 /// # Errors
 /// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
 pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("play", urls, &options.tls, mqtt)?;
+    let endpoints = endpoints("play", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), mqtt)?;
     let identities = Identities::new("sub", mqtt)?;
     let others = mqtt.filters.clone();
     let connect_only = mqtt.connect_only;
@@ -102,7 +101,7 @@ pub fn publish(
     options: &PublishOptions,
     mqtt: &MqttOptions,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("publish", urls, &options.tls, mqtt)?;
+    let endpoints = endpoints("publish", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), mqtt)?;
     let identities = Identities::new("pub", mqtt)?;
     for target in &endpoints.targets {
         let of_url = target.credentials.as_ref().map(plain);
@@ -193,7 +192,7 @@ fn subscription_options(
 fn endpoints(
     verb: &'static str,
     urls: &[String],
-    tls: &ClientTls,
+    mut finder: EndpointFinder,
     options: &MqttOptions,
 ) -> Result<Endpoints<Request>, WorkloadError> {
     let is_socket = |url: &String| url.starts_with("mqtt+ws");
@@ -201,7 +200,7 @@ fn endpoints(
         let words = "fields (header) are of a WebSocket's request; write mqtt+ws:// or mqtt+wss://, or leave them out";
         return Err(WorkloadError::Options(words.to_owned()));
     }
-    Endpoints::find(verb, urls, &mut EndpointFinder::new(SCHEMES, tls), |target| {
+    Endpoints::find(verb, urls, &mut finder, |target| {
         let credentials = target.credentials.as_ref().map(plain);
         let socket = socket_request(&target, options);
         Ok(Request { target, credentials, socket })
@@ -222,6 +221,7 @@ fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError>
 
 /// The way to a broker.
 pub(super) struct Way {
+    /// What all clients of one name have in common: messages go between its addresses.
     pub(super) broker: SocketAddr,
     /// Of a client that is to connect again.
     pub(super) again: Option<Endpoint>,
@@ -233,7 +233,7 @@ pub(super) struct Way {
 fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> Way {
     Way {
         outages: outages.cloned(),
-        broker: client.endpoint.address,
+        broker: client.name,
         again: reconnect.then(|| client.endpoint.clone()),
         carrier: Carrier::new(client.request.socket.clone()),
     }

@@ -72,7 +72,7 @@ impl Player {
         common: Arc<SharedOptions>,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let NewClient { planned, target, request, endpoint, now } = client;
+        let NewClient { planned, target, request, endpoint, now, .. } = client;
         let state = ClientState::begin(planned, common.timeouts, now, shard);
         if witness {
             shard.of(planned).shift(WITNESSES, 1);

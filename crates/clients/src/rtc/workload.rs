@@ -45,7 +45,7 @@ pub fn oven(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<
 /// # Errors
 /// As [`whep`], and material that cannot be made.
 pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("publish", urls, WHIP_SCHEMES, &options.tls, rtc)?;
+    let endpoints = endpoints("publish", urls, EndpointFinder::new(WHIP_SCHEMES, &options.tls).resolving(options.resolve), rtc)?;
     let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
@@ -75,7 +75,7 @@ fn play(
     schemes: &'static [Scheme],
     signalling: Signalling,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("play", urls, schemes, &options.tls, rtc)?;
+    let endpoints = endpoints("play", urls, EndpointFinder::new(schemes, &options.tls).resolving(options.resolve), rtc)?;
     let common = Arc::new(play::SharedOptions {
         terms: terms(signalling, offer_options(rtc), &options.tls)?,
         timeouts: options.timeouts,
@@ -96,11 +96,10 @@ fn play(
 fn endpoints(
     verb: &'static str,
     urls: &[String],
-    schemes: &'static [Scheme],
-    tls: &ClientTls,
+    mut finder: EndpointFinder,
     options: &RtcOptions,
 ) -> Result<Endpoints<Request>, WorkloadError> {
-    Endpoints::find(verb, urls, &mut EndpointFinder::new(schemes, tls), |target| {
+    Endpoints::find(verb, urls, &mut finder, |target| {
         let missing = "no path that HTTP can ask for; write for example whep+http://host/app/stream";
         let incomplete = || TargetError::Incomplete { url: target.to_string(), missing };
         Request::new(&target, options).ok_or_else(incomplete)

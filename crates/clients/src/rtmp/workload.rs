@@ -22,7 +22,7 @@ use weir_rtmp::handshake::Scheme;
 /// # Errors
 /// A URL that leads nowhere, or TLS settings that cannot be made.
 pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Result<Workload, WorkloadError> {
-    let mut finder = EndpointFinder::new(SCHEMES, &options.tls);
+    let mut finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = Endpoints::find("play", urls, &mut finder, |target| {
         let address = Address::of(&target)?;
         let client = ClientOptions {
@@ -57,7 +57,7 @@ pub fn publish(
     options: &PublishOptions,
     rtmp: &RtmpOptions,
 ) -> Result<Workload, WorkloadError> {
-    let mut finder = EndpointFinder::new(SCHEMES, &options.tls);
+    let mut finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = Endpoints::find("publish", urls, &mut finder, |target| {
         let address = Address::of(&target)?;
         let client = ClientOptions {

@@ -147,7 +147,7 @@ pub fn play(
     http: &HttpOptions,
     mirakurun: &MirakurunOptions,
 ) -> Result<Workload, WorkloadError> {
-    let mut finder = EndpointFinder::new(HTTP, &options.tls);
+    let mut finder = EndpointFinder::new(HTTP, &options.tls).resolving(options.resolve);
     let mut targets = Vec::new();
     let mut servers = Vec::new();
     for url in urls {

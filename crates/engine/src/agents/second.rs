@@ -206,6 +206,7 @@ mod tests {
             timeout_seconds: 10.0,
             background: false,
             servers: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

@@ -408,8 +408,8 @@ impl WorkloadAggregator {
     /// `by_count`: the run was over when all messages were accounted for, however soon that was.
     pub(super) fn warnings(&self, by_count: bool) -> Vec<String> {
         let starved = self.starvation.line(self.facts.timeout_seconds);
-        let mut warnings: Vec<_> =
-            starved.map(|line| format!("{}: {line}", self.facts.name)).into_iter().collect();
+        let known = self.facts.warnings.iter().cloned().chain(starved);
+        let mut warnings: Vec<_> = known.map(|line| format!("{}: {line}", self.facts.name)).collect();
         warnings.extend(counts::warnings(&self.facts.name, &self.total.figures));
         let excesses = weir_protocols::warnings(&self.facts.protocol, &self.total.figures);
         warnings.extend(excesses.into_iter().map(|line| format!("{}: {line}", self.facts.name)));

@@ -216,6 +216,7 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
     let facts = WorkloadFacts {
         background: false,
         servers: Vec::new(),
+        warnings: Vec::new(),
         name: "play".to_owned(),
         role: Role::Play,
         protocol: "http".to_owned(),
@@ -484,6 +485,7 @@ fn messages_are_told_a_second_beside_those_that_were_planned() {
     let facts = WorkloadFacts {
         background: false,
         servers: Vec::new(),
+        warnings: Vec::new(),
         name: "publish".to_owned(),
         role: Role::Publish,
         protocol: "mqtt".to_owned(),
@@ -520,6 +522,7 @@ fn counted(short: u64) -> Vec<WorkloadSummary> {
     let facts = |role, rate| WorkloadFacts {
         background: false,
         servers: Vec::new(),
+        warnings: Vec::new(),
         name: "mqtt".to_owned(),
         role,
         protocol: "mqtt".to_owned(),

@@ -8,6 +8,7 @@ pub(crate) fn facts_of(spec: &WorkloadSpec) -> WorkloadFacts {
     WorkloadFacts {
         background: false,
         servers: Vec::new(),
+        warnings: Vec::new(),
         name: spec.label(),
         role,
         protocol: "rtmp".to_owned(),

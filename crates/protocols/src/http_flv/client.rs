@@ -39,7 +39,7 @@ pub(super) fn play(
         Ok(target)
     });
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
-    let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls);
+    let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
     let (options, returns, clock) = (options.clone(), options.returns, HostClock::read());

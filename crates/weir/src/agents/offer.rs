@@ -66,6 +66,7 @@ pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
         figures: figures(),
         scenario: serde_json::to_value(&scenario).map_err(|error| error.to_string())?,
         targets: prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect(),
+        servers: prepared.workloads.iter().map(|(facts, _)| facts.servers.clone()).collect(),
         files: files.files,
         segment: None,
         slice_seconds: prepared.slice_seconds,

@@ -87,9 +87,7 @@ impl Permits {
     /// Refuses what was found behind the URLs.
     pub(super) fn check_workloads(&self, workloads: &[(WorkloadFacts, Workload)]) -> Result<(), String> {
         for (_, workload) in workloads {
-            for (client, _) in (0..).zip(workload.targets()) {
-                self.check(workload.endpoint(client).address.ip())?;
-            }
+            workload.endpoints().try_for_each(|endpoint| self.check(endpoint.address.ip()))?;
         }
         Ok(())
     }

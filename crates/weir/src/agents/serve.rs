@@ -275,6 +275,12 @@ impl Worker<'_> {
         if found != offer.targets {
             return Err("it finds other streams at the URLs than the coordinator".to_owned());
         }
+        if prepared.workloads.iter().map(|(facts, _)| &facts.servers).ne(&offer.servers) {
+            return Err(
+                "the names of the URLs have other addresses here than at the coordinator; give an address, or --resolve first"
+                    .to_owned(),
+            );
+        }
         self.permits.check_workloads(&prepared.workloads)?;
         self.permits.check_clients(prepare::most_at_once(&prepared.plan))?;
         note(format_args!("{name}: part {} of {}", segment.index + 1, segment.of));

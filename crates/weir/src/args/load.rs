@@ -4,6 +4,7 @@ use super::Tls;
 use super::values::{spaced, stage};
 use clap::Args;
 use std::net::IpAddr;
+use weir_clients::Resolve;
 use weir_engine::lifetime::Lifetime;
 use weir_engine::scenario::{Span, StageSpec};
 
@@ -48,6 +49,10 @@ pub(crate) struct ClientOptions {
     /// Longest stay in each phase before playing: connect, handshake, request, media [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "Connections")]
     pub(crate) timeout: Option<Span>,
+    /// Addresses of a server's name that clients go to: all in turn, the first that takes a connection, or all of IPv4 or IPv6. Of several,
+    /// those that refuse before the run while another accepts are left out [default: all]
+    #[arg(long, value_name = "all|first|4|6", help_heading = "Connections")]
+    pub(crate) resolve: Option<Resolve>,
     /// Local address to connect from; repeat to use several in turn
     #[arg(long, value_name = "IP", help_heading = "Connections")]
     pub(crate) bind_addr: Vec<IpAddr>,
@@ -64,8 +69,8 @@ pub(crate) struct ClientOptions {
 impl ClientOptions {
     /// Whether any option of clients is given.
     pub(crate) fn is_any(&self) -> bool {
-        let Self { streams, warmup, drain, timeout, bind_addr, name, seed, tls } = self;
+        let Self { streams, warmup, drain, timeout, resolve, bind_addr, name, seed, tls } = self;
         let spans = [warmup, drain, timeout].into_iter().any(Option::is_some);
-        streams.is_some() || spans || name.is_some() || *seed != 0 || !bind_addr.is_empty() || tls.is_any()
+        streams.is_some() || spans || resolve.is_some() || name.is_some() || *seed != 0 || !bind_addr.is_empty() || tls.is_any()
     }
 }
