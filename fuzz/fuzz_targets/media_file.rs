@@ -1,5 +1,6 @@
 //! A file of MP4 or FLV that is published in a loop: its index lies within the file, and every frame of it can be read,
-//! again and again, with times that do not go back.
+//! again and again, with times that do not go back. The same bytes as parameter sets and configurations of a peer's tracks say nothing
+//! that is too large.
 
 #![no_main]
 
@@ -10,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_media::{Frame, Looped, MediaFile, Source, Track};
+use weir_media::{Frame, Looped, MediaFile, PictureCodec, Source, Track, aac_format, adts_format};
 
 /// Frames that are read of one file: some of its second and third pass as well, if it is short.
 const FRAMES: usize = 64;
@@ -29,6 +30,12 @@ fn unnamed() -> File {
 }
 
 fuzz_target!(|data: &[u8]| FILE.with(|file| {
+    for codec in [PictureCodec::H264, PictureCodec::H265] {
+        for format in [codec.format(data), codec.format_of_record(data)].into_iter().flatten() {
+            assert!(format.size.0.max(format.size.1) <= 16_888 && format.profile.len() < 80);
+        }
+    }
+    let _ = (aac_format(data), adts_format(data));
     let file = file.get_or_init(unnamed);
     file.set_len(0).expect("room");
     file.write_all_at(data, 0).expect("room");

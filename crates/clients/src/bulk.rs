@@ -50,7 +50,14 @@ impl Default for BulkOptions {
 /// A URL that leads nowhere.
 pub fn play(urls: &[String], options: &PlayOptions, bulk: BulkOptions) -> Result<Workload, WorkloadError> {
     let request = Request::Down { block: bulk.block };
-    streams("play", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), options.timeouts, request, bulk.block)
+    streams(
+        "play",
+        urls,
+        EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve),
+        options.timeouts,
+        request,
+        bulk.block,
+    )
 }
 
 /// Streams on which the clients send. Resolves names, so it may take a while.
@@ -62,7 +69,14 @@ pub fn publish(
     options: &PublishOptions,
     bulk: BulkOptions,
 ) -> Result<Workload, WorkloadError> {
-    streams("publish", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), options.timeouts, Request::Up, bulk.block)
+    streams(
+        "publish",
+        urls,
+        EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve),
+        options.timeouts,
+        Request::Up,
+        bulk.block,
+    )
 }
 
 fn streams(

@@ -190,10 +190,12 @@ mod tests {
             EndpointFinder { resolver: two, ..EndpointFinder::new(SCHEMES, &ClientTls::default()) };
         let urls = [format!("rtmp://edges.test:{port}/live/a"), format!("rtmp://127.0.0.9:{port}/live/b")];
         let endpoints = Endpoints::find("play", &urls, &mut finder, |_| Ok(())).unwrap();
-        let workload =
-            Workload::new(Schema::new(&[]), endpoints, |_: NewClient<'_, ()>, _| -> Nothing { unreachable!() });
-        let ways: Vec<_> =
-            (0..6).map(|client| (workload.endpoint(client).address.ip().to_string(), workload.server(client))).collect();
+        let workload = Workload::new(Schema::new(&[]), endpoints, |_: NewClient<'_, ()>, _| -> Nothing {
+            unreachable!()
+        });
+        let ways: Vec<_> = (0..6)
+            .map(|client| (workload.endpoint(client).address.ip().to_string(), workload.server(client)))
+            .collect();
         let ways: Vec<_> = ways.iter().map(|(address, server)| (&**address, *server)).collect();
         let other = ("127.0.0.9", 2);
         let (a, b) = (("127.0.0.2", 0), ("127.0.0.3", 1));

@@ -15,6 +15,7 @@ use crate::playout::Playout;
 use crate::sequence::Sequence;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
+use crate::track_format::TrackFormat;
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{
@@ -96,6 +97,8 @@ pub struct FlvViewer {
     decoded: Option<Box<DecodedTags>>,
     /// Pictures have come, or metadata says that they will.
     has_pictures: bool,
+    /// Whether it is told what pictures and sound are.
+    told: [bool; 2],
     /// Media and frames of the reads before it played.
     waited: u64,
     waited_frames: u32,
@@ -136,6 +139,7 @@ impl FlvViewer {
             configuration: Configuration::default(),
             decoded: None,
             has_pictures: false,
+            told: [false; 2],
             waited: 0,
             waited_frames: 0,
             totals: ReadTotals::default(),
@@ -198,6 +202,7 @@ impl FlvViewer {
                 if let Some(decoded) = &mut self.decoded {
                     decoded.video_header(&tag, body);
                 }
+                self.tell(TrackFormat::of_video(&tag, body.head), shard);
                 shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
             }
             return;
@@ -209,6 +214,9 @@ impl FlvViewer {
             && self.configuration.picture(&tag, body.head)
             && !self.configuration.lacks_sound()
         {
+            if !self.told[Track::Video as usize] {
+                self.tell(TrackFormat::of_video(&tag, body.head), shard);
+            }
             self.play(now, shard);
             let recorder = shard.of(self.state.planned());
             recorder.count(AHEAD, self.waited + self.totals.media);
@@ -249,6 +257,7 @@ impl FlvViewer {
                 if let Some(decoded) = &mut self.decoded {
                     decoded.audio_header(&tag, body);
                 }
+                self.tell(TrackFormat::of_audio(&tag, body.head), shard);
                 shard.of(self.state.planned()).count(self.figures.sequence_headers, 1);
             }
             return;
@@ -256,6 +265,9 @@ impl FlvViewer {
         self.totals.sounds += 1;
         self.first_sound.get_or_insert(now);
         self.configuration.sound(&tag);
+        if !self.told[Track::Audio as usize] {
+            self.tell(TrackFormat::of_audio(&tag, body.head), shard);
+        }
         if self.state.phase() == ClientPhase::Playing {
             let timestamp = u64::from(body.timestamp);
             let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
@@ -264,6 +276,12 @@ impl FlvViewer {
             }
             self.playback.frame(now, seen, shard.of(self.state.planned()));
         }
+    }
+
+    #[cold]
+    fn tell(&mut self, format: TrackFormat, shard: &mut ShardRecorder) {
+        self.told[format.kind as usize] = true;
+        shard.track(self.state.planned(), format);
     }
 
     #[cold]
@@ -331,7 +349,7 @@ impl FlvViewer {
         let lost = std::mem::take(&mut self.sequence).end();
         shard.of(self.state.planned()).count(LOST, u64::from(lost));
         (self.first_sound, self.has_pictures) = (None, false);
-        self.configuration = Configuration::default();
+        (self.configuration, self.told) = (Configuration::default(), [false; 2]);
         (self.waited, self.waited_frames) = (0, 0);
     }
 

@@ -36,6 +36,7 @@ mod shard_recorder;
 mod suggest;
 mod target;
 mod timeline;
+mod track_format;
 pub mod ts;
 mod workload;
 mod workload_error;
@@ -74,6 +75,7 @@ pub use target::{
     Credentials, Link, Password, Scheme, Target, TargetError, check_templates, expand, scheme_of,
 };
 pub use timeline::{Position, Timeline, Track};
+pub use track_format::{MOST_TRACKS, TrackFormat};
 pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};

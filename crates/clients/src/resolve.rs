@@ -115,8 +115,9 @@ impl Resolve {
 
 /// Why each of these takes no connection, if it does not. All are asked at once: one that is silent takes a second.
 fn refusals(addresses: &[SocketAddr]) -> Vec<Option<String>> {
-    let ask =
-        |address: SocketAddr| TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).err().map(|it| it.to_string());
+    let ask = |address: SocketAddr| {
+        TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).err().map(|it| it.to_string())
+    };
     std::thread::scope(|scope| {
         let asked: Vec<_> = addresses.iter().map(|address| scope.spawn(move || ask(*address))).collect();
         asked.into_iter().map(|thread| thread.join().unwrap_or(None)).collect()

@@ -1,6 +1,7 @@
 //! What the clients of one shard write in: figures, failures, and how each planned start ended.
 
 use crate::timeline::Track;
+use crate::track_format::{MOST_TRACKS, TrackFormat};
 use std::convert::Infallible;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment, Recorder, Schema, common};
@@ -169,6 +170,9 @@ pub struct ShardRecorder {
     gaps: Vec<Gap>,
     /// How many gaps were kept so far.
     placed: usize,
+    /// What tracks of workloads are, and how many of them have been handed out.
+    tracks: Vec<(u16, TrackFormat)>,
+    tracks_taken: usize,
 }
 
 impl ShardRecorder {
@@ -186,6 +190,8 @@ impl ShardRecorder {
             client_records: Vec::new(),
             gaps: Vec::new(),
             placed: 0,
+            tracks: Vec::new(),
+            tracks_taken: 0,
         }
     }
 
@@ -280,6 +286,23 @@ impl ShardRecorder {
             self.placed += 1;
             self.gaps.push(gap);
         }
+    }
+
+    /// Notes what a track of a workload's streams is. Viewers of one stream are told the same.
+    #[cold]
+    pub fn track(&mut self, planned: PlannedStart, format: TrackFormat) {
+        let mut of_workload = self.tracks.iter().filter(|(workload, _)| *workload == planned.workload);
+        let is_known = of_workload.clone().any(|(_, known)| *known == format);
+        if !is_known && of_workload.nth(MOST_TRACKS - 1).is_none() {
+            self.tracks.push((planned.workload, format));
+        }
+    }
+
+    /// Hands out the tracks that were found since the last call, with the positions of their workloads.
+    pub fn take_tracks(&mut self) -> Vec<(u16, TrackFormat)> {
+        let new = self.tracks[self.tracks_taken..].to_vec();
+        self.tracks_taken = self.tracks.len();
+        new
     }
 
     /// Hands out what clients have counted that ended since the last call.

@@ -86,14 +86,13 @@ impl Workload {
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, ways, requests, warnings } = endpoints;
-        let start =
-            move |planned: PlannedStart, way: &Way, comeback, now, shard: &mut ShardRecorder| {
-                let target = planned.client as usize % requests.len();
-                let request = Arc::clone(&requests[target]);
-                let (endpoint, name) = (&way.endpoint, way.name);
-                let client = start(NewClient { planned, target, request, endpoint, name, now }, shard);
-                Box::new(Driver::new(client, comeback)) as Box<dyn Session<ShardRecorder>>
-            };
+        let start = move |planned: PlannedStart, way: &Way, comeback, now, shard: &mut ShardRecorder| {
+            let target = planned.client as usize % requests.len();
+            let request = Arc::clone(&requests[target]);
+            let (endpoint, name) = (&way.endpoint, way.name);
+            let client = start(NewClient { planned, target, request, endpoint, name, now }, shard);
+            Box::new(Driver::new(client, comeback)) as Box<dyn Session<ShardRecorder>>
+        };
         let start: Start = Box::new(start);
         let sends_secret = targets.iter().any(shows_password);
         let (servers, ways) = by_server(&targets, ways);

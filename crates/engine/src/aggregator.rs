@@ -185,6 +185,11 @@ impl Aggregator {
                 }
             }
             EventLine::Trouble { words, .. } => self.trouble = Some(words.clone()),
+            EventLine::Track { workload, track, .. } => {
+                if let Some(workload) = self.workloads.get_mut(usize::from(*workload)) {
+                    workload.take_track(track);
+                }
+            }
             EventLine::ThreadLost { at_seconds, thread, words } => {
                 self.lost_thread.get_or_insert((*thread, *at_seconds, words.clone()));
             }

@@ -5,7 +5,7 @@ use crate::event::EventLine;
 use crate::ingest::consumer::ConsumerError;
 use crate::ingest::ingested::Ingested;
 use std::sync::mpsc::Sender;
-use weir_clients::{ClientFailure, ClientRecord, Gap};
+use weir_clients::{ClientFailure, ClientRecord, Gap, TrackFormat};
 use weir_metrics::Recorder;
 
 /// One message to the coordinator of a run.
@@ -76,6 +76,8 @@ pub(crate) struct ThreadReport {
     pub(crate) deserted: bool,
     pub(crate) gaps: Vec<Gap>,
     pub(crate) client_records: Vec<ClientRecord>,
+    /// What tracks of workloads are, with the positions of these.
+    pub(crate) tracks: Vec<(u16, TrackFormat)>,
     /// How the consumer of a workload that saves messages ended, if it has.
     pub(crate) consumer_end: Option<(u16, ConsumerEnd)>,
     /// Whether this was the last.

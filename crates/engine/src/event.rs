@@ -5,6 +5,7 @@ use crate::agents::end::AgentEnd;
 use crate::ingest::Ingested;
 use crate::plan::Segment;
 use serde::{Deserialize, Serialize};
+use weir_clients::TrackFormat;
 use weir_metrics::Failure;
 
 /// One event of a run.
@@ -60,6 +61,15 @@ pub enum EventLine {
         /// The place among the records that are kept in which it takes that of another client; only after the first 100,000.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<u32>,
+    },
+    /// What a track of a workload's streams is; each is written once, a shard and workload at most sixteen.
+    Track {
+        /// Since the run's start.
+        at_seconds: f64,
+        /// Position of the workload.
+        workload: u16,
+        /// What it is.
+        track: TrackFormat,
     },
     /// The wall clock moved against the monotonic one.
     ClockStep {
@@ -162,7 +172,11 @@ impl EventLine {
     pub(crate) fn is_of_clients(&self) -> bool {
         matches!(
             self,
-            Self::Failure { .. } | Self::Gap { .. } | Self::Account { .. } | Self::ClockStep { .. }
+            Self::Failure { .. }
+                | Self::Gap { .. }
+                | Self::Account { .. }
+                | Self::Track { .. }
+                | Self::ClockStep { .. }
         )
     }
 }

@@ -237,6 +237,7 @@ impl Generator {
             deserted: self.shard.is_empty() && self.starts.is_empty(),
             gaps: self.shard.recorder().take_gaps(),
             client_records: self.shard.recorder().take_client_records(),
+            tracks: self.shard.recorder().take_tracks(),
             consumer_end: None,
             last: end == SecondEnd::Last,
         };

@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::ServerVersion;
+pub use weir_clients::{Track, TrackFormat};
 use weir_metrics::common::names;
 use weir_metrics::{Failure, Side};
 use weir_observe::{Environment, MachineFacts, TargetEnvironment};
@@ -160,6 +161,9 @@ pub struct WorkloadSummary {
     /// Spans in which viewers were without pictures or without sound although the stream went on, the first hundred of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
+    /// What the tracks of its streams are, as its viewers were told, pictures first; sixteen at the most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<TrackFormat>,
     /// One entry a channel that was read, of protocols that have channels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelSummary>,
@@ -302,9 +306,8 @@ impl WorkloadSummary {
     /// Playing time of all clients together, in seconds, over all windows. A viewer that receives nothing any more, or has lost its
     /// link and looks for another, has stalled, and is still a viewer.
     pub fn viewed_seconds(&self) -> f64 {
-        let waiting = |stage: &StageSummary| {
-            stage.figures.mean(names::STARVING) + stage.figures.mean(names::AWAY)
-        };
+        let waiting =
+            |stage: &StageSummary| stage.figures.mean(names::STARVING) + stage.figures.mean(names::AWAY);
         let there = |stage: &StageSummary| stage.playing_mean + waiting(stage);
         self.stages.iter().map(|stage| there(stage) * stage.window_seconds()).sum()
     }

@@ -53,6 +53,7 @@ impl Trial {
         let facts = |role: Role| WorkloadFacts {
             background: false,
             servers: Vec::new(),
+            warnings: Vec::new(),
             name: format!("{role:?}"),
             role,
             protocol: "rtmp".to_owned(),

@@ -72,6 +72,62 @@ impl BitWriter {
     }
 }
 
+/// Bits out of bytes, most significant bit first; `None` behind the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BitReader<'a> {
+    bytes: &'a [u8],
+    /// The bits that were read.
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// u(1).
+    pub(crate) fn flag(&mut self) -> Option<bool> {
+        let byte = *self.bytes.get(self.at / 8)?;
+        self.at += 1;
+        Some(byte << ((self.at - 1) % 8) & 0x80 != 0)
+    }
+
+    /// u(n), of 32 bits at the most.
+    pub(crate) fn bits(&mut self, count: u32) -> Option<u32> {
+        (0..count).try_fold(0, |value: u32, _| Some(value << 1 | u32::from(self.flag()?)))
+    }
+
+    pub(crate) fn skip(&mut self, count: u32) -> Option<()> {
+        self.at += count as usize;
+        (self.at <= self.bytes.len() * 8).then_some(())
+    }
+
+    /// ue(v), clause 9.1.
+    pub(crate) fn unsigned_golomb(&mut self) -> Option<u32> {
+        let mut zeros = 0;
+        while !self.flag()? {
+            zeros += 1;
+            if zeros > 31 {
+                return None;
+            }
+        }
+        Some((1_u32 << zeros) - 1 + self.bits(zeros)?)
+    }
+
+    /// se(v), clause 9.1.1.
+    pub(crate) fn signed_golomb(&mut self) -> Option<i32> {
+        let code = i64::from(self.unsigned_golomb()?);
+        let magnitude = (code + 1) / 2;
+        i32::try_from(if code % 2 == 0 { -magnitude } else { magnitude }).ok()
+    }
+
+    /// Four of ue(v).
+    pub(crate) fn four(&mut self) -> Option<[u32; 4]> {
+        let mut next = || self.unsigned_golomb();
+        Some([next()?, next()?, next()?, next()?])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ mod rate;
 mod source;
 mod stamp;
 mod synthetic;
+mod track_format;
 
 pub use elementary::{
     adts_header, append_adts, append_annex_b, append_decoder_configuration, parameter_sets,
@@ -30,3 +31,4 @@ pub use stamp::{
     ClockReading, Latency, LatencyClock, STAMP_LEN, STAMP_SEARCH_LEN, STAMP_UUID, Stamp, WallOffset,
 };
 pub use synthetic::{AudioSettings, Clip, ClipSettings, Synthetic, SyntheticError, VideoSettings};
+pub use track_format::{PictureCodec, PictureFormat, SoundFormat, aac_format, adts_format};

@@ -7,11 +7,15 @@ use crate::stages::percentiles;
 use weir_engine::summary::{BaseUnit, FigureValue, Role, Slots, TurnoverSummary, Value, WorkloadSummary};
 use weir_metrics::common::names;
 
+/// Characters of what a track is.
+const TRACK: usize = 160;
+
 /// Slots, phases of the startup, what was delivered, stalls, and what else the protocol counted.
 pub(crate) fn of_workload(workload: &WorkloadSummary) -> Vec<Fact> {
     let mut facts = vec![slots(&workload.slots)];
     facts.extend(workload.turnover.as_ref().map(turnover));
     facts.extend(phases(workload));
+    facts.extend(tracks(workload));
     facts.extend(delivered(workload));
     facts.extend(stalls(workload));
     facts.extend(recovery(workload));
@@ -61,9 +65,9 @@ fn recovery(workload: &WorkloadSummary) -> Option<Fact> {
 
 /// What became of clients that lost their links and looked for others.
 fn lost_links(workload: &WorkloadSummary) -> Option<Fact> {
-    let [lost, again] = ["cut_off", "returned"].map(|name| workload.total.total(name));
+    let [lost, again] = [names::CUT_OFF, names::RETURNED].map(|name| workload.total.total(name));
     let mut line = format!("{} lost, {} made again", number(lost), number(again));
-    if let Some(away) = workload.total.spread("away_time").filter(|away| away.count > 0) {
+    if let Some(away) = workload.total.spread(names::AWAY_TIME).filter(|away| away.count > 0) {
         let times = percentiles(Some(away)).line();
         line.push_str(&format!(" after {times} (p50 / p99), {} at the most", seconds(away.max)));
     }
@@ -86,6 +90,12 @@ fn phases(workload: &WorkloadSummary) -> Option<Fact> {
     });
     let line = phases.collect::<Vec<_>>().join(", ");
     (!line.is_empty()).then(|| Fact::new("Startup is", format!("{line} (p50 / p99)")))
+}
+
+/// What the tracks of the streams are.
+fn tracks(workload: &WorkloadSummary) -> Option<Fact> {
+    let tracks: Vec<_> = workload.tracks.iter().map(|track| quote(&track.to_string(), TRACK)).collect();
+    (!tracks.is_empty()).then(|| Fact::new("Tracks", tracks.join("; ")))
 }
 
 fn delivered(workload: &WorkloadSummary) -> Option<Fact> {

@@ -9,6 +9,7 @@ use crate::options::Options;
 use crate::record::Mark;
 use crate::report::Report;
 use crate::scan::Scan;
+use crate::stream_type::Codec;
 use crate::units::UnitTimes;
 
 /// Takes a transport stream in pieces of any size, and keeps account of it.
@@ -105,6 +106,12 @@ impl Analyser {
     /// When units of pictures and of sound began, in this order.
     pub fn units(&self) -> [UnitTimes; 2] {
         self.scan.units()
+    }
+
+    /// The codec of the pictures and of the sound, and how the first unit of each begins at which decoding can: as much of it as its first
+    /// packet has.
+    pub fn first_units(&self) -> [Option<(Codec, &[u8])>; 2] {
+        self.scan.first_units()
     }
 
     /// The size of its packets; `None` until some were found.

@@ -15,6 +15,7 @@ use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, p
 use crate::record::{Mark, Record};
 use crate::section;
 use crate::stream_clock::StreamClock;
+use crate::stream_type::Codec;
 use crate::tables::{Tables, Watch};
 use crate::text::TextCoding;
 use crate::units::UnitTimes;
@@ -50,6 +51,8 @@ pub(crate) struct Scan {
     tables: Tables,
     findings: Findings,
     decodable: Option<Mark>,
+    /// Codec and beginning of the first unit of pictures, and of sound, at which decoding can begin.
+    first_units: [Option<(Codec, Box<[u8]>)>; 2],
     /// Pictures and sound.
     units: [UnitTimes; 2],
     pat_packets: Watch,
@@ -164,6 +167,7 @@ impl Scan {
             tables: Tables::default(),
             findings: Findings::new(options.findings_per_kind),
             decodable: None,
+            first_units: [None, None],
             units: [UnitTimes::default(); 2],
             pat_packets: Watch::default(),
             pat_sections: Watch::default(),
@@ -208,6 +212,10 @@ impl Scan {
 
     pub(crate) fn findings(&self) -> &[Finding] {
         self.findings.kept()
+    }
+
+    pub(crate) fn first_units(&self) -> [Option<(Codec, &[u8])>; 2] {
+        self.first_units.each_ref().map(|it| it.as_ref().map(|(codec, bytes)| (*codec, &**bytes)))
     }
 
     pub(crate) fn decodable(&self) -> Option<Mark> {

@@ -42,7 +42,8 @@ type Shared = (String, u16, String);
 /// # Errors
 /// A URL that leads nowhere, TLS settings that cannot be made, or what CONNECT has no room for.
 pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("play", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), mqtt)?;
+    let endpoints =
+        endpoints("play", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), mqtt)?;
     let identities = Identities::new("sub", mqtt)?;
     let others = mqtt.filters.clone();
     let connect_only = mqtt.connect_only;
@@ -101,7 +102,12 @@ pub fn publish(
     options: &PublishOptions,
     mqtt: &MqttOptions,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("publish", urls, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), mqtt)?;
+    let endpoints = endpoints(
+        "publish",
+        urls,
+        EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve),
+        mqtt,
+    )?;
     let identities = Identities::new("pub", mqtt)?;
     for target in &endpoints.targets {
         let of_url = target.credentials.as_ref().map(plain);

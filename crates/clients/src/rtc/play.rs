@@ -15,13 +15,15 @@ use crate::parameter_sets::NalCodec;
 use crate::playback_model::{Continuation, PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::shard_recorder::{ClientRecord, ShardRecorder};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, Track};
+use crate::track_format::TrackFormat;
 use crate::workload::NewClient;
 use std::sync::Arc;
-use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
+use weir_media::{Framing, PictureCodec, STAMP_SEARCH_LEN, Stamp, units};
 use weir_metrics::common::{AHEAD, FRAMES_AHEAD, WITNESSES};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::h264::{AccessUnit, described_parameter_sets};
+use weir_rtc::sdp::{Agreement, MediaKind};
 use weir_shard::Context;
 
 /// The longest picture that is put together for a decoder: larger than any of H.264 up to level 5.2 (ITU-T H.264 table A-1, MinCR).
@@ -60,6 +62,8 @@ pub(super) struct Player {
     numbers: Option<Numbers>,
     /// What it reads, of the workload's targets.
     target: u32,
+    /// What its tracks are, until it is told: as soon as it plays, when parameter sets have come.
+    formats: Vec<TrackFormat>,
     /// Since when a keyframe comes, and since when it plays.
     keyframe_at: Option<Moment>,
     playing_since: Option<Moment>,
@@ -95,6 +99,7 @@ impl Player {
             latency: Extent::default(),
             numbers: None,
             target: target as u32,
+            formats: Vec::new(),
             keyframe_at: None,
             playing_since: None,
         };
@@ -139,6 +144,7 @@ impl Role for Player {
     ) -> Result<(), End> {
         let now = context.now;
         let ssrc = ssrc(line.state.planned().client, now);
+        self.formats = keys.agreed.iter().filter_map(track_format).collect();
         let kept = match &mut self.decoded {
             Some(decoded) => {
                 let formats = keys.agreed.iter().map(|agreed| &agreed.format);
@@ -163,9 +169,14 @@ impl Role for Player {
         let now = context.now;
         let recorder = context.world.of(line.state.planned());
         let (clock, latency) = (&self.common.clock, &mut self.latency);
-        let witness = self.witness;
+        let (witness, formats) = (self.witness, &mut self.formats);
         let decoded = &mut self.decoded;
         let mut shown = |unit: &AccessUnit<'_>, recorder: &mut Recorder| {
+            if let Some(pictures) = formats.iter_mut().find(|it| it.kind == Track::Video && it.size.is_none())
+            {
+                let units = units(unit.bytes, Framing::LengthPrefixed);
+                *pictures = pictures.clone().with_units(PictureCodec::H264, units);
+            }
             // The first keyframe of the others may have waited in the server for them.
             if witness {
                 stamp(unit.bytes, clock, now, latency, recorder);
@@ -210,6 +221,9 @@ impl Role for Player {
         let begins = state.phase() == ClientPhase::Opening && plays;
         let comes_back = begins && state.is_away();
         if begins {
+            for format in std::mem::take(&mut self.formats) {
+                context.world.track(state.planned(), format);
+            }
             state.reach(ClientPhase::Playing, now, context.world);
             self.playing_since.get_or_insert(now);
             receiver.begin_seconds(now);
@@ -341,6 +355,32 @@ impl Role for Player {
             recorder.shift(WITNESSES, -1);
         }
     }
+}
+
+/// What a track is by the session's description: of H.264 the parameter sets say more, and what is so.
+fn track_format(agreed: &Agreement) -> Option<TrackFormat> {
+    let format = &agreed.format;
+    let (kind, name) = match (agreed.kind, &*format.name.to_ascii_lowercase()) {
+        (MediaKind::Video, "h264") => {
+            let profile = profile_of(&format.parameters);
+            return Some(TrackFormat { profile, ..TrackFormat::new(Track::Video, "H.264") });
+        }
+        (MediaKind::Video, _) => (Track::Video, format.name.clone()),
+        (MediaKind::Audio, "opus") => (Track::Audio, "Opus".to_owned()),
+        (MediaKind::Audio, _) => (Track::Audio, format.name.clone()),
+        _ => return None,
+    };
+    let sample_rate = Some(format.clock_rate).filter(|_| kind == Track::Audio);
+    let channels = format.channels.filter(|_| kind == Track::Audio);
+    Some(TrackFormat { sample_rate, channels, ..TrackFormat::new(kind, name) })
+}
+
+/// `profile-level-id` of RFC 6184 section 8.1, three bytes in hexadecimal.
+fn profile_of(parameters: &str) -> Option<String> {
+    let value = parameters.split(';').find_map(|it| it.trim().strip_prefix("profile-level-id="))?;
+    let bytes = u32::from_str_radix(value.trim(), 16).ok().filter(|_| value.trim().len() == 6)?;
+    let [_, bytes @ ..] = bytes.to_be_bytes();
+    PictureCodec::H264.profile_of(bytes)
 }
 
 /// Looks for a clock stamp in the beginning of an access unit.

@@ -45,7 +45,12 @@ pub fn oven(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<
 /// # Errors
 /// As [`whep`], and material that cannot be made.
 pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("publish", urls, EndpointFinder::new(WHIP_SCHEMES, &options.tls).resolving(options.resolve), rtc)?;
+    let endpoints = endpoints(
+        "publish",
+        urls,
+        EndpointFinder::new(WHIP_SCHEMES, &options.tls).resolving(options.resolve),
+        rtc,
+    )?;
     let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
@@ -75,7 +80,8 @@ fn play(
     schemes: &'static [Scheme],
     signalling: Signalling,
 ) -> Result<Workload, WorkloadError> {
-    let endpoints = endpoints("play", urls, EndpointFinder::new(schemes, &options.tls).resolving(options.resolve), rtc)?;
+    let endpoints =
+        endpoints("play", urls, EndpointFinder::new(schemes, &options.tls).resolving(options.resolve), rtc)?;
     let common = Arc::new(play::SharedOptions {
         terms: terms(signalling, offer_options(rtc), &options.tls)?,
         timeouts: options.timeouts,

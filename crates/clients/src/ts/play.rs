@@ -13,14 +13,16 @@ use crate::playback_model::{Continuation, PlaybackModel, Reading, TrackEnd};
 use crate::playout::Playout;
 use crate::redirect::Redirects;
 use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, Track};
+use crate::track_format::TrackFormat;
 use std::sync::Arc;
+use weir_media::{Framing, PictureCodec, adts_format, units};
 use weir_metrics::common::{
     AHEAD, MEDIA, READS, RECEIVED, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES,
 };
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Edge};
-use weir_ts::{Analyser, Counts, ElementaryStreams, FindingKind, Options, UnitTimes};
+use weir_ts::{Analyser, Codec, Counts, ElementaryStreams, FindingKind, Options, UnitTimes};
 
 /// A body in which this many bytes have no packet is not a transport stream: over 5,000 packets might be in them.
 const LONGEST_SEARCH: u64 = 1 << 20;
@@ -52,6 +54,8 @@ pub(super) struct Player {
     beginnings: Option<Box<Beginnings>>,
     /// What a decoder is given, if this viewer is decoded.
     decoded: Option<Box<DecodedStreams>>,
+    /// Whether it is told what pictures and sound are.
+    told: [bool; 2],
     /// What of the analyser's totals is in the shard's recorder.
     booked: Counts,
     /// Bytes of answers that are over, and what was in them.
@@ -97,6 +101,7 @@ impl Player {
             analyser,
             beginnings: Some(Box::default()),
             decoded: decoded.map(|witness| Box::new(DecodedStreams::new(witness))),
+            told: [false; 2],
             booked: Counts::default(),
             earlier: (0, Counts::default()),
             media: 0,
@@ -243,6 +248,12 @@ impl Player {
             }
         }
         self.findings = findings.len();
+        for (told, first) in self.told.iter_mut().zip(self.analyser.first_units()) {
+            if let Some((codec, bytes)) = first.filter(|_| !*told) {
+                shard.track(planned, track_format(codec, bytes));
+                *told = true;
+            }
+        }
     }
 
     /// The body has ended where it should.
@@ -272,6 +283,19 @@ impl Player {
             }
         }
     }
+}
+
+/// What a track is by its program map and the first bytes of it.
+fn track_format(codec: Codec, bytes: &[u8]) -> TrackFormat {
+    let pictures = match codec {
+        Codec::H264 => PictureCodec::H264,
+        Codec::H265 => PictureCodec::H265,
+        Codec::Aac => return TrackFormat::new(Track::Audio, codec).with_sound(adts_format(bytes)),
+        _ => {
+            return TrackFormat::new(if codec.is_video() { Track::Video } else { Track::Audio }, codec);
+        }
+    };
+    TrackFormat::new(Track::Video, codec).with_units(pictures, units(bytes, Framing::AnnexB))
 }
 
 /// One that keeps what a decoder is given, or only where decoding can begin.
@@ -411,7 +435,7 @@ impl ClientSession for Player {
         let analyser = analyser(self.decoded.is_some());
         (*self.analyser, self.findings, self.front) = (analyser, 0, Front::default());
         self.beginnings = Some(Box::default());
-        self.before = Some(0);
+        (self.before, self.told) = (Some(0), [false; 2]);
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

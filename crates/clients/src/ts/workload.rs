@@ -30,7 +30,13 @@ pub(super) enum Source {
 /// A URL that leads nowhere, or TLS settings that cannot be made.
 pub fn play(urls: &[String], options: &PlayOptions, http: &HttpOptions) -> Result<Workload, WorkloadError> {
     let targets = urls.iter().map(|url| Target::parse(url, "play", SCHEMES)).collect::<Result<_, _>>()?;
-    play_targets(targets, EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve), options, http, Source::Urls)
+    play_targets(
+        targets,
+        EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve),
+        options,
+        http,
+        Source::Urls,
+    )
 }
 
 /// Viewers of these streams.

@@ -176,6 +176,7 @@ pub(crate) fn check_events(events: &[EventLine], workloads: &[&WorkloadFacts]) -
         }
         EventLine::Ingested { workload, .. } => of(workload).is_some(),
         EventLine::Trouble { words, .. } => is_brief(words),
+        EventLine::Track { workload, track, .. } => of(workload).is_some() && track.is_brief(),
         // It is added up; the others are not taken from an agent.
         _ => true,
     };
@@ -271,6 +272,14 @@ mod tests {
         };
         let columns = columns_of("http").len();
         assert!(check(failure(0, "gone")) && check(account(1, columns)));
+        let track = |workload, codec: String| {
+            let text = format!(
+                r#"{{"event":"track","at_seconds":1.0,"workload":{workload},"track":{{"kind":"video","codec":"{codec}"}}}}"#
+            );
+            serde_json::from_str::<EventLine>(&text).unwrap()
+        };
+        assert!(check(track(0, "H.264".to_owned())));
+        assert!(!check(track(1, "H.264".to_owned())) && !check(track(0, "x".repeat(61))));
         assert!(!check(failure(1, "gone")) && !check(failure(0, &"x".repeat(5_000))));
         assert!(!check(failure(0, "gone\u{1b}[2J")) && !check(failure(0, "gone\nweir: passed")));
         assert_eq!(briefly("gone\nfor good"), "gone for good");

@@ -22,8 +22,10 @@ use crate::threshold::{Scope, Threshold};
 use crate::totals::Totals;
 use crate::{counts, verdict};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
+use weir_clients::{MOST_TRACKS, TrackFormat};
 use weir_metrics::common::{
     COUNT_END, EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME,
     PLANNED, PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT, WALL_LATENCIES,
@@ -47,6 +49,8 @@ pub(super) struct WorkloadAggregator {
     pub(super) ingested: Option<Ingested>,
     /// Of each of its servers, if it has several, over the whole run.
     pub(super) servers: Vec<ServerTotals>,
+    /// What the tracks of its streams are.
+    tracks: BTreeSet<TrackFormat>,
     seconds: Blocks<SecondSums>,
     startups: StartupCounts,
     /// What its viewers had got when the latest second ended, if it ended with an edge.
@@ -96,6 +100,7 @@ impl WorkloadAggregator {
             starvation: Starvation::default(),
             outages: TrackOutages::of_both(),
             blackouts: Blackouts::default(),
+            tracks: BTreeSet::new(),
             ingested: None,
             servers: facts.servers.iter().map(|_| ServerTotals::new(schema)).collect(),
             seconds: Blocks::new(edges),
@@ -103,6 +108,13 @@ impl WorkloadAggregator {
             edge: None,
             let_go: OpenClients::default(),
             facts,
+        }
+    }
+
+    /// Takes note of what a track of its streams is.
+    pub(super) fn take_track(&mut self, track: &TrackFormat) {
+        if self.tracks.len() < MOST_TRACKS {
+            self.tracks.insert(track.clone());
         }
     }
 
@@ -274,6 +286,7 @@ impl WorkloadAggregator {
             failures,
             servers: servers.map(|(name, it)| it.summary(name)).collect(),
             outages: self.outages().copied().collect(),
+            tracks: self.tracks.iter().cloned().collect(),
             ingested: self.ingested.clone(),
             clock_uncertainty_seconds: self.clock_uncertainty(),
             turnover: self.turnover(),
@@ -351,6 +364,7 @@ impl WorkloadAggregator {
             failures: Vec::new(),
             servers: Vec::new(),
             outages: Vec::new(),
+            tracks: Vec::new(),
             channels: Vec::new(),
             clients: None,
             ingested: None,

@@ -327,6 +327,7 @@ impl Intake {
             failures: Vec::new(),
             deserted: last,
             gaps: Vec::new(),
+            tracks: Vec::new(),
             client_records: Vec::new(),
             consumer_end: end.map(|end| (self.messages.workload, end)),
             last,

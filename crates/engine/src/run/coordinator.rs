@@ -286,6 +286,10 @@ impl Coordinator {
                 place_seconds: gap.place as f64 * 1e-6,
             });
         }
+        for (workload, track) in report.tracks {
+            let at_seconds = f64::from(report.second);
+            self.write_event(&EventLine::Track { at_seconds, workload, track });
+        }
         for account in report.client_records {
             self.write_event(&EventLine::Account {
                 at_seconds: account.at.since(self.origin).as_secs_f64(),

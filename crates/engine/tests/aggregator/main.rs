@@ -253,6 +253,25 @@ fn gap_of_one(host: impl Fn(u32) -> NetworkCounters, turn_lag_micros: u64) -> Ga
 }
 
 #[test]
+fn what_tracks_are_stands_in_the_summary_once_pictures_first_and_of_sixteen_at_the_most() {
+    let scenario = Scenario::parse("workloads: [{play: rtmp://h/a/b, duration: 10s}]").unwrap();
+    let facts = facts_of(&scenario.workloads[0]);
+    let mut aggregator = Aggregator::new(scenario.plan().unwrap(), vec![(facts, SCHEMA)], 0);
+    let mut take = |kind: &str, codec: &str| {
+        let track = format!(r#"{{"kind":"{kind}","codec":"{codec}"}}"#);
+        let line = format!(r#"{{"event":"track","at_seconds":1.0,"workload":0,"track":{track}}}"#);
+        aggregator.event(&serde_json::from_str(&line).unwrap());
+    };
+    for (kind, codec) in [("audio", "AAC"), ("video", "H.264"), ("audio", "AAC")] {
+        take(kind, codec);
+    }
+    (0..40).for_each(|number| take("video", &format!("x{number}")));
+    let tracks = finish(&aggregator).workloads.remove(0).tracks;
+    let named: Vec<_> = tracks.iter().map(ToString::to_string).collect();
+    assert_eq!((named.len(), &*named[0], &*named[15]), (16, "H.264", "AAC"));
+}
+
+#[test]
 fn a_gap_is_the_generators_where_it_did_not_read_and_not_where_anybody_closed_a_window() {
     let none = |_: u32| NetworkCounters::default();
     let of_connection = GapSources { of_connection: 1, ..GapSources::default() };

@@ -2,6 +2,7 @@
 
 use super::modifier::{Modified, MultitrackType};
 use super::{Error, FourCc, Multitrack};
+use std::fmt;
 
 /// What the first bytes of an audio tag, the payload of an audio message, say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,23 @@ pub enum AudioCodec {
     Legacy(u8),
     /// One with a name. MP3 by its numbers 2 and 14 and AAC by 10 are [`FourCc::MP3`] and [`FourCc::AAC`] as well.
     FourCc(FourCc),
+}
+
+/// The codec's usual name, or that it is unknown.
+impl fmt::Display for AudioCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::FourCc(name) => return name.describe(f),
+            Self::Legacy(0 | 3) => "PCM",
+            Self::Legacy(1) => "ADPCM",
+            Self::Legacy(4..=6) => "Nellymoser",
+            Self::Legacy(7) => "G.711 A-law",
+            Self::Legacy(8) => "G.711 µ-law",
+            Self::Legacy(11) => "Speex",
+            Self::Legacy(number) => return write!(f, "unknown codec {number}"),
+        };
+        f.write_str(name)
+    }
 }
 
 /// What an audio tag carries (E-RTMP v2, AudioPacketType).

@@ -2,6 +2,7 @@
 
 use super::modifier::{Modified, MultitrackType};
 use super::{Error, FourCc, Multitrack};
+use std::fmt;
 
 /// What the first bytes of a video tag, the payload of a video message, say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,22 @@ pub enum VideoCodec {
     FourCc(FourCc),
     /// None is named, in a command to the player that has the new form.
     Unnamed,
+}
+
+/// The codec's usual name, or that it is unknown.
+impl fmt::Display for VideoCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FourCc(name) => name.describe(f),
+            Self::Legacy(2) => f.write_str("Sorenson H.263"),
+            Self::Legacy(3) => f.write_str("Screen video"),
+            Self::Legacy(4) => f.write_str("VP6"),
+            Self::Legacy(5) => f.write_str("VP6 with alpha"),
+            Self::Legacy(6) => f.write_str("Screen video 2"),
+            Self::Legacy(number) => write!(f, "unknown codec {number}"),
+            Self::Unnamed => f.write_str("unknown codec"),
+        }
+    }
 }
 
 /// Whether decoding can begin at a frame (FLV 10.1 section E.4.3.1).
@@ -211,6 +228,17 @@ mod tests {
         assert_eq!((tag.composition_time, tag.payload_offset), (-40, 5));
         assert!(tag.is_frame() && !tag.is_keyframe());
         assert!(VideoTag::parse(&[0x17, 1, 0, 0, 0]).unwrap().is_keyframe());
+    }
+
+    #[test]
+    fn a_codec_has_its_usual_name_or_is_unknown_by_its_own() {
+        let name = |bytes: &[u8]| VideoTag::parse(bytes).unwrap().codec.to_string();
+        assert_eq!(name(&[0x17, 0, 0, 0, 0]), "H.264");
+        assert_eq!(name(b"\x90av01"), "AV1");
+        assert_eq!(name(b"\x90xyz1"), "unknown codec `xyz1`");
+        // What a peer says is shown without what a terminal would do with it.
+        assert_eq!(name(b"\x90\x1b[2J"), "unknown codec `\\x1b[2J`");
+        assert_eq!((name(&[0x14, 0]), name(&[0x19, 0])), ("VP6".to_owned(), "unknown codec 9".to_owned()));
     }
 
     #[test]

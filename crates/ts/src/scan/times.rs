@@ -183,6 +183,11 @@ impl Scan {
         {
             let mark = Mark { packet: self.place, byte: self.byte, pid, time: now };
             record.first_random_access = Some(mark);
+            let kind = [codec.is_video(), codec.is_audio()].iter().position(|is_it| *is_it);
+            if let Some(first) = kind.map(|kind| &mut self.first_units[kind]) {
+                let bytes = payload.get(header.length..).unwrap_or(&[]);
+                first.get_or_insert_with(|| (codec, bytes.into()));
+            }
             if record.needed && self.decodable.is_none() {
                 self.decodable = Some(mark);
             }

@@ -71,6 +71,12 @@ impl ClientOptions {
     pub(crate) fn is_any(&self) -> bool {
         let Self { streams, warmup, drain, timeout, resolve, bind_addr, name, seed, tls } = self;
         let spans = [warmup, drain, timeout].into_iter().any(Option::is_some);
-        streams.is_some() || spans || resolve.is_some() || name.is_some() || *seed != 0 || !bind_addr.is_empty() || tls.is_any()
+        streams.is_some()
+            || spans
+            || resolve.is_some()
+            || name.is_some()
+            || *seed != 0
+            || !bind_addr.is_empty()
+            || tls.is_any()
     }
 }

@@ -79,9 +79,9 @@ warmup: 1s
 workloads:
   - {play: 'rtmp://127.0.0.1:RTMP/live/a', clients: 20, duration: 12s, buffer: 500ms, witness_every: 4, reconnect: true}
   - {publish: 'rtmp://127.0.0.1:RTMP/live/a', bitrate: 500kbps, gop: 1s, audio_codec: opus, reconnect: true}
-  - {play: 'http+flv://127.0.0.1:FLV/live/a', clients: 3, buffer: 500ms, reconnect: true}
-  - {play: 'ws://127.0.0.1:RTC/live/a', clients: 3, buffer: 500ms, reconnect: true}
-  - {play: 'http://127.0.0.1:TS/1.ts', clients: 2, buffer: 500ms, reconnect: true}
+  - {play: 'http+flv://127.0.0.1:FLV/live/a.flv', clients: 3, duration: 12s, buffer: 500ms, reconnect: true}
+  - {play: 'ws://127.0.0.1:RTC/live/a', clients: 3, duration: 12s, buffer: 500ms, reconnect: true}
+  - {play: 'http://127.0.0.1:TS/1.ts', clients: 2, duration: 12s, buffer: 500ms, reconnect: true}
 ";
 
 #[test]
@@ -105,12 +105,20 @@ fn viewers_and_publishers_of_streams_come_back_to_a_server_that_was_killed() {
         assert!(workload["total"]["away_time"]["max"].as_f64() > Some(1.0), "{workload:#}");
         if workload["role"] == "play" {
             assert!(total("stalls") >= clients, "{workload:#}");
+            let [pictures, sound] = [0, 1].map(|track| &workload["tracks"][track]);
+            assert_eq!(
+                (&pictures["kind"], &pictures["codec"]),
+                (&"video".into(), &"H.264".into()),
+                "{workload:#}"
+            );
+            assert!(pictures["size"][0].as_u64() >= Some(128), "{pictures}");
+            assert_eq!(sound["kind"], "audio", "{workload:#}");
             assert_eq!((total("lost"), total("timestamp_jumps")), (0.0, 0.0), "{workload:#}");
         }
     }
     assert!(run.spread("recovery")["count"].as_u64() >= Some(4), "{}", run.spread("recovery"));
-    let outages = run.workloads()[0]["outages"].as_array().unwrap();
-    assert!(outages.iter().all(|outage| outage["made_by_run"] == true), "{outages:?}");
+    let mut outages = run.workloads()[0]["outages"].as_array().into_iter().flatten();
+    assert!(outages.all(|outage| outage["made_by_run"] == true), "{}", run.workloads()[0]["outages"]);
     let text = std::fs::read_to_string(run.directory().join("report.txt")).unwrap();
     assert!(text.contains("made again after"), "{text}");
 }
