@@ -16,6 +16,7 @@ use crate::sequence::Sequence;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
 use crate::track_format::TrackFormat;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{
@@ -86,7 +87,8 @@ pub struct FlvViewer {
     pub state: ClientState,
     reading: Reading,
     playback: PlaybackModel,
-    clock: HostClock,
+    /// That of all viewers of its workload: a copy would be a fortieth of each.
+    clock: Arc<HostClock>,
     figures: &'static FlvFigures,
     sequence: Sequence,
     /// When the first sound came.
@@ -119,7 +121,7 @@ impl FlvViewer {
     /// A viewer that begins to connect.
     pub fn new(
         planned: PlannedStart,
-        (timeouts, playout, clock): (Timeouts, Playout, HostClock),
+        (timeouts, playout, clock): (Timeouts, Playout, Arc<HostClock>),
         figures: &'static FlvFigures,
         reading: Reading,
         now: Moment,
@@ -149,7 +151,7 @@ impl FlvViewer {
     /// The viewer of a workload with these options.
     pub fn of(
         planned: PlannedStart,
-        playing: (Timeouts, Playout, HostClock),
+        playing: (Timeouts, Playout, Arc<HostClock>),
         figures: &'static FlvFigures,
         options: &PlayOptions,
         now: Moment,

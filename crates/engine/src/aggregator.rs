@@ -94,7 +94,7 @@ impl Aggregator {
         let workload = |(number, (facts, schema)): (usize, (WorkloadFacts, Schema))| {
             let spans = plan.stages.iter().filter(|span| usize::from(span.workload) == number);
             let turnover = turnovers.get(&(number as u16)).copied();
-            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), plan.window_tenths())
+            WorkloadAggregator::new(facts, schema, turnover, spans.copied(), plan.window_parts())
         };
         let workloads = workloads.into_iter().enumerate().map(workload).collect();
         Self {
@@ -288,8 +288,7 @@ impl Aggregator {
             .collect();
         let cores = cores(&run.environment);
         let complaints = self.complaints();
-        let run_seconds = f64::from(self.seen().unwrap_or_default());
-        let mut reasons = verdict::of_run(self.clock_steps, self.standstill.seconds(), run_seconds);
+        let mut reasons = verdict::of_run(self.clock_steps);
         let lost_thread = self.lost_thread.as_ref();
         reasons.extend(
             lost_thread
@@ -343,6 +342,8 @@ impl Aggregator {
             let (begin, end) = (stage.window_begin_seconds, stage.window_end_seconds);
             stage.machines = machine::stage(&courses, self.origin_ns, begin, end);
         }
+        let run_seconds = f64::from(self.seen().unwrap_or_default());
+        reasons.extend(verdict::of_standstill(self.standstill.seconds(), run_seconds, &reasons));
         let verdict = verdict::of_reasons(reasons, &scenario.accept);
         for (workload, number) in workloads.iter_mut().zip(0..) {
             for stage in &mut workload.stages {

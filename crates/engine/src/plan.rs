@@ -283,24 +283,26 @@ impl Plan {
         })
     }
 
-    /// The same, with the seconds that cut each window into ten parts: of a long run, too, a window is seen to be of one state or
-    /// of several.
-    pub fn window_tenths(&self) -> Vec<u32> {
-        let tenths = |stage: &StageSpan| {
+    /// The same, with the seconds that cut each window into ten parts, and that end its first quarter and begin its last: of a long run,
+    /// too, a window is seen to be of one state or of several, and viewers to fall behind.
+    pub fn window_parts(&self) -> Vec<u32> {
+        let parts = |stage: &StageSpan| {
             let (begin, length) = (stage.window_begin, stage.window_end.saturating_sub(stage.window_begin));
-            (0..=10).map(move |tenth| begin + (u64::from(length) * tenth / 10) as u32)
+            let tenths = (0..=10).map(move |tenth| begin + (u64::from(length) * tenth / 10) as u32);
+            let quarters = [1, 3].map(|quarter| begin + (u64::from(length) * quarter).div_ceil(4) as u32);
+            tenths.chain(quarters)
         };
-        let mut edges: Vec<u32> = self.stages.iter().flat_map(tenths).collect();
+        let mut edges: Vec<u32> = self.stages.iter().flat_map(parts).collect();
         edges.sort_unstable();
         edges.dedup();
         edges
     }
 
-    /// Seconds at whose beginning anything of the plan changes that figures are summed up by: windows with their tenths, stages, and
+    /// Seconds at whose beginning anything of the plan changes that figures are summed up by: windows with their parts, stages, and
     /// the plan's end. In order, each once.
     pub fn edges(&self) -> Vec<u32> {
         let second = |at: Duration| u32::try_from(at.as_secs()).ok();
-        let mut edges = self.window_tenths();
+        let mut edges = self.window_parts();
         edges.extend(self.stages.iter().map(|stage| stage.begin).chain([self.length]).filter_map(second));
         edges.sort_unstable();
         edges.dedup();

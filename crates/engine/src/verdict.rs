@@ -24,25 +24,35 @@ const MISSED: f64 = 0.001;
 const SOCKET_DROPS: f64 = 0.001;
 /// Steps of the wall clock, together.
 const CLOCK_STEP_SECONDS: f64 = 0.05;
+/// The check of pauses.
+const PAUSE: &str = "generator_pause";
 /// Share of a run in which weir may stand still, warm-up included.
 const STOOD_STILL: f64 = 0.1;
 
 /// How much later than the others an agent may begin.
 const START_SKEW_SECONDS: f64 = 0.05;
 
-/// What the whole run shows: by how much the clock stepped, for how long weir stood still, and how long it was.
-pub(crate) fn of_run(clock_steps_seconds: f64, still_seconds: f64, seconds: f64) -> Vec<Reason> {
-    let steps = Check {
+/// What the whole run shows.
+pub(crate) fn of_run(clock_steps_seconds: f64) -> Vec<Reason> {
+    Check {
         text: format!("the wall clock stepped by {:.0} ms in all", clock_steps_seconds * 1e3),
         remedy: "stop what sets the clock (a second NTP daemon, the hypervisor) for the length of the run",
         ..Check::new("clock_step", clock_steps_seconds, CLOCK_STEP_SECONDS)
-    };
-    let still = Check {
+    }
+    .reasons()
+}
+
+/// For how long weir stood still in a run of this length, where no window shows that already: what windows leave out is of the run, too.
+pub(crate) fn of_standstill(still_seconds: f64, seconds: f64, others: &[Reason]) -> Vec<Reason> {
+    if others.iter().any(|it| it.check == PAUSE && it.state == VerdictState::Invalid) {
+        return Vec::new();
+    }
+    Check {
         text: format!("weir was not scheduled for {still_seconds:.1} s in all of a run of {seconds:.0} s"),
         remedy: REMEDY_OF_PAUSES,
-        ..Check::new("generator_pause", still_seconds, (STOOD_STILL * seconds).max(PAUSE_SECONDS))
-    };
-    [steps, still].into_iter().flat_map(Check::reasons).collect()
+        ..Check::new(PAUSE, still_seconds, (STOOD_STILL * seconds).max(PAUSE_SECONDS))
+    }
+    .reasons()
 }
 
 /// The verdict on a measurement that is no run: what others did to the machine meanwhile.
@@ -201,13 +211,15 @@ mod tests {
 
     #[test]
     fn weir_may_stand_still_for_less_than_a_tenth_of_a_run() {
-        let state = |still, seconds| of_run(0.0, still, seconds).first().map(|reason| reason.state);
+        let state = |still, seconds| of_standstill(still, seconds, &[]).first().map(|reason| reason.state);
         assert_eq!(state(4.0, 3.0), Some(VerdictState::Invalid));
         assert_eq!(state(10.0, 100.0), Some(VerdictState::Invalid));
         assert_eq!(state(9.0, 100.0), Some(VerdictState::Degraded));
         assert_eq!(state(4.0, 100.0), None);
         // Of a short run a tenth is less than the one pause that would void it.
         assert_eq!(state(0.6, 2.0), Some(VerdictState::Degraded));
+        let of_a_window = of_standstill(4.0, 3.0, &[]);
+        assert!(of_standstill(4.0, 3.0, &of_a_window).is_empty(), "it is said once");
     }
 
     #[test]

@@ -59,9 +59,11 @@ pub fn columns_of(scheme: &str) -> &'static [Column] {
     of_scheme(scheme).map_or(&[], |protocol| protocol.columns)
 }
 
-/// The warnings on the totals of clients of URLs with this scheme.
+/// The warnings on the totals of clients of URLs with this scheme; none of totals that another weir wrote, which lack its figures.
 pub fn warnings(scheme: &str, totals: &Recorder) -> Vec<String> {
-    let excesses = of_scheme(scheme).map_or(&[][..], |protocol| protocol.excesses);
+    let protocol =
+        of_scheme(scheme).filter(|it| it.schema.figures().count() == totals.schema().figures().count());
+    let excesses = protocol.map_or(&[][..], |protocol| protocol.excesses);
     excesses.iter().filter_map(|excess| excess.warning(totals)).collect()
 }
 

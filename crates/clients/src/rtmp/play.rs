@@ -42,7 +42,7 @@ pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
     pub(super) end_grace: Duration,
-    pub(super) clock: HostClock,
+    pub(super) clock: Arc<HostClock>,
     pub(super) redirects: Redirects,
 }
 
@@ -73,7 +73,7 @@ impl Player {
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let playing = (common.timeouts, common.playout, common.clock);
+        let playing = (common.timeouts, common.playout, Arc::clone(&common.clock));
         let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard).decoded(decoded);
         let attempts = Attempts::new(Arc::clone(&request), common.redirects.clone());
         let client = client(&attempts, &flv, now);

@@ -36,7 +36,7 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
         timeouts: options.timeouts,
         playout: options.playout(),
         end_grace: options.end_grace,
-        clock: HostClock::read(),
+        clock: Arc::new(HostClock::read()),
         redirects: Redirects::new(finder),
     });
     let (options, returns, decoders) = (options.clone(), options.returns, options.decoders.clone());

@@ -2,6 +2,7 @@
 
 use super::SCHEMES;
 use super::figures::{AUDIO_FRAMES, ENHANCED, FIGURES, SCRIPT_TAGS, SEQUENCE_HEADERS, UNREADABLE_TAGS};
+use std::sync::Arc;
 use weir_clients::{
     ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, FlvBody, FlvFigures, FlvViewer,
     HostClock, HttpGet, HttpOptions, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Step,
@@ -42,11 +43,11 @@ pub(super) fn play(
     let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
-    let (options, returns, clock) = (options.clone(), options.returns, HostClock::read());
+    let (options, returns, clock) = (options.clone(), options.returns, Arc::new(HostClock::read()));
     let (schema, decoders) = (Schema::new(FIGURES), options.decoders.clone());
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
-        let playing = (options.timeouts, options.playout(), clock);
+        let playing = (options.timeouts, options.playout(), Arc::clone(&clock));
         Player {
             get: HttpGet::new(planned.number(), request, redirects.clone()),
             reader: Reader::new(Limits::default()),
