@@ -179,6 +179,7 @@ fn a_password_that_is_missing_or_wrong_is_a_mistake_that_says_what_gives_it() {
     let directory = tempfile::tempdir().unwrap();
     let wrong = directory.path().join("password");
     std::fs::write(&wrong, "not this\n").unwrap();
+    std::fs::set_permissions(&wrong, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let place = server.place();
     let arguments = ["codec", SCHEMA, "--save", &place];
     for more in [&[][..], &["--save-password-file", wrong.to_str().unwrap()]] {
