@@ -107,6 +107,11 @@ pub(crate) enum Material {
 }
 
 impl Material {
+    /// Whether its pictures are shown in another order than they are decoded in.
+    pub(crate) fn has_b_frames(&self) -> bool {
+        matches!(self, Self::File(file) if file.has_b_frames())
+    }
+
     /// Makes or opens it.
     pub(crate) fn prepare(options: &MaterialOptions, stamped: bool) -> Result<Self, MaterialError> {
         match options {

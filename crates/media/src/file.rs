@@ -49,6 +49,11 @@ impl MediaFile {
         self.index.samples(track).len()
     }
 
+    /// Whether pictures are shown in another order than they are decoded in: it has B-frames.
+    pub fn has_b_frames(&self) -> bool {
+        self.index.shows_in_another_order()
+    }
+
     fn read(path: &Path) -> Result<Self, FileFault> {
         let file = File::open(path)?;
         let mut start = [0; 8];

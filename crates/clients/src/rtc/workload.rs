@@ -40,6 +40,9 @@ pub fn oven(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<
     play(urls, options, rtc, OVEN_SCHEMES, Signalling::Oven)
 }
 
+/// What is said of a file that browsers would not show: RTP carries pictures in the order of decoding, and they show them as they come.
+const B_FRAMES: &str = "the file has B-frames, which browsers show in the wrong order or not at all: make it without them (`ffmpeg … -bf 0`)";
+
 /// Publishers by WHIP. Resolves names and makes the material, so it may take a while.
 ///
 /// # Errors
@@ -52,6 +55,7 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         rtc,
     )?;
     let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
+    let warnings = material.has_b_frames().then(|| B_FRAMES.to_owned());
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
     let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER };
@@ -64,7 +68,9 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         let NewClient { planned, request, endpoint, now, .. } = client;
         Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
     };
-    Ok(with_secrets(Workload::new(SCHEMA, endpoints, new).returning(options.returns), rtc))
+    let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
+    workload.warnings.extend(warnings);
+    Ok(with_secrets(workload, rtc))
 }
 
 /// The same, which knows whether a token or a field that a person gave is sent.

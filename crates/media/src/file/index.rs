@@ -121,6 +121,14 @@ impl Index {
     }
 }
 
+impl Index {
+    /// Whether a picture is shown before one that is decoded earlier: there are B-frames.
+    pub(super) fn shows_in_another_order(&self) -> bool {
+        let shown = |sample: &Sample| sample.decode_nanos.saturating_add(sample.composition_nanos);
+        self.video.windows(2).any(|pair| shown(&pair[1]) < shown(&pair[0]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +157,9 @@ mod tests {
         assert_eq!(times(&index, Track::Video), [(0, 80), (40, 120), (80, 40)]);
         assert_eq!(times(&index, Track::Audio), [(20, 0), (40, 0), (60, 0), (80, 0)]);
         assert_eq!(index.period(), Duration::from_nanos(120));
+        assert!(index.shows_in_another_order());
+        let late = Index::new(track(&[(0, 80), (40, 80), (80, 80)], 120), None).unwrap();
+        assert!(!late.shows_in_another_order(), "all of them are shown later, in one order");
     }
 
     #[test]

@@ -263,3 +263,21 @@ fn whatever_strangers_send_is_counted_and_harms_no_one() {
     assert_eq!(["lost", "rtc.frames_broken"].map(|figure| run.total(figure)), [0.0; 2]);
     assert_eq!(origin.rtc().unauthentic, 0);
 }
+
+#[test]
+fn a_file_with_b_frames_is_published_with_a_warning_and_one_without_is_not_warned_of() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    for (b_frames, is_warned) in [("2", true), ("0", false)] {
+        let file = folder.path().join("recording.flv");
+        let mut ffmpeg = program("ffmpeg", "ffmpeg");
+        ffmpeg.args(["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=s=160x120:r=25:d=3"]);
+        ffmpeg.args(["-c:v", "libx264", "-bf", b_frames, "-pix_fmt", "yuv420p", "-f", "flv"]);
+        assert!(ffmpeg.arg(&file).status().unwrap().success());
+        let origin = origin(&[]);
+        let run = measure(["publish", &places(&origin).0, "--file", file.to_str().unwrap(), "-d", "2s"]);
+        assert_eq!(run.well(), 1, "{:?}", run.failures());
+        let warnings = run.summary["warnings"].to_string();
+        assert_eq!(warnings.contains("has B-frames"), is_warned, "{warnings}");
+    }
+}
