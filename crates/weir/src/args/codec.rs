@@ -20,7 +20,7 @@ pub(crate) struct Codec {
     /// Every message is this file, with all records that are in it: JSON if its name ends with .json, else Avro
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) payload: Option<PathBuf>,
-    /// Print a line a repetition, as the measurement that weir replaces: [decode, save, total] in ms; without --save [decode]
+    /// Print a line a repetition, as the measurement that weir replaces: [decode, save, total] in ms; without --save the first alone
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) original: bool,
     /// Who decodes: weir, apache-avro, serde_json, sonic-rs; by commas. The first of each encoding are
