@@ -220,11 +220,13 @@ impl Plan {
                     clients += 1;
                 }
             }
-            let (held_until, first_whole) =
-                (end.as_secs() as u32, |at: Duration| at.as_secs_f64().ceil() as u32);
-            let without_warmup =
-                first_whole(ramped + warmup) >= held_until && first_whole(ramped) < held_until;
-            let window_begin = first_whole(if without_warmup { ramped } else { ramped + warmup });
+            let held_until = end.as_secs() as u32;
+            let warm = (ramped + warmup).as_secs_f64().ceil() as u32;
+            // A hold of a second is one that begins in the second in which the ramp ends.
+            let in_ramp = (end - ramped >= Duration::from_secs(1)).then_some(ramped.as_secs() as u32);
+            let from_hold = [Some(ramped.as_secs_f64().ceil() as u32), in_ramp].into_iter().flatten();
+            let cold = from_hold.filter(|_| warm >= held_until).find(|begin| *begin < held_until);
+            let (window_begin, without_warmup) = (cold.unwrap_or(warm), cold.is_some());
             self.stages.push(StageSpan {
                 workload,
                 stage: number as u16,
@@ -353,6 +355,10 @@ mod tests {
         // A ramp alone holds nothing that could be judged.
         assert_eq!(window(0, 2), (3, 3, false));
         assert_eq!(window(2, 0), (1, 3, false));
+        let short = RampStage { clients: 2, ramp: Duration::from_millis(20), hold: seconds(1) };
+        let span = Plan::new(&[Schedule { stages: vec![short], ..Schedule::default() }], 0, seconds(0), &[])
+            .stages[0];
+        assert_eq!((span.window_begin, span.window_end, span.without_warmup), (0, 1, true));
     }
 
     #[test]

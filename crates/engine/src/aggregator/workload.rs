@@ -453,7 +453,7 @@ impl WorkloadAggregator {
             let seconds = stage.window.seconds;
             if stage.span.without_warmup {
                 warnings.push(format!(
-                    "{place}: it is held no longer than the warm-up, so that its figures come from all of its {seconds} s, beginning included; hold each stage for 10 s beyond the warm-up at the least"
+                    "{place}: its hold has no whole second behind the warm-up, so that its figures come from all of its {seconds} s, beginning included; hold each stage for 10 s beyond the warm-up at the least"
                 ));
             } else if seconds < 10 {
                 warnings.push(format!(

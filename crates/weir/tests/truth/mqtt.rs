@@ -123,7 +123,7 @@ fn what_is_no_topic_no_broker_or_no_payload_is_one_clear_line() {
         (&["publish", "mqtt://127.0.0.1:9/a/#"], "a topic to publish to has no + or # in it"),
         (
             &["publish", "mqtt://127.0.0.1:9/a", "--payload", "7"],
-            "size:BYTES, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc, json:FILE.avsc or avro-json:FILE.avsc",
+            "size:BYTES, size:LEAST-MOST, file:PATH, dir:PATH, template:PATH, avro:FILE.avsc, json:FILE.avsc or avro-json:FILE.avsc",
         ),
         (&["publish", "mqtt://127.0.0.1:9/a", "--payload", "avro:/no/such/schema"], "/no/such/schema"),
         (&["publish", "mqtt://127.0.0.1:9/a", "--records", "2"], "name a schema, or leave records out"),
