@@ -75,7 +75,7 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
         ),
         (
             &["play", rtmp, "--password-file", "/nonexistent"],
-            "means nothing to rtmp:// and rtmps://; leave it out; `play` has witness_every, buffer",
+            "means nothing to rtmp:// and rtmps://; leave it out; `play` has witness_every, decode, buffer",
         ),
         (&["play", rtmp, "--qos", "1"], "--qos (`qos`) is an option of mqtt://"),
         (&["publish", rtmp, "--user", "me"], "--user (`user`) is an option of mqtt:// and mqtts://"),
