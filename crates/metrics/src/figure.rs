@@ -150,7 +150,7 @@ macro_rules! figures {
         )*
         /// Their names, for what knows figures of a finished run by them.
         $vis mod names {
-            #![allow(dead_code)]
+            #![allow(dead_code, reason = "not every figure is asked for by its name")]
             $(
                 #[doc = $help]
                 pub const $id: &str = $name;

@@ -5,24 +5,17 @@ use super::slice::SliceTotals;
 use crate::edges::{Edge, Patience};
 use crate::loads::{host_load, process_load};
 use crate::plan::StageSpan;
-use crate::summary::{Figures, StageSummary, VerdictState};
+use crate::summary::{Figures, OF_EACH_CLIENT, StageSummary, VerdictState};
 use crate::totals::Totals;
 use std::time::Duration;
 use weir_metrics::common::{FRAMES_AHEAD, PLAYING, names};
 use weir_metrics::{Interval, Schema};
 use weir_observe::{Environment, UsageSummary};
 
-/// Figures of what begins in a stage: they are taken from its ramp on.
-const OF_THE_RAMP: [&str; 8] = [
-    names::STARTUP,
-    names::CONNECT,
-    names::HANDSHAKE,
-    names::REQUEST,
-    names::FIRST_BYTE,
-    names::FIRST_FRAME,
-    names::START_LAG,
-    names::STARTED,
-];
+/// Whether a figure is of what begins in a stage: it is taken from the ramp on.
+fn is_of_the_ramp(name: &str) -> bool {
+    name == names::STARTED || OF_EACH_CLIENT.contains(&name)
+}
 
 #[derive(Debug)]
 pub(super) struct StageAggregator {
@@ -131,8 +124,8 @@ impl StageAggregator {
         let begins = self.turns_over || away_mean > 0.0;
         let at_once = if begins { stretch.figures.counter(FRAMES_AHEAD) } else { 0 };
         let rate_seconds = stretch.rate_seconds(begin, count_end);
-        let mut figures = stretch.figures_over(rate_seconds, |name| !OF_THE_RAMP.contains(&name));
-        figures.extend(self.whole.figures(|name| OF_THE_RAMP.contains(&name)));
+        let mut figures = stretch.figures_over(rate_seconds, |name| !is_of_the_ramp(name));
+        figures.extend(self.whole.figures(is_of_the_ramp));
         let mut row = StageSummary {
             stage: self.span.stage,
             clients: self.span.clients,

@@ -29,7 +29,7 @@ use weir_shard::clock;
 
 /// Wall against monotonic clock, in one second, that is called a step.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
-/// How long a run takes at the least that ends with its messages and watches processes: their CPU is not known over less than
+/// How long a run that ends with its messages goes on behind the first look at what it watches: CPU is not known over less than
 /// half a second.
 const LEAST: Duration = Duration::from_millis(520);
 
@@ -104,12 +104,17 @@ impl Coordinator {
     ) -> Outcome {
         let mut outcome = Outcome::Completed;
         let mut next_sample = self.origin - scenario.base();
+        // When what is watched was first read behind the run's beginning.
+        let mut first_sample = None;
         let mut deserted = false;
         while self.ended.contains(&false) {
             let now = clock::now();
             if now >= next_sample {
                 let died = self.observe(observer.sample(now.as_nanos()), now);
                 next_sample = next_sample + Duration::from_secs(1);
+                if now >= self.origin {
+                    first_sample.get_or_insert(now);
+                }
                 if died && outcome == Outcome::Completed && !stop.load(Ordering::Relaxed) {
                     outcome = Outcome::TargetDied;
                     self.stop(stop);
@@ -132,7 +137,8 @@ impl Coordinator {
             if all_is_saved && !stop.load(Ordering::Relaxed) {
                 self.stop(stop);
             }
-            let is_long_enough = scenario.watch.is_empty() || now.since(self.origin) >= LEAST;
+            let is_long_enough =
+                scenario.watch.is_empty() || first_sample.is_some_and(|first| now.since(first) >= LEAST);
             if let Some(taken) = self.taken.take_if(|_| is_long_enough)
                 && outcome == Outcome::Completed
                 && !stop.load(Ordering::Relaxed)

@@ -5,19 +5,8 @@ use super::{Statistic, Threshold};
 use crate::plan::{Plan, StageSpan};
 use crate::role::Role;
 use crate::scenario::Scenario;
-use weir_metrics::common::names;
+use crate::summary::OF_EACH_CLIENT;
 use weir_metrics::several;
-
-/// Figures that each client gives one value of, when it begins.
-const OF_EACH_CLIENT: [&str; 7] = [
-    names::STARTUP,
-    names::CONNECT,
-    names::HANDSHAKE,
-    names::REQUEST,
-    names::FIRST_BYTE,
-    names::FIRST_FRAME,
-    names::START_LAG,
-];
 
 /// Shortest window of a ratio of rates: two groups of pictures of 2 s, as weir and most encoders make them. A shorter one holds
 /// a keyframe more or less, which is a third of it and more.

@@ -385,6 +385,9 @@ fn another_publisher_on_the_topic_is_named_and_does_not_go_on_for_ever() {
         "-o",
     ]);
     let _other = Kept::start(other.arg(directory.path().join("run")));
+    // Its first second is over, however long it took to come so far.
+    let published = directory.path().join("run/intervals.ndjson");
+    soon("the other one publishes", || published.metadata().is_ok_and(|it| it.len() > 0));
     let asked = Asked { count: 100, rate: "200/s", settle: "1s", ..ASKED };
     let experiment = Experiment::of(&broker.address(), &asked);
     let ran = experiment.ran(says(experiment.arguments()));

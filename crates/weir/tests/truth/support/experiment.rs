@@ -1,6 +1,7 @@
 //! A scenario whose messages are saved, and what became of them.
 
 use super::process::{Said, says, weir};
+use super::run::CHECKS_OF_THE_MACHINE;
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -88,7 +89,9 @@ impl Experiment {
     /// With these arguments behind the others.
     pub(crate) fn run_with(&self, more: &[&str]) -> Ran {
         let arguments = self.arguments();
-        let ran = self.ran(says(arguments.iter().map(String::as_str).chain(more.iter().copied())));
+        let accepted = ["--accept", CHECKS_OF_THE_MACHINE];
+        let arguments = arguments.iter().map(String::as_str).chain(accepted);
+        let ran = self.ran(says(arguments.chain(more.iter().copied())));
         ran.ingested.iter().for_each(balanced);
         ran
     }
