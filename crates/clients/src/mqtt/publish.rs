@@ -1,7 +1,9 @@
 //! An MQTT publisher.
 
+mod shared_options;
+
+pub(super) use self::shared_options::SharedOptions;
 use super::carrier::Carrier;
-use super::draw::mixed;
 use super::figures::{
     AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED,
     UNSENT,
@@ -9,18 +11,15 @@ use super::figures::{
 use super::heard::{Heard, number_of};
 use super::maker::{Maker, TopicAlias, publisher_number};
 use super::outage::BROKEN;
-use super::pace::{Arrivals, Pace};
-use super::payloads::Payloads;
-use super::published::{Published, Sent};
+use super::pace::Pace;
+use super::published::Sent;
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::refusal;
 use super::template::{ClientNames, MessageTemplate};
-use super::times::PublishTimes;
 use super::topic::Topic;
 use super::workload::Way;
 use crate::client_session::{ClientSession, End, Stop};
-use crate::client_state::{ClientPhase, ClientState, Timeouts};
-use crate::host_clock::HostClock;
+use crate::client_state::{ClientPhase, ClientState};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,47 +38,6 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 
 /// Bytes that are gathered for one write.
 const WRITE: usize = 64 * 1024;
-
-/// What all publishers of a workload share.
-#[derive(Debug)]
-pub(super) struct SharedOptions {
-    pub(super) timeouts: Timeouts,
-    /// How long a broker may take nothing.
-    pub(super) send_timeout: Duration,
-    pub(super) version: Version,
-    pub(super) qos: Qos,
-    pub(super) retain: bool,
-    pub(super) rate: f64,
-    pub(super) arrivals: Arrivals,
-    pub(super) seed: u64,
-    pub(super) count: Option<u64>,
-    /// Bytes of the longest payload.
-    pub(super) longest: usize,
-    /// Whether the broker is to keep the sessions of publishers that are gone.
-    pub(super) keeps_session: bool,
-    /// How long a publisher that has to stop waits for acknowledgements.
-    pub(super) linger: Duration,
-    /// Whether each message carries a mark.
-    pub(super) mark: bool,
-    pub(super) payloads: Payloads,
-    /// What MQTT 5 says of each message.
-    pub(super) properties: PropertyBuffer,
-    /// Whether a topic goes out once a connection, and its number from then on.
-    pub(super) topic_alias: bool,
-    pub(super) clock: HostClock,
-    pub(super) times: Option<Arc<PublishTimes>>,
-    pub(super) published: Option<Arc<Published>>,
-    /// Whether the first connection is tried again.
-    pub(super) retry_connect: bool,
-}
-
-impl SharedOptions {
-    /// The schedule of a publisher that begins now.
-    fn pace(&self, planned: PlannedStart, now: Moment) -> Pace {
-        let seed = mixed(self.seed, planned.number().into());
-        Pace::new(now, self.rate, self.count).arriving(self.arrivals, seed)
-    }
-}
 
 /// One virtual publisher. Message n is due at the moment when the broker consented plus n divided by the rate, and is
 /// never skipped: what is late is sent as soon as it can be, and its lag recorded.

@@ -1,14 +1,14 @@
 //! An MQTT subscriber.
 
+mod read_totals;
+
+use self::read_totals::ReadTotals;
 use super::carrier::Carrier;
-use super::figures::{
-    AWAY, CONNECTS, CUT, DELIVERED_AGAIN, EXCESS, LOWER_QOS, MISSING, PINGS, RECONNECTS, RETAINED,
-    SESSIONS_LOST, UNMARKED,
-};
+use super::figures::{AWAY, CONNECTS, CUT, MISSING, RECONNECTS, SESSIONS_LOST};
 use super::outage::BROKEN;
 use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
-use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn, may_return};
+use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::workload::Way;
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
@@ -18,15 +18,12 @@ use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use weir_metrics::common::{
-    DUPLICATE, LATENCY, LOST, MEDIA, NEGATIVE_LATENCIES, OPEN_ENDS, READS, RECEIVED, REORDERED, STAMPED,
-    UNITS, WALL_LATENCIES,
-};
-use weir_metrics::{Failure, Moment, Recorder};
+use weir_metrics::common::{LOST, OPEN_ENDS, READS, RECEIVED};
+use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{Message, Session as MqttSession};
-use weir_mqtt::delivery::{Arrival, DeliveryTracker};
-use weir_mqtt::mark::{Clocks, HEADER_LEN, Mark, PROPERTY};
-use weir_mqtt::packet::{Disconnect, Suback, Subscription, SubscriptionOptions};
+use weir_mqtt::delivery::DeliveryTracker;
+use weir_mqtt::mark::{HEADER_LEN, Mark, PROPERTY};
+use weir_mqtt::packet::{Disconnect, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientEvent, ClientOptions, Publish, ReasonCode, Version};
 use weir_shard::Context;
@@ -112,31 +109,6 @@ pub(super) struct TopicFilters {
 enum Following {
     Alone(Box<Group>),
     Shared(Arc<Mutex<Group>>),
-}
-
-/// What one read brings: added up here, written into the shard's recorder once.
-#[derive(Default)]
-struct ReadTotals {
-    media: u64,
-    units: u64,
-    stamped: u64,
-    unmarked: u64,
-    duplicate: u64,
-    reordered: u64,
-    retained: u64,
-    dup: u64,
-    walls: u64,
-    negatives: u64,
-    excess: u64,
-    pings: u64,
-    connected: bool,
-    session_present: bool,
-    granted: bool,
-    refused: Option<(Failure, String)>,
-    /// Whether it is to stay away.
-    for_good: bool,
-    /// When the read was, if messages have the retain flag that they were published with.
-    as_published: Option<Moment>,
 }
 
 impl Subscriber {
@@ -516,115 +488,4 @@ impl Large {
 #[inline]
 fn marked(message: &Message<'_>) -> Option<Mark> {
     message.publish.properties.user_property(PROPERTY).and_then(Mark::from_text)
-}
-
-impl ReadTotals {
-    #[inline]
-    fn message(
-        &mut self,
-        publish: &Publish<'_>,
-        mark: Option<Mark>,
-        here: &Clocks,
-        shared: bool,
-        group: &mut Group,
-        recorder: &mut Recorder,
-    ) {
-        self.units += 1;
-        self.dup += u64::from(publish.dup);
-        // One that keeps its flag is new if it was sent since the subscription was granted (MQTT 5 section 3.3.1.3).
-        let is_new = |mark: &Mark| {
-            let subscribed =
-                self.as_published.zip(group.since).map(|(now, since)| now.since(since).as_micros());
-            subscribed.is_some_and(|micros| i128::from(here.since(&mark.sent).micros) <= micros as i128)
-        };
-        if publish.retain && !mark.as_ref().is_some_and(is_new) {
-            // It may be from any time.
-            self.retained += 1;
-            return;
-        }
-        let Some(mark) = mark else {
-            self.unmarked += 1;
-            return;
-        };
-        self.stamped += 1;
-        let latency = here.since(&mark.sent);
-        recorder.record_signed(LATENCY, latency.micros);
-        self.negatives += u64::from(latency.micros < 0);
-        self.walls += u64::from(!latency.one_clock);
-        let since = group.since;
-        let number = mark.sequence_number;
-        // All messages of a publisher that began after the subscription should come.
-        let first =
-            || if since.is_some_and(|since| mark.began_after(since.as_nanos(), here)) { 0 } else { number };
-        match group.deliveries.take(mark.publisher, number, first) {
-            Some(Arrival::Ahead { missing }) => group.missing += missing,
-            Some(Arrival::Late) => {
-                group.missing = group.missing.saturating_sub(1);
-                // Between those that share a subscription there is no order.
-                self.reordered += u64::from(!shared);
-            }
-            Some(Arrival::Again) => self.duplicate += 1,
-            // It was on its way when the subscription was granted.
-            Some(Arrival::Early) => {}
-            None => self.unmarked += 1,
-        }
-        if mark.last {
-            group.deliveries.end(mark.publisher);
-        }
-    }
-
-    fn granted(
-        &mut self,
-        suback: &Suback<'_>,
-        common: &SharedOptions,
-        now: Moment,
-        group: &mut Group,
-        recorder: &mut Recorder,
-    ) {
-        for reason in suback.reasons.iter() {
-            if reason.is_error() {
-                self.refused = Some(refusal::of_subscription(reason, &suback.properties, common.version));
-                return;
-            }
-            recorder.count(LOWER_QOS, u64::from(reason.code() < common.options.qos.bits()));
-        }
-        group.since.get_or_insert(now);
-        self.granted = true;
-    }
-
-    #[cold]
-    fn on_event(&mut self, event: &ClientEvent<'_>, version: Version) {
-        match event {
-            ClientEvent::Connected(connack) => {
-                (self.connected, self.session_present) = (true, connack.session_present);
-            }
-            ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
-            ClientEvent::Disconnected(disconnect) => {
-                self.for_good = !may_return(disconnect.reason);
-                self.refused = Some(refusal::of_disconnect(disconnect, version));
-            }
-            ClientEvent::Excess { .. } => self.excess += 1,
-            ClientEvent::Pong => self.pings += 1,
-            _ => {}
-        }
-    }
-
-    fn book(&self, recorder: &mut Recorder) {
-        for (figure, value) in [
-            (UNITS, self.units),
-            (MEDIA, self.media),
-            (STAMPED, self.stamped),
-            (UNMARKED, self.unmarked),
-            (DUPLICATE, self.duplicate),
-            (REORDERED, self.reordered),
-            (RETAINED, self.retained),
-            (DELIVERED_AGAIN, self.dup),
-            (WALL_LATENCIES, self.walls),
-            (NEGATIVE_LATENCIES, self.negatives),
-            (EXCESS, self.excess),
-            (PINGS, self.pings),
-        ] {
-            recorder.count(figure, value);
-        }
-    }
 }
