@@ -1,6 +1,7 @@
 //! MQTT publishers and subscribers, 3.1.1 and 5.
 
 mod carrier;
+mod connection_answer;
 mod draw;
 mod figures;
 mod filling;

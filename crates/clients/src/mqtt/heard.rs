@@ -1,23 +1,19 @@
 //! What a broker says to a publisher, read by read.
 
+use super::connection_answer::ConnectionAnswer;
 use super::figures::{
     ACKNOWLEDGE_TIME, ACKNOWLEDGED, ACKNOWLEDGED_AGAIN, PINGS, REFUSED, RESPONSE_TIME, UNMATCHED,
 };
 use super::pace::Pace;
-use super::reconnect::may_return;
 use super::{refusal, trace};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
-use weir_metrics::{Failure, Moment};
+use weir_metrics::Moment;
 use weir_mqtt::{ClientEvent, ReasonCode, Version};
 
 /// What the broker said in one read.
 #[derive(Default)]
 pub(super) struct Heard {
-    pub(super) connected: bool,
-    pub(super) session_present: bool,
-    pub(super) refused: Option<(Failure, String)>,
-    /// Whether it is to stay away.
-    pub(super) for_good: bool,
+    pub(super) connection: ConnectionAnswer,
     /// Numbers of messages that the broker did not take.
     pub(super) not_taken: Vec<u64>,
     pub(super) acknowledged: bool,
@@ -62,16 +58,8 @@ impl Heard {
             }
             ClientEvent::Received { .. } => self.has_answered = true,
             ClientEvent::AcknowledgedAgain { .. } => recorder.count(ACKNOWLEDGED_AGAIN, 1),
-            ClientEvent::Connected(connack) => {
-                (self.connected, self.session_present) = (true, connack.session_present);
-            }
-            ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
-            ClientEvent::Disconnected(disconnect) => {
-                self.for_good = !may_return(disconnect.reason);
-                self.refused = Some(refusal::of_disconnect(disconnect, version));
-            }
             ClientEvent::Pong => recorder.count(PINGS, 1),
-            _ => {}
+            other => self.connection.on_event(other, version),
         }
     }
 }

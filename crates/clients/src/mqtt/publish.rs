@@ -180,18 +180,19 @@ impl Publisher {
             self.unanswered = Some(now);
         }
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
-        if heard.connected {
+        let answer = heard.connection;
+        if answer.accepted {
             context.world.of(planned).count(CONNECTS, 1);
             let known = self.common.topic_alias && self.client.granted().topic_alias_maximum > 0;
             self.maker.alias = if known { TopicAlias::ToBeTold } else { TopicAlias::Unused };
         }
         let shard = &mut *context.world;
-        if let Some(refused) = heard.refused {
-            return if heard.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
+        if let Some(refused) = answer.refused {
+            return if answer.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
-        if heard.connected && self.state.phase() == ClientPhase::Playing {
-            self.come_back(heard.session_present, now, shard);
-        } else if heard.connected {
+        if answer.accepted && self.state.phase() == ClientPhase::Playing {
+            self.come_back(answer.session_present, now, shard);
+        } else if answer.accepted {
             self.state.reach(ClientPhase::Playing, now, shard);
             self.pace = self.common.pace(planned, now);
             self.maker.begun = now.as_nanos();

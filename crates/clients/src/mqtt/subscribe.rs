@@ -207,7 +207,7 @@ impl Subscriber {
                     other => totals.on_event(&other, common.version),
                 }
             });
-            viewer.resumed |= totals.session_present;
+            viewer.resumed |= totals.connection.session_present;
             if totals.granted && !std::mem::replace(&mut viewer.member, true) {
                 group.members += 1;
                 if group.members == 1
@@ -226,26 +226,27 @@ impl Subscriber {
             outcome
         };
         let shard = &mut *context.world;
-        shard.of(planned).count(CONNECTS, u64::from(totals.connected));
+        let answer = totals.connection;
+        shard.of(planned).count(CONNECTS, u64::from(answer.accepted));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
-        if let Some(refused) = totals.refused {
-            return if totals.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
+        if let Some(refused) = answer.refused {
+            return if answer.for_good { Err(refused) } else { self.lose(refused.0, &refused.1, context) };
         }
         let is_away = self.reconnecting.is_away() && viewer.state.phase() == ClientPhase::Playing;
-        if totals.connected && is_away {
+        if answer.accepted && is_away {
             let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
-            recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !totals.session_present));
+            recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !answer.session_present));
         }
         // With its session the broker has kept the subscription as well.
-        let has_all = viewer.filters.is_empty() || is_away && totals.session_present;
-        if totals.connected && !has_all {
+        let has_all = viewer.filters.is_empty() || is_away && answer.session_present;
+        if answer.accepted && !has_all {
             viewer.state.reach(ClientPhase::Requesting, now, shard);
             return self.subscribe(context);
         }
-        if (totals.connected || totals.granted) && is_away {
+        if (answer.accepted || totals.granted) && is_away {
             self.come_back(now, shard);
-        } else if totals.connected || totals.granted {
+        } else if answer.accepted || totals.granted {
             self.reconnecting.back(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
         }

@@ -1,13 +1,13 @@
 //! What one read brings to a subscriber.
 
+use super::super::connection_answer::ConnectionAnswer;
 use super::super::figures::{DELIVERED_AGAIN, EXCESS, LOWER_QOS, PINGS, RETAINED, UNMARKED};
-use super::super::reconnect::may_return;
 use super::super::refusal;
 use super::{Group, SharedOptions};
 use weir_metrics::common::{
     DUPLICATE, LATENCY, MEDIA, NEGATIVE_LATENCIES, REORDERED, STAMPED, UNITS, WALL_LATENCIES,
 };
-use weir_metrics::{Failure, Moment, Recorder};
+use weir_metrics::{Moment, Recorder};
 use weir_mqtt::delivery::Arrival;
 use weir_mqtt::mark::{Clocks, Mark};
 use weir_mqtt::packet::Suback;
@@ -28,12 +28,9 @@ pub(super) struct ReadTotals {
     pub(super) negatives: u64,
     pub(super) excess: u64,
     pub(super) pings: u64,
-    pub(super) connected: bool,
-    pub(super) session_present: bool,
+    pub(super) connection: ConnectionAnswer,
+    /// Whether the broker has taken the subscription.
     pub(super) granted: bool,
-    pub(super) refused: Option<(Failure, String)>,
-    /// Whether it is to stay away.
-    pub(super) for_good: bool,
     /// When the read was, if messages have the retain flag that they were published with.
     pub(super) as_published: Option<Moment>,
 }
@@ -105,7 +102,8 @@ impl ReadTotals {
     ) {
         for reason in suback.reasons.iter() {
             if reason.is_error() {
-                self.refused = Some(refusal::of_subscription(reason, &suback.properties, common.version));
+                self.connection.refused =
+                    Some(refusal::of_subscription(reason, &suback.properties, common.version));
                 return;
             }
             recorder.count(LOWER_QOS, u64::from(reason.code() < common.options.qos.bits()));
@@ -118,17 +116,9 @@ impl ReadTotals {
     #[cold]
     pub(super) fn on_event(&mut self, event: &ClientEvent<'_>, version: Version) {
         match event {
-            ClientEvent::Connected(connack) => {
-                (self.connected, self.session_present) = (true, connack.session_present);
-            }
-            ClientEvent::Refused(connack) => self.refused = Some(refusal::of_connack(connack, version)),
-            ClientEvent::Disconnected(disconnect) => {
-                self.for_good = !may_return(disconnect.reason);
-                self.refused = Some(refusal::of_disconnect(disconnect, version));
-            }
             ClientEvent::Excess { .. } => self.excess += 1,
             ClientEvent::Pong => self.pings += 1,
-            _ => {}
+            other => self.connection.on_event(other, version),
         }
     }
 
