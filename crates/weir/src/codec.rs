@@ -115,7 +115,12 @@ pub(crate) struct Payloads {
 }
 
 impl Payloads {
-    fn new(schema: &Schema, format: Format, args: &Codec, fixed: Option<&Fixed>) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        schema: &Schema,
+        format: Format,
+        args: &Codec,
+        fixed: Option<&Fixed>,
+    ) -> Result<Self, Failure> {
         let mut generator = Generator::new(schema, args.seed);
         let mut encoder = Encoder::new(schema, format).compressed(args.avro_codec);
         let per_message = fixed.map_or_else(|| args.per_message.into(), |fixed| fixed.records);
@@ -171,7 +176,7 @@ impl Payloads {
 }
 
 /// A message that was read from a file, and is sent again and again.
-struct Fixed {
+pub(crate) struct Fixed {
     format: Format,
     payload: Vec<u8>,
     records: u64,

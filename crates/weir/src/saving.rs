@@ -64,7 +64,12 @@ impl SavingTarget {
             let place = &destination;
             let mut loader = Loader::new(place, &table, &decode, Durability::Full);
             loader.empty(&waiting(&is_over(interrupt))).map_err(|error| {
-                Failure::new(Exit::of_store(place, &error, Exit::Usage), error.to_string())
+                let exit = if interrupt.load(Ordering::Relaxed) {
+                    Exit::Interrupted
+                } else {
+                    Exit::of_store(place, &error, Exit::Usage)
+                };
+                Failure::new(exit, error.to_string())
             })?;
             Ok::<_, Failure>(SavedEncoding {
                 format,
@@ -97,8 +102,12 @@ impl SavingTarget {
             }
         }
         let name = self.destination.to_string();
-        let [avro, json] = &mut self.sides;
-        let (avro, json) = (avro.times(interrupt)?, json.times(interrupt)?);
+        let times = self.sides.each_mut().map(|side| side.times(interrupt));
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let [avro, json] = times;
+        let (avro, json) = (avro?, json?);
         let comparison = SavingComparison::new(name, self.batch as u64, &avro, &json);
         comparison.map(Some).ok_or_else(still)
     }
@@ -149,7 +158,12 @@ impl SavedEncoding {
     /// Leaves off when it is interrupted.
     fn measure(&mut self, messages: &Payloads, batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
         let failed = Failure::with(Exit::Internal);
-        self.loader.empty(&waiting(&is_over(interrupt))).map_err(&failed)?;
+        let emptied = self.loader.empty(&waiting(&is_over(interrupt)));
+        // The error then is that the store is no longer waited for.
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        emptied.map_err(&failed)?;
         let alone = self.alone.as_mut().map(|decoder| decode_alone(decoder, messages));
         let (mut decode, mut save, mut rows, mut first) = (Duration::ZERO, Duration::ZERO, 0, 0);
         let began = thread_seconds();
@@ -189,5 +203,39 @@ impl SavedEncoding {
             cpu_seconds: self.cpu_seconds.clone(),
             row_bytes: stock.bytes as f64 / stock.rows as f64,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Verb};
+    use clap::Parser;
+
+    const SCHEMA: &str = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}"#;
+
+    /// Somebody else has locked the file, so that whatever is asked of the store takes until the interruption.
+    #[test]
+    fn an_interruption_while_a_store_is_waited_for_is_no_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.db");
+        let place = format!("sqlite:{}", file.display());
+        let words = ["weir", "codec", "schema.avsc", "--records", "2", "--save", &place];
+        let Verb::Codec(args) = Cli::try_parse_from(words).unwrap().verb else { panic!("codec") };
+        let schema = Schema::parse(SCHEMA).unwrap();
+        let interrupt = AtomicBool::new(false);
+        let open = || SavingTarget::open(&place, &args, &schema, Framing::Schemaless, &interrupt);
+        let mut target = open().map_err(|failure| failure.to_string()).unwrap();
+
+        let other = rusqlite::Connection::open(&file).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        interrupt.store(true, Ordering::Relaxed);
+        let [avro, json] = [Format::Avro(Framing::Schemaless), Format::Json]
+            .map(|format| Payloads::new(&schema, format, &args, None).unwrap());
+        let mut machine = MachineWatch::begin().unwrap();
+        let compared = target.compare([&avro, &json], 2, &mut machine, &interrupt);
+        assert!(matches!(compared, Ok(None)), "it is no error of the place");
+        let refused = open().err().map(|failure| failure.exit);
+        assert_eq!(refused, Some(Exit::Interrupted));
     }
 }
