@@ -47,6 +47,8 @@ impl StreamFormat {
 pub(super) struct Programs {
     nice: PathBuf,
     ffmpeg: PathBuf,
+    /// See [`END_TIMEOUT`].
+    pub(super) end_timeout: Duration,
 }
 
 impl Programs {
@@ -55,12 +57,12 @@ impl Programs {
         let path = std::env::var_os("PATH")?;
         let places: Vec<PathBuf> = std::env::split_paths(&path).filter(|place| place.is_absolute()).collect();
         let find = |name: &str| places.iter().map(|place| place.join(name)).find(|file| file.is_file());
-        Some(Self { nice: find("nice")?, ffmpeg: find("ffmpeg")? })
+        Some(Self { nice: find("nice")?, ffmpeg: find("ffmpeg")?, end_timeout: END_TIMEOUT })
     }
 
     #[cfg(test)]
     pub(super) fn of(nice: &str, ffmpeg: &str) -> Self {
-        Self { nice: nice.into(), ffmpeg: ffmpeg.into() }
+        Self { nice: nice.into(), ffmpeg: ffmpeg.into(), end_timeout: END_TIMEOUT }
     }
 
     /// The lowest priority, one thread, and nothing but the pipe: no network, no file, no guess of what comes.
@@ -141,7 +143,7 @@ pub(super) fn decode(programs: &Programs, format: StreamFormat, queue: &Queue) -
             complaints
         });
         queue.wait_for_end();
-        if is_done.recv_timeout(END_TIMEOUT).is_err() {
+        if is_done.recv_timeout(programs.end_timeout).is_err() {
             // One that has ended meanwhile cannot be killed any more.
             let _ = child.kill();
         }

@@ -40,11 +40,16 @@ fn access_units(codec: NalCodec, stream: &[u8]) -> Vec<Vec<u8>> {
 
 /// What is booked of a witness that received this.
 fn booked(receive: impl FnOnce(&mut DecodedWitness, Moment)) -> [u64; 5] {
-    let decoders = Decoders::new(1);
+    // At the lowest priority, beside other tests: it may wait long for a core.
+    let programs = Programs::find().map(|mut it| {
+        it.end_timeout = Duration::from_secs(300);
+        it
+    });
+    let decoders = Arc::new(Decoders { programs, at_once: 1, state: Mutex::default() });
     let mut witness = DecodedWitness::new(Arc::clone(&decoders));
     receive(&mut witness, weir_shard::clock::now());
     drop(witness);
-    for _ in 0..6_000 {
+    for _ in 0..30_000 {
         if !decoders.is_busy() {
             break;
         }
