@@ -36,21 +36,30 @@ const CHUNK: usize = 64 << 10;
 const READ_BY_OTHERS: u32 = 0o004;
 const REACHED_BY_OTHERS: u32 = 0o001;
 
-/// Takes a line about a secret that others can read.
+/// Takes a line for a person.
 static WARN: OnceLock<fn(&str)> = OnceLock::new();
 
 /// Secrets of which that was said.
 static WARNED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Has a line said, once a file, about each secret that every user of the machine can read.
+/// Has this take each line that [`warn`] is given. Without it they are not said.
 pub fn warn_with(warn: fn(&str)) {
     // The first stays: there is one in a process.
     let _ = WARN.set(warn);
 }
 
-/// Says that a secret with this mode can be read by every user, if it can be reached by them, and if it was not said before.
+/// Tells a person, beside whatever else is done.
+pub fn warn(line: &str) {
+    if let Some(warn) = WARN.get() {
+        warn(line);
+    }
+}
+
+/// Says, once a file, that a secret with this mode can be read by every user, if it can be reached by them.
 fn warn_of(path: &Path, mode: u32) {
-    let Some(warn) = WARN.get().filter(|_| mode & READ_BY_OTHERS != 0) else { return };
+    if mode & READ_BY_OTHERS == 0 || WARN.get().is_none() {
+        return;
+    }
     let Ok(real) = path.canonicalize() else { return };
     let is_open = |directory: &Path| directory.metadata().is_ok_and(|it| it.mode() & REACHED_BY_OTHERS != 0);
     if !real.ancestors().skip(1).all(is_open) {

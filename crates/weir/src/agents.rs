@@ -13,15 +13,15 @@ pub(crate) use load::gather;
 pub(crate) use serve::serve;
 pub(crate) use spawn::spawn;
 
-use crate::exit::{Exit, Failure};
 use weir_agents::NatsError;
+use weir_runner::{ErrorKind, RunError};
 
 /// What cannot be used of NATS: a server that is not there is as one under test that is not there.
-fn of_nats(error: &NatsError) -> Failure {
+fn of_nats(error: &NatsError) -> RunError {
     let exit = match error {
-        NatsError::Unreachable { .. } | NatsError::Flood(_) => Exit::TargetDied,
-        NatsError::Refused(_) | NatsError::File { .. } => Exit::Usage,
-        NatsError::Thread(_) => Exit::Internal,
+        NatsError::Unreachable { .. } | NatsError::Flood(_) => ErrorKind::TargetDied,
+        NatsError::Refused(_) | NatsError::File { .. } => ErrorKind::Usage,
+        NatsError::Thread(_) => ErrorKind::Internal,
     };
-    Failure::new(exit, error.to_string())
+    RunError::new(exit, error.to_string())
 }

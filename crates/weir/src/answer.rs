@@ -1,7 +1,7 @@
 //! What several runs came to, whatever they were made for: kept in a directory, read back, printed, and shown on the live page.
 
 use crate::args::Print;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::live_page::{LivePage, Whole};
 use crate::{print, run};
 use serde::de::DeserializeOwned;
@@ -11,6 +11,7 @@ use weir_engine::series::SeriesSummary;
 use weir_engine::sweep::SweepSummary;
 use weir_files::MOST_DOCUMENT;
 use weir_report::Text;
+use weir_runner::{ErrorKind, RunError};
 
 /// Name of the summary in its directory.
 const SUMMARY: &str = "summary.json";
@@ -26,8 +27,8 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
     /// The version of the layout that a file says it has.
     fn layout(&self) -> &str;
 
-    /// What its verb ends with.
-    fn exit(&self) -> Exit;
+    /// What it did not meet, if anything.
+    fn missed(&self) -> Option<ErrorKind>;
 
     /// What was asked, answered in one line; `None` if nothing was asked.
     fn answer(&self) -> Option<String>;
@@ -42,12 +43,12 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
     }
 
     /// Writes its artefacts.
-    fn keep(&self, directory: &Path) -> Result<(), Failure> {
+    fn keep(&self, directory: &Path) -> Result<(), RunError> {
         print::write(directory, &|format, text, out| self.write(format, text, out))
     }
 
     /// Prints it as asked.
-    fn show(&self, print: &Print, directory: &Path) -> Result<(), Failure> {
+    fn show(&self, print: &Print, directory: &Path) -> Result<(), RunError> {
         print::show(print, directory, self.answer(), &|format, text, out| self.write(format, text, out))
     }
 
@@ -58,7 +59,7 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
 
     /// The exit code; why it is no other is said.
     fn explained(&self) -> Exit {
-        run::said(self.exit(), self.shortfall())
+        run::said(self.missed().into(), self.shortfall())
     }
 }
 
@@ -66,7 +67,7 @@ pub(crate) trait KeptAnswer: weir_report::Report + DeserializeOwned {
 ///
 /// # Errors
 /// Names the file and the line.
-pub(crate) fn check_summary(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn check_summary(directory: &Path) -> Result<(), RunError> {
     // A file of that name with none is not weir's.
     #[derive(serde::Deserialize)]
     struct Layout {
@@ -92,7 +93,7 @@ pub(crate) fn check_summary(directory: &Path) -> Result<(), Failure> {
         let words = format!(
             "{path}:{line}: {fault}: {error}; what its runs measured is in the directories beside it"
         );
-        Failure::new(Exit::Usage, words)
+        RunError::new(ErrorKind::Usage, words)
     })
 }
 

@@ -4,15 +4,14 @@ mod judge;
 
 use crate::answer::KeptAnswer;
 use crate::args::{Capacity, RunOptions, SearchOptions};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::{LivePage, Whole};
 use crate::print::{check_answer, print_progress};
 use crate::repeated::ending;
-use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{agents, load, prepare, run, run_directory};
+use crate::{agents, load, run};
 use judge::{Answer, Judge};
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +29,9 @@ use weir_engine::series::{Ending, Variation};
 use weir_engine::summary::{Outcome, Role, Summary, VerdictState};
 use weir_metrics::parse_rate;
 use weir_report::load_line;
+use weir_runner::run_directory::directory;
+use weir_runner::{ErrorKind, RunError};
+use weir_runner::{prepare, run_directory};
 use weir_shard::clock;
 
 /// Most clients that are tried by default: more than twice what any known server carries.
@@ -50,7 +52,7 @@ const CONFIRM_SECONDS: u32 = 60;
 const FEWEST_SLICES: u32 = 2;
 
 /// Searches.
-pub(crate) fn capacity(args: &Capacity) -> Result<Exit, Failure> {
+pub(crate) fn capacity(args: &Capacity) -> Result<Exit, RunError> {
     let outcome = search(args);
     if is_url(&args.what) {
         outcome
@@ -63,7 +65,7 @@ fn is_url(what: &str) -> bool {
     what.contains("://")
 }
 
-fn search(args: &Capacity) -> Result<Exit, Failure> {
+fn search(args: &Capacity) -> Result<Exit, RunError> {
     let print = &args.run.print;
     check_answer(print, "a search", "TRIAL")?;
     let folder = if is_url(&args.what) { None } else { Path::new(&args.what).parent() };
@@ -71,11 +73,11 @@ fn search(args: &Capacity) -> Result<Exit, Failure> {
     let (base, wrong) = if is_url(&args.what) {
         if let Some((key, _)) = args.set.first() {
             let line = format!("--set {key} is of a scenario file; a URL has options of its own");
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
-        (load::of_capacity(args), Exit::Usage)
+        (load::of_capacity(args), ErrorKind::Usage)
     } else {
-        (of_file(args, folder)?, Exit::Scenario)
+        (of_file(args, folder)?, ErrorKind::Scenario)
     };
     let of = SearchedVariant { variant: None, repetition: 1, folder, wrong };
     let trials = Trials::new(base, &args.search, &args.run, of)?.only(args.at_least)?;
@@ -100,7 +102,7 @@ pub(crate) struct SearchedVariant<'a> {
     /// Where the scenario's file is.
     pub(crate) folder: &'a Path,
     /// What a scenario that cannot be searched ends with.
-    pub(crate) wrong: Exit,
+    pub(crate) wrong: ErrorKind,
 }
 
 /// What every trial is made of.
@@ -124,15 +126,15 @@ impl<'a> Trials<'a> {
         search: &SearchOptions,
         options: &'a RunOptions,
         of: SearchedVariant<'a>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RunError> {
         let kind = search.of.or(base.find.map(Find::kind)).unwrap_or_default();
-        let arrivals_per_second = parse_rate(&search.arrival).map_err(Failure::with(Exit::Usage))?;
-        let mut subject =
-            Subject::new(base, kind, search.clients, arrivals_per_second).map_err(Failure::with(of.wrong))?;
+        let arrivals_per_second = parse_rate(&search.arrival).map_err(RunError::with(ErrorKind::Usage))?;
+        let mut subject = Subject::new(base, kind, search.clients, arrivals_per_second)
+            .map_err(RunError::with(of.wrong))?;
         if search.clients.is_some() && kind != LoadKind::Arrivals {
             let line =
                 "--clients is of --of arrivals; what else is counted has a number that is searched for";
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         if let Some(command) = &search.prepare {
             subject.base_mut().before.insert(0, ScenarioStep::Run(command.clone()));
@@ -160,11 +162,11 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// It is more than may be tried.
-    fn only(mut self, load: Option<u32>) -> Result<Self, Failure> {
+    fn only(mut self, load: Option<u32>) -> Result<Self, RunError> {
         if let Some(load) = load.filter(|load| *load > self.goal.most) {
             let line =
                 format!("--at-least {load} is more than {}, the most that may be tried", self.goal.most);
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         self.goal.at_least = load;
         Ok(self)
@@ -181,7 +183,7 @@ impl<'a> Trials<'a> {
         rival: Option<u32>,
         (whole, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
-    ) -> Result<(CapacitySummary, Result<(), Failure>), Failure> {
+    ) -> Result<(CapacitySummary, Result<(), RunError>), RunError> {
         let summary = CapacitySummary {
             layout: LAYOUT.to_owned(),
             run: run_directory::facts(self.subject.base(), whole, clock::wall_nanos() as f64 * 1e-9),
@@ -228,14 +230,14 @@ impl<'a> Trials<'a> {
     }
 
     /// Checks that the workload has the figures that are asked for.
-    fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
+    fn check(&self, prepared: &Prepared) -> Result<(), RunError> {
         let schemas: Vec<_> = prepared.workloads.iter().map(|(_, workload)| workload.schema).collect();
         if let Some(figure) = self.criteria.iter().find_map(|it| it.threshold.server_figure()) {
             let line = format!(
                 "{figure} is known of a whole run, and a search judges every {} s: ask it of `weir play` or `weir run`",
                 self.slice_seconds
             );
-            return Err(Failure::new(self.of.wrong, line));
+            return Err(RunError::new(self.of.wrong, line));
         }
         if let Some(criterion) = self.criteria.iter().find(|it| it.threshold.server_load().is_some()) {
             let line = format!(
@@ -243,7 +245,7 @@ impl<'a> Trials<'a> {
                 criterion.threshold.text(),
                 self.slice_seconds
             );
-            return Err(Failure::new(self.of.wrong, line));
+            return Err(RunError::new(self.of.wrong, line));
         }
         if let Some(criterion) = self.criteria.iter().find(|it| it.threshold.is_about_growing_drift()) {
             let line = format!(
@@ -251,14 +253,14 @@ impl<'a> Trials<'a> {
                 criterion.threshold.text(),
                 self.slice_seconds
             );
-            return Err(Failure::new(self.of.wrong, line));
+            return Err(RunError::new(self.of.wrong, line));
         }
         let mut required = self.criteria.iter().filter(|it| !it.may_lack);
         let check = |it: &Criterion| {
             it.threshold.check(&schemas)?;
             it.threshold.check_workloads(&prepared.scenario)
         };
-        required.try_for_each(check).map_err(Failure::with(self.of.wrong))
+        required.try_for_each(check).map_err(RunError::with(self.of.wrong))
     }
 
     /// The run of one trial, and what became of its loads.
@@ -270,7 +272,7 @@ impl<'a> Trials<'a> {
         interrupt: &Arc<AtomicBool>,
         left: Duration,
         is_first: bool,
-    ) -> Result<Vec<LoadOutcome>, Failure> {
+    ) -> Result<Vec<LoadOutcome>, RunError> {
         let mut judge: Option<Judge> = None;
         let judged = self.subject.judged();
         let start = |prepared: Prepared| {
@@ -296,7 +298,10 @@ impl<'a> Trials<'a> {
         if is_first && is_of_nothing(&summary) {
             // No load is small enough for a server that is not there, or for a stream that nobody publishes.
             let line = weir_report::shortfall(&summary).unwrap_or_default();
-            return Err(Failure::new(Exit::of(&summary), line));
+            return Err(RunError::new(
+                ErrorKind::of_summary(&summary).unwrap_or(ErrorKind::Thresholds),
+                line,
+            ));
         }
         Ok(judge.map_or_else(Vec::new, |judge| judge.slices.outcomes(&summary)))
     }
@@ -313,18 +318,18 @@ struct RealTrials<'a> {
 }
 
 impl TrialRunner for RealTrials<'_> {
-    type Error = Failure;
+    type Error = RunError;
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    fn length(&self, loads: &[u32], seconds: u32) -> Result<Duration, Failure> {
+    fn length(&self, loads: &[u32], seconds: u32) -> Result<Duration, RunError> {
         Ok(prepare::plan(&self.of.subject.trial(loads, seconds), self.of.of.wrong)?.length)
     }
 
     /// Runs one trial, prints what came of it and adds it to the summary.
-    fn run(&mut self, trial: &PlannedTrial, left: Duration) -> Result<Option<Vec<Trial>>, Failure> {
+    fn run(&mut self, trial: &PlannedTrial, left: Duration) -> Result<Option<Vec<Trial>>, RunError> {
         if self.interrupt.load(Relaxed) {
             return Ok(None);
         }
@@ -334,7 +339,7 @@ impl TrialRunner for RealTrials<'_> {
         let place = format!("{number:03}-{}", directory_of(trial, is_single));
         print_progress(options, &announcement(trial, number, is_single));
         let own = self.whole.join(&place);
-        record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
+        record::make_private(&own).map_err(RunError::with(ErrorKind::Internal))?;
         let slices = TrialSlices::new(TrialPlan {
             criteria: criteria.clone(),
             loads: trial.loads.clone(),
@@ -361,7 +366,7 @@ impl TrialRunner for RealTrials<'_> {
         Ok(Some(made))
     }
 
-    fn note(&mut self, answer: &CapacityAnswer) -> Result<(), Failure> {
+    fn note(&mut self, answer: &CapacityAnswer) -> Result<(), RunError> {
         self.summary.answer = answer.clone();
         self.summary.keep(self.whole)?;
         self.summary.show_on(self.page);
@@ -376,7 +381,7 @@ fn is_of_nothing(summary: &Summary) -> bool {
 }
 
 /// The loads, the first to begin with, and what a bound has to be held for.
-fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result<Goal, Failure> {
+fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result<Goal, RunError> {
     let (others, each) = subject.descriptors();
     let allowed = prepare::raise_descriptors().saturating_sub(prepare::OWN_DESCRIPTORS + others);
     let allowed =
@@ -387,7 +392,7 @@ fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result
     let first = match search.from {
         Some(from) if from > most => {
             let line = format!("--from {from} is more than {most}, the most that may be tried");
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         Some(from) => from,
         None => subject.kind().usual_first().min(most),
@@ -396,7 +401,7 @@ fn goal(subject: &Subject, search: &SearchOptions, slice_seconds: u32) -> Result
     let seconds = |asked: Option<&Span>, flag: &str, usual: u32, part: u32| {
         let usual = usual_seconds(budget, usual, part).max(FEWEST_SLICES * slice_seconds);
         let seconds = asked.map_or(Ok(usual), |span| whole_seconds(span, flag))?;
-        Ok::<_, Failure>(seconds.div_ceil(slice_seconds) * slice_seconds)
+        Ok::<_, RunError>(seconds.div_ceil(slice_seconds) * slice_seconds)
     };
     Ok(Goal {
         first,
@@ -439,8 +444,8 @@ fn announcement(trial: &PlannedTrial, number: usize, is_single: bool) -> String 
 }
 
 /// Reads a scenario file, with what the command line says of it.
-fn of_file(args: &Capacity, folder: &Path) -> Result<Scenario, Failure> {
-    let bad = |words: String| Failure::new(Exit::Usage, words);
+fn of_file(args: &Capacity, folder: &Path) -> Result<Scenario, RunError> {
+    let bad = |words: String| RunError::new(ErrorKind::Usage, words);
     let has_options = args.options.given() != &weir_protocols::Given::default() || args.expect.is_some();
     if has_options || args.of_clients.is_any() {
         return Err(bad(
@@ -451,12 +456,12 @@ fn of_file(args: &Capacity, folder: &Path) -> Result<Scenario, Failure> {
         weir_engine::scenario::ScenarioError::Read { .. } => {
             bad(format!("{error}; give a URL such as rtmp://host/app/stream, or a scenario file"))
         }
-        _ => Failure::new(Exit::Scenario, error.to_string()),
+        _ => RunError::new(ErrorKind::Scenario, error.to_string()),
     })?;
     let Variation { mut scenario, variant } = variations.swap_remove(0);
     if variant.is_some() || scenario.repeat.is_some_and(|repeat| repeat > 1) {
         let line = "`variants` and `repeat` are of `weir sweep --find capacity`; a search takes a scenario without them";
-        return Err(Failure::new(Exit::Scenario, line));
+        return Err(RunError::new(ErrorKind::Scenario, line));
     }
     for (key, value) in &args.set {
         scenario = scenario.with(key, value).map_err(|error| bad(error.to_string()))?;
@@ -466,10 +471,10 @@ fn of_file(args: &Capacity, folder: &Path) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn whole_seconds(span: &Span, flag: &str) -> Result<u32, Failure> {
+fn whole_seconds(span: &Span, flag: &str) -> Result<u32, RunError> {
     let seconds = span.get().as_secs_f64();
     if !(1.0..=86_400.0).contains(&seconds) {
-        return Err(Failure::new(Exit::Usage, format!("{flag}: give a time from 1s to 24h")));
+        return Err(RunError::new(ErrorKind::Usage, format!("{flag}: give a time from 1s to 24h")));
     }
     Ok(seconds.ceil() as u32)
 }
@@ -491,18 +496,18 @@ impl KeptAnswer for CapacitySummary {
     }
 
     /// What a search comes to.
-    fn exit(&self) -> Exit {
+    fn missed(&self) -> Option<ErrorKind> {
         match &self.ending {
-            Ending::Interrupted | Ending::Running => Exit::Interrupted,
-            Ending::Failed(failure) => Exit::of_code(failure.exit_code),
-            Ending::Completed if self.answer.evidence == Evidence::Void => Exit::Invalid,
-            Ending::Completed if self.is_unanswered() => Exit::TargetDied,
+            Ending::Interrupted | Ending::Running => Some(ErrorKind::Interrupted),
+            Ending::Failed(failure) => Some(ErrorKind::of_code(failure.exit_code)),
+            Ending::Completed if self.answer.evidence == Evidence::Void => Some(ErrorKind::Invalid),
+            Ending::Completed if self.is_unanswered() => Some(ErrorKind::TargetDied),
             Ending::Completed if self.sought.at_least.is_some() => match self.carries_at_least() {
-                Some(true) => Exit::Passed,
-                Some(false) => Exit::Thresholds,
-                None => Exit::Invalid,
+                Some(true) => None,
+                Some(false) => Some(ErrorKind::Thresholds),
+                None => Some(ErrorKind::Invalid),
             },
-            Ending::Completed => Exit::Passed,
+            Ending::Completed => None,
         }
     }
 

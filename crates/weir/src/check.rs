@@ -1,7 +1,7 @@
 //! `weir check`: a stored transport stream or a pipe, read once from end to end.
 
 use crate::args::Check;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::print::Asked;
 use crate::rows;
@@ -10,7 +10,7 @@ use crate::screen::{Screen, is_for_drawing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Read};
+use std::io::{IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use weir_engine::threshold::Threshold;
 use weir_metrics::several;
 use weir_report::{Circumstances, StreamCheck};
+use weir_runner::{ErrorKind, RunError};
 use weir_ts::{Analyser, Counts, Options};
 
 /// Bytes that one read asks for.
@@ -30,7 +31,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 const DRAW: Duration = Duration::from_millis(250);
 
 /// Reads, counts, prints, judges.
-pub(crate) fn check(args: &Check) -> Result<Exit, Failure> {
+pub(crate) fn check(args: &Check) -> Result<Exit, RunError> {
     known(&args.thresholds)?;
     let mut source = Source::open(&args.file)?;
     let interrupt = interrupt_flag()?;
@@ -67,32 +68,32 @@ pub(crate) fn check(args: &Check) -> Result<Exit, Failure> {
     print(&StreamCheck::new(&report, circumstances), args)?;
     read?;
     let exit = match (interrupted, passed) {
-        (true, _) => Exit::Interrupted,
+        (true, _) => Exit::Failed(ErrorKind::Interrupted),
         (false, true) => Exit::Passed,
-        (false, false) => Exit::Thresholds,
+        (false, false) => Exit::Failed(ErrorKind::Thresholds),
     };
     Ok(said(exit, why))
 }
 
 /// Every threshold is about a total that is counted.
-fn known(thresholds: &[Threshold]) -> Result<(), Failure> {
+fn known(thresholds: &[Threshold]) -> Result<(), RunError> {
     let names: Vec<String> = Counts::NAMES.iter().map(|name| format!("{PREFIX}{name}")).collect();
     thresholds
         .iter()
         .try_for_each(|threshold| threshold.check_total(names.iter().map(String::as_str)))
-        .map_err(Failure::with(Exit::Usage))
+        .map_err(RunError::with(ErrorKind::Usage))
 }
 
-fn no_stream(args: &Check, bytes: u64) -> Failure {
+fn no_stream(args: &Check, bytes: u64) -> RunError {
     let size = args.packet_size.map_or_else(|| "188, 192 or 204".to_owned(), |size| size.bytes().to_string());
     let name = Source::name(&args.file);
-    Failure::new(
-        Exit::Internal,
+    RunError::new(
+        ErrorKind::Internal,
         format!("{name}: no transport stream: no packets of {size} bytes in {bytes} bytes"),
     )
 }
 
-fn print(check: &StreamCheck, args: &Check) -> Result<(), Failure> {
+fn print(check: &StreamCheck, args: &Check) -> Result<(), RunError> {
     let asked = Asked { format: "text", json: args.json.as_deref(), quiet: args.quiet };
     asked.print(None, &|format, text, out| match format {
         "json" => check.write_json(out),
@@ -113,9 +114,9 @@ impl Source {
         if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
     }
 
-    fn open(path: &Path) -> Result<Self, Failure> {
+    fn open(path: &Path) -> Result<Self, RunError> {
         let name = Self::name(path);
-        let refuse = |cause: String| Failure::new(Exit::Usage, format!("{name}: {cause}"));
+        let refuse = |cause: String| RunError::new(ErrorKind::Usage, format!("{name}: {cause}"));
         let file = if path.as_os_str() == "-" {
             let stdin = std::io::stdin();
             if stdin.is_terminal() {
@@ -139,7 +140,7 @@ impl Source {
     }
 
     /// Feeds all of it, or what comes before an interrupt or an error.
-    fn read_into(&mut self, analyser: &mut Analyser, interrupt: &AtomicBool) -> Result<(), Failure> {
+    fn read_into(&mut self, analyser: &mut Analyser, interrupt: &AtomicBool) -> Result<(), RunError> {
         let mut progress = Progress::of(self.length);
         let mut buffer = vec![0; READ];
         let mut fed = 0;
@@ -154,9 +155,13 @@ impl Source {
                     fed += read as u64;
                     progress.draw(fed);
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        std::io::ErrorKind::Interrupted | std::io::ErrorKind::WouldBlock
+                    ) => {}
                 Err(error) => {
-                    return Err(Failure::new(Exit::Usage, format!("{}: {error}", self.name)));
+                    return Err(RunError::new(ErrorKind::Usage, format!("{}: {error}", self.name)));
                 }
             }
         }

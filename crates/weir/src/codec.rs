@@ -2,11 +2,10 @@
 
 use crate::args::Codec;
 use crate::cpu_time::{still, thread_seconds};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::machine_watch::MachineWatch;
 use crate::print::{Asked, written};
-use crate::records::schema;
 use crate::saving::SavingTarget;
 use std::hint::black_box;
 use std::io::Write;
@@ -19,6 +18,8 @@ use weir_libraries::{Library, Reader};
 use weir_metrics::several;
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Record, Schema, Value};
 use weir_report::{CodecComparison, CodecSubject, EncodingTimes};
+use weir_runner::records::schema;
+use weir_runner::{ErrorKind, RunError};
 
 /// CPU time that one encoding is measured for before the other has its turn.
 const TURN_SECONDS: f64 = 0.02;
@@ -27,12 +28,12 @@ const TURN_SECONDS: f64 = 0.02;
 const MOST_BYTES: usize = 1 << 30;
 
 /// Makes the same records in both encodings, decodes them alternately, and prints the comparison.
-pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
+pub(crate) fn codec(args: &Codec) -> Result<Exit, RunError> {
     let schema = schema(&args.schema)?;
     let framing: Framing = args.avro_encoding.parse().map_err(|error| usage(&error))?;
     if args.avro_codec != weir_record::Codec::Null && framing != Framing::Container {
         let line = "--avro-codec: only a container is compressed; write --avro-encoding container";
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     // A place that cannot be had is better known before.
     let interrupt = interrupt_flag()?;
@@ -85,7 +86,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     let times: Vec<EncodingTimes> = sides.iter().map(MeasuredDecoder::times).collect();
     let (pair, others) = times.split_at(2);
     let comparison = CodecComparison::new(subject, [&pair[0], &pair[1]], others);
-    let interrupted = |when: String| Failure::new(Exit::Interrupted, format!("interrupted {when}"));
+    let interrupted = |when: String| RunError::new(ErrorKind::Interrupted, format!("interrupted {when}"));
     match (comparison, stopped) {
         (Some(comparison), stopped) => {
             print(&CodecComparison { saving, verdict, ..comparison }, args)?;
@@ -96,8 +97,8 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, Failure> {
     }
 }
 
-fn usage(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Exit::Usage, error.to_string())
+fn usage(error: &dyn std::fmt::Display) -> RunError {
+    RunError::new(ErrorKind::Usage, error.to_string())
 }
 
 /// A decoder of records that were all written by its own schema, whatever number a frame says.
@@ -120,14 +121,14 @@ impl Payloads {
         format: Format,
         args: &Codec,
         fixed: Option<&Fixed>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RunError> {
         let mut generator = Generator::new(schema, args.seed);
         let mut encoder = Encoder::new(schema, format).compressed(args.avro_codec);
         let per_message = fixed.map_or_else(|| args.per_message.into(), |fixed| fixed.records);
         let fixed = fixed.map(|fixed| fixed.payload(schema, format)).transpose()?;
         let full = |number| {
             let line = format!("{number} records fill 1 GiB in {format}; ask for fewer with --records");
-            Failure::new(Exit::Usage, line)
+            RunError::new(ErrorKind::Usage, line)
         };
         let (mut payloads, mut bytes) = (Vec::new(), 0);
         for message in 0..u64::from(args.records).div_ceil(per_message) {
@@ -137,7 +138,7 @@ impl Payloads {
             } else {
                 for number in message * per_message..(message + 1) * per_message {
                     let record = generator.record(number).map_err(|error| usage(&error))?;
-                    encoder.push(record).map_err(Failure::with(Exit::Internal))?;
+                    encoder.push(record).map_err(RunError::with(ErrorKind::Internal))?;
                     // Of many records in a message as well as of many messages.
                     if bytes + encoder.len() > MOST_BYTES {
                         return Err(full(number));
@@ -183,14 +184,14 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    fn read(path: &Path, schema: &Schema, framing: Framing) -> Result<Self, Failure> {
+    fn read(path: &Path, schema: &Schema, framing: Framing) -> Result<Self, RunError> {
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let format = if is_json { Format::Json } else { Format::Avro(framing) };
-        let payload = weir_files::read(path, MOST_BYTES).map_err(|error| Failure::of_file(path, &error))?;
+        let payload = weir_files::read(path, MOST_BYTES).map_err(|error| RunError::of_file(path, &error))?;
         let mut decoder = decoder(schema, format);
         let (mut records, mut found) = (decoder.records(&payload), 0);
         let wrong = |words: &dyn std::fmt::Display| {
-            Failure::new(Exit::Usage, format!("--payload {}: {words}", path.display()))
+            RunError::new(ErrorKind::Usage, format!("--payload {}: {words}", path.display()))
         };
         while let Some(record) = records.next() {
             record.map_err(|error| wrong(&error))?;
@@ -203,15 +204,15 @@ impl Fixed {
     }
 
     /// The same records in another format.
-    fn payload(&self, schema: &Schema, format: Format) -> Result<Vec<u8>, Failure> {
+    fn payload(&self, schema: &Schema, format: Format) -> Result<Vec<u8>, RunError> {
         if format == self.format {
             return Ok(self.payload.clone());
         }
         let (mut decoder, mut encoder) = (decoder(schema, self.format), Encoder::new(schema, format));
         let mut records = decoder.records(&self.payload);
         while let Some(record) = records.next() {
-            let record = record.map_err(Failure::with(Exit::Internal))?;
-            encoder.push(record).map_err(Failure::with(Exit::Internal))?;
+            let record = record.map_err(RunError::with(ErrorKind::Internal))?;
+            encoder.push(record).map_err(RunError::with(ErrorKind::Internal))?;
         }
         let mut payload = Vec::new();
         encoder.finish(&mut payload);
@@ -242,7 +243,7 @@ fn sides<'p>(
     schema: &Schema,
     both: [&'p Payloads; 2],
     args: &Codec,
-) -> Result<Vec<MeasuredDecoder<'p>>, Failure> {
+) -> Result<Vec<MeasuredDecoder<'p>>, RunError> {
     let mut asked = args.decoders.clone();
     // One that is named twice has its turns once.
     let mut known = Vec::new();
@@ -272,7 +273,12 @@ fn sides<'p>(
 }
 
 impl<'p> MeasuredDecoder<'p> {
-    fn new(schema: &Schema, payloads: &'p Payloads, library: Library, args: &Codec) -> Result<Self, Failure> {
+    fn new(
+        schema: &Schema,
+        payloads: &'p Payloads,
+        library: Library,
+        args: &Codec,
+    ) -> Result<Self, RunError> {
         let format = payloads.format;
         if library != Library::Weir
             && matches!(format, Format::Avro(framing) if framing != Framing::Schemaless)
@@ -280,17 +286,18 @@ impl<'p> MeasuredDecoder<'p> {
             let name = library.name();
             let line =
                 format!("--decoder {name} reads records without a frame alone; leave --avro-encoding out");
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         if library != Library::Weir && payloads.per_message > 1 {
             let name = library.name();
             let line =
                 format!("--decoder {name} reads one record a message; leave --per-message and --payload out");
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         let text = weir_files::read_text(&args.schema, weir_record::MAX_SCHEMA)
-            .map_err(|error| Failure::of_file(&args.schema, &error))?;
-        let reader = Reader::new(library, schema, &text).map_err(|line| Failure::new(Exit::Usage, line))?;
+            .map_err(|error| RunError::of_file(&args.schema, &error))?;
+        let reader =
+            Reader::new(library, schema, &text).map_err(|line| RunError::new(ErrorKind::Usage, line))?;
         let decoder = match reader {
             Some(reader) => Decoding::Theirs(reader),
             None => Decoding::Ours(Box::new(decoder(schema, format))),
@@ -357,36 +364,39 @@ impl<'p> MeasuredDecoder<'p> {
 }
 
 /// All decoders say the same of both encodings, bit for bit: else there would be nothing to compare.
-fn same(schema: &Schema, both: [&Payloads; 2], sides: &[MeasuredDecoder<'_>]) -> Result<(), Failure> {
+fn same(schema: &Schema, both: [&Payloads; 2], sides: &[MeasuredDecoder<'_>]) -> Result<(), RunError> {
     let plain = |record: Record<'_>| {
         let (mut encoder, mut out) = (Encoder::new(schema, Format::Avro(Framing::Schemaless)), Vec::new());
-        encoder.push(record).map_err(Failure::with(Exit::Internal))?;
+        encoder.push(record).map_err(RunError::with(ErrorKind::Internal))?;
         encoder.finish(&mut out);
-        Ok::<_, Failure>(out)
+        Ok::<_, RunError>(out)
     };
     let [mut avro, mut json] = both.map(|payloads| decoder(schema, payloads.format));
     for (number, (one, other)) in both[0].payloads.iter().zip(&both[1].payloads).enumerate() {
         let (mut of_avro, mut of_json) = (avro.records(one), json.records(other));
         for _ in 0..both[0].per_message {
-            let missing = || Failure::new(Exit::Internal, "a message has too few records");
-            let record = of_avro.next().ok_or_else(missing)?.map_err(Failure::with(Exit::Internal))?;
-            let same = of_json.next().ok_or_else(missing)?.map_err(Failure::with(Exit::Internal))?;
+            let missing = || RunError::new(ErrorKind::Internal, "a message has too few records");
+            let record = of_avro.next().ok_or_else(missing)?.map_err(RunError::with(ErrorKind::Internal))?;
+            let same = of_json.next().ok_or_else(missing)?.map_err(RunError::with(ErrorKind::Internal))?;
             if plain(record)? != plain(same)? {
-                return Err(Failure::new(Exit::Internal, "a record is not the same in Avro and in JSON"));
+                return Err(RunError::new(
+                    ErrorKind::Internal,
+                    "a record is not the same in Avro and in JSON",
+                ));
             }
         }
         if both[0].per_message > 1 {
             // Libraries read one a message.
             continue;
         }
-        let record = avro.one(one).map_err(Failure::with(Exit::Internal))?;
+        let record = avro.one(one).map_err(RunError::with(ErrorKind::Internal))?;
         for side in sides {
             let Decoding::Theirs(reader) = &side.decoder else { continue };
             let payload = if std::ptr::eq(side.payloads, both[0]) { one } else { other };
             reader.check(payload, record).map_err(|cause| {
                 let name = side.library.name();
-                Failure::new(
-                    Exit::Usage,
+                RunError::new(
+                    ErrorKind::Usage,
                     format!("--decoder {name} cannot be compared, record {number}: {cause}; leave it out"),
                 )
             })?;
@@ -410,7 +420,7 @@ pub(crate) fn read(record: Record<'_>) {
     }
 }
 
-fn print(comparison: &CodecComparison, args: &Codec) -> Result<(), Failure> {
+fn print(comparison: &CodecComparison, args: &Codec) -> Result<(), RunError> {
     let asked = Asked { format: "text", json: args.json.as_deref(), quiet: args.quiet };
     asked.print(None, &|format, text, out| match format {
         "json" => comparison.write_json(out),

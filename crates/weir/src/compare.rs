@@ -2,7 +2,7 @@
 
 use crate::answer::{KeptAnswer, check_summary};
 use crate::args::Compare;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::Asked;
 use crate::report::{Recomputed, recompute};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use weir_engine::scenario::Order;
 use weir_engine::series::{SeriesRun, SeriesSummary};
 use weir_engine::sweep::SweepSummary;
 use weir_report::{Report, quote};
+use weir_runner::{ErrorKind, RunError};
 
 /// What a line of an error is cut to.
 const LINE: usize = 400;
@@ -22,7 +23,7 @@ const LINE: usize = 400;
 const MOST_RUNS: usize = 1_000;
 
 /// Compares.
-pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
+pub(crate) fn compare(args: &Compare) -> Result<Exit, RunError> {
     let sides = sides(args)?;
     let options = Options {
         margin: args.margin,
@@ -32,14 +33,14 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, Failure> {
     };
     let comparison = Comparison::new(&sides, &options).map_err(|error| {
         let exit = match &error {
-            ComparisonError::Unlike(_) | ComparisonError::NoRuns { .. } => Exit::Invalid,
+            ComparisonError::Unlike(_) | ComparisonError::NoRuns { .. } => ErrorKind::Invalid,
             ComparisonError::OneSide(_) | ComparisonError::NoFigure { .. } | ComparisonError::Unit { .. } => {
-                Exit::Usage
+                ErrorKind::Usage
             }
         };
         // Values of a run directory may come from others: control characters are shown, not sent to the terminal.
         let lines: Vec<_> = error.to_string().lines().map(|line| quote(line, LINE)).collect();
-        Failure::new(exit, lines.join("\n"))
+        RunError::new(exit, lines.join("\n"))
     })?;
     let asked = Asked { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
     asked.print(None, &|format, text, out| comparison.write(format, text, out))?;
@@ -52,13 +53,13 @@ fn exit(comparison: &Comparison) -> Exit {
     if any(|it| *it == LimitFinding::Regression) {
         Exit::Regression
     } else if any(|it| matches!(it, LimitFinding::NotJudged(_))) {
-        Exit::Invalid
+        Exit::Failed(ErrorKind::Invalid)
     } else {
         Exit::Passed
     }
 }
 
-fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {
+fn sides(args: &Compare) -> Result<Vec<Side>, RunError> {
     if !args.base.is_empty() {
         return Ok(vec![joined(&args.base)?, joined(&args.to)?]);
     }
@@ -69,14 +70,14 @@ fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {
         if names.len() < 2 && !summary.runs.iter().any(SeriesRun::is_counted) {
             // That a second directory is missing is not what is wrong with it.
             let why = summary.shortfall().map_or_else(String::new, |why| format!(": {why}"));
-            return Err(Failure::new(
-                Exit::Invalid,
+            return Err(RunError::new(
+                ErrorKind::Invalid,
                 format!("{only} has no run that could be compared{why}"),
             ));
         }
         if names.len() < 2 {
             let line = format!("{only} has one variant, '{}'; give a second directory", names.join(", "));
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         return names.iter().map(|name| of_series(Path::new(only), &summary, name, name)).collect();
     }
@@ -84,7 +85,7 @@ fn sides(args: &Compare) -> Result<Vec<Side>, Failure> {
 }
 
 /// Several directories as one side.
-fn joined(places: &[String]) -> Result<Side, Failure> {
+fn joined(places: &[String]) -> Result<Side, RunError> {
     if let [only] = places {
         return one(only);
     }
@@ -102,7 +103,7 @@ fn joined(places: &[String]) -> Result<Side, Failure> {
 }
 
 /// A run, a folder of runs, a series, or a variant of one: `DIR:VARIANT`.
-fn one(place: &str) -> Result<Side, Failure> {
+fn one(place: &str) -> Result<Side, RunError> {
     let path = Path::new(place);
     if !path.exists()
         && let Some((directory, variant)) = place.rsplit_once(':')
@@ -118,19 +119,19 @@ fn one(place: &str) -> Result<Side, Failure> {
                 names.join(", "),
                 names.first().unwrap_or(&"VARIANT")
             );
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         };
         return of_series(path, &summary, &only.name, place);
     }
     if CapacitySummary::read(path).is_some() {
         let line = format!("{place} is a search for a capacity, which is no run; its trials are: {place}/…");
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     if SweepSummary::read(path).is_some() {
         let line = format!(
             "{place} is a sweep of searches, which are no runs; `weir report {place}` ranks its variants"
         );
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     check_summary(path)?;
     let runs = match inside(path) {
@@ -161,13 +162,13 @@ fn is_run(path: &Path) -> bool {
 }
 
 /// The runs of a variant that are counted.
-fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &str) -> Result<Side, Failure> {
+fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &str) -> Result<Side, RunError> {
     let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     if !summary.variants.iter().any(|it| it.name == variant) {
         let names: Vec<_> = summary.variants.iter().map(|it| it.name.as_str()).collect();
         let line =
             format!("{} has no variant '{variant}'; it has: {}", directory.display(), names.join(", "));
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     let made = summary.runs.iter().filter(|run| run.variant == variant);
     let (mut runs, mut left_out) = (Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
     Ok(Side { name: name.to_owned(), series, runs, left_out })
 }
 
-fn read(directory: &Path, repetition: Option<u32>) -> Result<ComparedRun, Failure> {
+fn read(directory: &Path, repetition: Option<u32>) -> Result<ComparedRun, RunError> {
     let Recomputed { head, summary, .. } = recompute(directory)?;
     Ok(ComparedRun { name: directory.display().to_string(), repetition, head, summary })
 }

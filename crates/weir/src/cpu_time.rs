@@ -1,7 +1,7 @@
 //! The CPU time of the thread that measures codecs.
 
-use crate::exit::{Exit, Failure};
 use rustix::time::{ClockId, clock_gettime};
+use weir_runner::{ErrorKind, RunError};
 
 /// CPU time that this thread has used.
 pub(crate) fn thread_seconds() -> f64 {
@@ -10,6 +10,6 @@ pub(crate) fn thread_seconds() -> f64 {
 }
 
 /// No comparison can be made of what was measured.
-pub(crate) fn still() -> Failure {
-    Failure::new(Exit::Internal, "the clock of CPU time stands still")
+pub(crate) fn still() -> RunError {
+    RunError::new(ErrorKind::Internal, "the clock of CPU time stands still")
 }

@@ -1,9 +1,8 @@
 //! `weir demo`: origin, publisher, viewers and report on this machine alone.
 
 use crate::args::Demo;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::load::{add_options, span};
-use crate::prepare::prepare;
 use crate::print::note;
 use crate::run::{explained, measure};
 use std::io::{BufRead, BufReader};
@@ -13,6 +12,8 @@ use std::time::Duration;
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::VerdictState;
 use weir_protocols::Given;
+use weir_runner::prepare::prepare;
+use weir_runner::{ErrorKind, RunError};
 
 /// Viewers of each step.
 const STEPS: [u32; 3] = [100, 200, 400];
@@ -39,9 +40,9 @@ pub(crate) struct OriginProcess {
 impl OriginProcess {
     /// Starts one on a free loopback port. Ctrl-C on a terminal is not for it: it would be gone before its viewers.
     /// It ends when this process is gone, however that went.
-    pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failure> {
+    pub(crate) fn start(arguments: &[&str]) -> Result<Self, RunError> {
         let internal =
-            |cause: String| Failure::new(Exit::Internal, format!("the origin did not start: {cause}"));
+            |cause: String| RunError::new(ErrorKind::Internal, format!("the origin did not start: {cause}"));
         let program = std::env::current_exe().map_err(|error| internal(error.to_string()))?;
         let mut child = Command::new(program)
             .args(["origin", "--rtmp", "127.0.0.1:0", "--until-stdin-ends"])
@@ -77,7 +78,7 @@ impl Drop for OriginProcess {
 }
 
 /// Runs the demo.
-pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
+pub(crate) fn demo(args: &Demo) -> Result<Exit, RunError> {
     let origin = OriginProcess::start(&["--merge", "100ms"])?;
     let url = OneOrMany(vec![format!("rtmp://{}/live/demo", origin.address)]);
     let stage = |clients: &u32| StageSpec {
@@ -107,7 +108,7 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         ..Scenario::default()
     };
     add_options(&mut scenario, &args.run);
-    let summary = measure(prepare(scenario, Exit::Usage, &args.run.agents.generators())?, &args.run)?;
+    let summary = measure(prepare(scenario, ErrorKind::Usage, &args.run.agents.generators())?, &args.run)?;
     let exit = Exit::of(&summary);
     let failed = summary.thresholds.iter().filter(|it| !it.passed).map(|it| &*it.expression);
     if !is_excused(exit, summary.verdict.state, failed) {
@@ -118,7 +119,7 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
         "weir: on this machine, now, these figures are {}: {reason}. The demo itself worked: exit code 0, where a run of \
          your own would have ended with {}.",
         if summary.verdict.state == VerdictState::Invalid { "invalid" } else { "doubtful" },
-        exit as u8
+        exit.code()
     );
     note(line);
     Ok(Exit::Passed)
@@ -127,7 +128,8 @@ pub(crate) fn demo(args: &Demo) -> Result<Exit, Failure> {
 /// Whether it ended as it did only because the machine is busy: a demo shows what weir does, and that it did.
 fn is_excused<'a>(exit: Exit, state: VerdictState, mut failed: impl Iterator<Item = &'a str>) -> bool {
     let busy = matches!(state, VerdictState::Degraded | VerdictState::Invalid);
-    busy && matches!(exit, Exit::Invalid | Exit::Thresholds) && failed.all(|it| EXCUSABLE.contains(&it))
+    busy && matches!(exit, Exit::Failed(ErrorKind::Invalid | ErrorKind::Thresholds))
+        && failed.all(|it| EXCUSABLE.contains(&it))
 }
 
 #[cfg(test)]
@@ -139,16 +141,21 @@ mod tests {
         use VerdictState::{Degraded, Invalid, NothingMeasured, Valid};
         let is_excused = |exit, state, failed: &[&str]| is_excused(exit, state, failed.iter().copied());
         assert!(
-            is_excused(Exit::Invalid, Invalid, &[]) && is_excused(Exit::Thresholds, Degraded, &EXCUSABLE)
+            is_excused(Exit::Failed(ErrorKind::Invalid), Invalid, &[])
+                && is_excused(Exit::Failed(ErrorKind::Thresholds), Degraded, &EXCUSABLE)
         );
         for failed in [ASKED[0], "played.ratio >= 99%", "keyframes > 0", "stalls == 0"] {
             let both = [EXCUSABLE[0], failed];
             assert!(
-                !is_excused(Exit::Thresholds, Degraded, &both) && !is_excused(Exit::Invalid, Invalid, &both)
+                !is_excused(Exit::Failed(ErrorKind::Thresholds), Degraded, &both)
+                    && !is_excused(Exit::Failed(ErrorKind::Invalid), Invalid, &both)
             );
         }
-        assert!(!is_excused(Exit::Thresholds, Valid, &EXCUSABLE));
-        assert!(!is_excused(Exit::Thresholds, NothingMeasured, &[]));
-        assert!(!is_excused(Exit::TargetDied, Invalid, &[]) && !is_excused(Exit::Interrupted, Degraded, &[]));
+        assert!(!is_excused(Exit::Failed(ErrorKind::Thresholds), Valid, &EXCUSABLE));
+        assert!(!is_excused(Exit::Failed(ErrorKind::Thresholds), NothingMeasured, &[]));
+        assert!(
+            !is_excused(Exit::Failed(ErrorKind::TargetDied), Invalid, &[])
+                && !is_excused(Exit::Failed(ErrorKind::Interrupted), Degraded, &[])
+        );
     }
 }

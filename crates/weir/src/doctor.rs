@@ -2,10 +2,9 @@
 
 use crate::args::Doctor;
 use crate::demo::OriginProcess;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::load::span;
-use crate::prepare::{Generators, OWN_DESCRIPTORS, prepare, raise_descriptors};
 use crate::print::written;
 use std::io::Write;
 use std::sync::Arc;
@@ -18,6 +17,8 @@ use weir_engine::summary::{Role, StageSummary, Verdict, VerdictState};
 use weir_metrics::{BitRate, several};
 use weir_observe::Environment;
 use weir_protocols::Given;
+use weir_runner::prepare::{Generators, OWN_DESCRIPTORS, prepare, raise_descriptors};
+use weir_runner::{ErrorKind, RunError};
 
 /// Clients of the first step; each next one doubles.
 const FIRST_STEP: u32 = 500;
@@ -27,7 +28,7 @@ const HOLD: Duration = Duration::from_secs(5);
 const STREAM: &str = "235kbps";
 
 /// Prints limits with remedies, then measures the ceiling against the built-in origin.
-pub(crate) fn doctor(args: &Doctor) -> Result<Exit, Failure> {
+pub(crate) fn doctor(args: &Doctor) -> Result<Exit, RunError> {
     let interrupt = interrupt_flag()?;
     let environment = Environment::read();
     let mut lines = vec![format!(
@@ -45,7 +46,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<Exit, Failure> {
     ceiling(args.most, &interrupt)
 }
 
-fn say(lines: &[String]) -> Result<(), Failure> {
+fn say(lines: &[String]) -> Result<(), RunError> {
     let mut out = std::io::stdout().lock();
     written(lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()))
 }
@@ -101,7 +102,7 @@ fn line(fine: bool, what: &str, remedy: &str) -> String {
 }
 
 /// Doubles the viewers of one stream until weir, not the origin, is at its limit.
-fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
+fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, RunError> {
     say(&[
         String::new(),
         format!("RTMP viewers of one {STREAM} stream from the built-in origin on this machine:"),
@@ -114,7 +115,7 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
     let mut clients = FIRST_STEP.min(most);
     loop {
         let Some(step) = step(&origin, clients, interrupt)? else {
-            return Err(Failure::new(Exit::Interrupted, "interrupted before the ceiling was found"));
+            return Err(RunError::new(ErrorKind::Interrupted, "interrupted before the ceiling was found"));
         };
         say(&[step.describe()])?;
         if let Some(fault) = step.fault() {
@@ -122,7 +123,7 @@ fn ceiling(most: u32, interrupt: &Arc<AtomicBool>) -> Result<Exit, Failure> {
                 "  ceiling: {}; the step to {clients} failed: {fault}",
                 several(held.into(), "viewer")
             )])?;
-            return Ok(if held == 0 { Exit::Invalid } else { Exit::Passed });
+            return Ok(if held == 0 { Exit::Failed(ErrorKind::Invalid) } else { Exit::Passed });
         }
         held = clients;
         if clients >= most {
@@ -140,7 +141,7 @@ struct Step {
 }
 
 /// One step; none if it was interrupted.
-fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Result<Option<Step>, Failure> {
+fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Result<Option<Step>, RunError> {
     let url = OneOrMany(vec![format!("rtmp://{}/live/doctor-{clients}", origin.address)]);
     let scenario = Scenario {
         name: "doctor".to_owned(),
@@ -161,10 +162,10 @@ fn step(origin: &OriginProcess, clients: u32, interrupt: &Arc<AtomicBool>) -> Re
         watch: vec![origin.watch()],
         ..Scenario::default()
     };
-    let prepared = prepare(scenario, Exit::Internal, &Generators::Here)?;
-    let directory = tempfile::tempdir().map_err(Failure::with(Exit::Internal))?;
-    let summary =
-        run(prepared, directory.path(), interrupt, &mut Unseen).map_err(Failure::with(Exit::Internal))?;
+    let prepared = prepare(scenario, ErrorKind::Internal, &Generators::Here)?;
+    let directory = tempfile::tempdir().map_err(RunError::with(ErrorKind::Internal))?;
+    let summary = run(prepared, directory.path(), interrupt, &mut Unseen)
+        .map_err(RunError::with(ErrorKind::Internal))?;
     drop(directory);
     if interrupt.load(Ordering::Relaxed) {
         return Ok(None);

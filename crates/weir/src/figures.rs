@@ -1,12 +1,13 @@
 //! `weir figures`: what is measured, from the declarations.
 
 use crate::args::Figures;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::{text, written};
 use std::io::Write;
 use weir_clients::meant;
 use weir_metrics::{Figure, Kind};
 use weir_protocols::{schema_of, schemes};
+use weir_runner::{ErrorKind, RunError};
 
 /// Figures of some clients: whose, and which.
 pub(crate) struct Declared {
@@ -15,7 +16,7 @@ pub(crate) struct Declared {
 }
 
 /// Prints the figures that are asked for.
-pub(crate) fn figures(args: &Figures) -> Result<Exit, Failure> {
+pub(crate) fn figures(args: &Figures) -> Result<Exit, RunError> {
     let words: Vec<_> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let is_asked = |figure: &Figure| {
         let said = format!("{} {}", figure.name, figure.help).to_lowercase();
@@ -40,7 +41,7 @@ pub(crate) fn figures(args: &Figures) -> Result<Exit, Failure> {
             || "`weir figures` lists all".to_owned(),
             |nearest| format!("did you mean '{nearest}'?"),
         );
-        return Err(Failure::new(Exit::Usage, format!("no figure is about '{asked}'; {hint}")));
+        return Err(RunError::new(ErrorKind::Usage, format!("no figure is about '{asked}'; {hint}")));
     }
     written(std::io::stdout().lock().write_all(page.as_bytes()))?;
     Ok(Exit::Passed)

@@ -2,12 +2,13 @@
 //! `weir help TOPIC` has what no single flag is about.
 
 use crate::args::{Cli, Help};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::{text, written};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::io::Write;
 use weir_clients::meant;
 use weir_protocols::PROTOCOLS;
+use weir_runner::{ErrorKind, RunError};
 
 /// What the short help of a command shows.
 struct Short {
@@ -315,7 +316,7 @@ pub(crate) fn whole() -> Command {
 }
 
 /// Prints a topic, or every flag of a command.
-pub(crate) fn help(args: &Help) -> Result<Exit, Failure> {
+pub(crate) fn help(args: &Help) -> Result<Exit, RunError> {
     let Some(asked) = args.topic.as_deref() else {
         return print(&topics());
     };
@@ -332,10 +333,10 @@ pub(crate) fn help(args: &Help) -> Result<Exit, Failure> {
         || "`weir help` lists the topics, `weir --help` the commands".to_owned(),
         |nearest| format!("did you mean '{nearest}'?"),
     );
-    Err(Failure::new(Exit::Usage, format!("there is no command and no topic '{asked}'; {hint}")))
+    Err(RunError::new(ErrorKind::Usage, format!("there is no command and no topic '{asked}'; {hint}")))
 }
 
-fn print(text: &str) -> Result<Exit, Failure> {
+fn print(text: &str) -> Result<Exit, RunError> {
     written(std::io::stdout().lock().write_all(text.as_bytes()))?;
     Ok(Exit::Passed)
 }

@@ -2,7 +2,7 @@
 
 use crate::answer::KeptAnswer;
 use crate::args::History as Arguments;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::Asked;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,7 @@ use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
 use weir_files::MOST_DOCUMENT;
 use weir_report::{Report, quote};
+use weir_runner::{ErrorKind, RunError};
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
 const DEEPEST: usize = 4;
@@ -26,7 +27,7 @@ const HEAD: &str = "run.json";
 const SUMMARY: &str = "summary.json";
 
 /// Prints it.
-pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
+pub(crate) fn history(args: &Arguments) -> Result<Exit, RunError> {
     if !args.directory.is_dir() {
         let line = format!("{} is not a folder; give one with run directories", args.directory.display());
         return Err(usage(&line));
@@ -63,9 +64,9 @@ pub(crate) fn history(args: &Arguments) -> Result<Exit, Failure> {
 
 /// What is wrong on the command line. Names of a run directory may come from others: control characters are
 /// shown, not sent to the terminal.
-fn usage(text: &str) -> Failure {
+fn usage(text: &str) -> RunError {
     let lines: Vec<_> = text.lines().map(|line| quote(line, LINE)).collect();
-    Failure::new(Exit::Usage, lines.join("\n"))
+    RunError::new(ErrorKind::Usage, lines.join("\n"))
 }
 
 /// A line, and below it those about runs that could not be read, which may be why.
@@ -79,7 +80,7 @@ fn chosen(
     labelled: &[(PathBuf, Labels)],
     is_tagged: bool,
     unread: &[String],
-) -> Result<String, Failure> {
+) -> Result<String, RunError> {
     let mut names: Vec<&str> = labelled.iter().map(|(_, run)| &*run.name).collect();
     names.sort_unstable();
     names.dedup();

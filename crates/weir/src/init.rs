@@ -1,15 +1,16 @@
 //! `weir init`: a first scenario for a URL, with a comment on each line that one changes first.
 
 use crate::args::Init;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::written;
 use std::fs::File;
 use std::io::Write;
 use weir_protocols::{Protocol, of_url};
+use weir_runner::{ErrorKind, RunError};
 
 /// Writes a scenario, and says what to do with it.
-pub(crate) fn init(args: &Init) -> Result<Exit, Failure> {
-    let usage = |line: String| Failure::new(Exit::Usage, line);
+pub(crate) fn init(args: &Init) -> Result<Exit, RunError> {
+    let usage = |line: String| RunError::new(ErrorKind::Usage, line);
     let protocol = of_url(&args.url).ok_or_else(|| {
         usage(format!("'{}' has no scheme that weir knows; `weir help urls` lists them", args.url))
     })?;
@@ -23,9 +24,9 @@ pub(crate) fn init(args: &Init) -> Result<Exit, Failure> {
             "{} is there already; give another file with -o, or remove it",
             args.output.display()
         )),
-        _ => Failure::of_file(&args.output, &error),
+        _ => RunError::of_file(&args.output, &error),
     })?;
-    file.write_all(scenario.as_bytes()).map_err(|error| Failure::of_file(&args.output, &error))?;
+    file.write_all(scenario.as_bytes()).map_err(|error| RunError::of_file(&args.output, &error))?;
     let file = args.output.display();
     let line =
         format!("wrote {file}; `weir run {file} --check` shows what it will do, `weir run {file}` does it\n");

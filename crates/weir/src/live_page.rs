@@ -1,6 +1,5 @@
 //! The page and the metrics of what runs, for those who look on.
 
-use crate::exit::Failure;
 use crate::live_agents::LiveAgents;
 use crate::outlets::{LiveOptions, Outlets};
 use crate::process_metrics::readings;
@@ -14,6 +13,7 @@ use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
 use weir_live::{Label, Origin, Part};
 use weir_report::{Report, Text, fragments};
+use weir_runner::RunError;
 
 /// Of the time, at most one part in this many goes into summaries for open tabs: summing up a run of many hours takes long.
 const SHARE: u32 = 10;
@@ -65,7 +65,7 @@ impl LivePage {
     ///
     /// # Errors
     /// See [`Outlets::open`].
-    pub(crate) fn start(options: &LiveOptions, name: &str) -> Result<Self, Failure> {
+    pub(crate) fn start(options: &LiveOptions, name: &str) -> Result<Self, RunError> {
         let shown = |outlets| Shown { outlets, wholes: RefCell::default(), has_ended: RefCell::new(false) };
         Ok(Self(Outlets::open(options, name)?.map(shown)))
     }

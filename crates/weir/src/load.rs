@@ -1,13 +1,12 @@
 //! From the flags of `play` and `publish` to the scenario that they stand for.
 
 use crate::args::{Capacity, ClientOptions, Load, Play, Publish, RunOptions};
-use crate::machine;
-use crate::{url_lists, verification};
 use std::net::ToSocketAddrs;
 use std::time::Duration;
 use weir_engine::capacity::LoadKind;
 use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
 use weir_observe::Watch;
+use weir_runner::{machine, url_lists, verification};
 
 /// How long clients are held by default.
 const DEFAULT_HOLD: Duration = Duration::from_secs(30);
@@ -166,11 +165,6 @@ fn is_elsewhere(target: &str) -> bool {
     );
     let addresses = (host, 0).to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
     !addresses.is_empty() && !addresses.iter().any(|address| machine::is_here(&address.ip()))
-}
-
-/// What was said, or what is usual.
-pub(crate) fn span_or(said: Option<&Span>, usual: Duration) -> Duration {
-    said.map_or(usual, Span::get)
 }
 
 /// A span that is a constant of the program.

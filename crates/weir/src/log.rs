@@ -1,11 +1,11 @@
 //! The clients' dialogues with servers on stderr, to find out what goes wrong: `-vv`, or `WEIR_LOG`.
 
 use crate::args::Verb;
-use crate::exit::{Exit, Failure};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use weir_runner::{ErrorKind, RunError};
 
 /// What can be shown: the steps that every client takes, and the dialogues of protocols. The libraries that weir uses
 /// have targets of their own, and may say there what is secret: those are never shown.
@@ -22,7 +22,7 @@ pub(crate) fn is_on() -> bool {
 }
 
 /// Begins to show what `WEIR_LOG` asks for, or else `-vv`.
-pub(crate) fn begin(verb: &Verb) -> Result<(), Failure> {
+pub(crate) fn begin(verb: &Verb) -> Result<(), RunError> {
     let verbose = match verb {
         Verb::Play(args) => args.run.verbose,
         Verb::Publish(args) => args.run.verbose,
@@ -33,7 +33,9 @@ pub(crate) fn begin(verb: &Verb) -> Result<(), Failure> {
         _ => 0,
     };
     let asked = match std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
-        Some(text) => targets(&text.to_string_lossy()).map_err(|cause| Failure::new(Exit::Usage, cause))?,
+        Some(text) => {
+            targets(&text.to_string_lossy()).map_err(|cause| RunError::new(ErrorKind::Usage, cause))?
+        }
         None if verbose > 1 => Targets::new().with_targets(TARGETS.map(|name| (name, LevelFilter::DEBUG))),
         None => return Ok(()),
     };

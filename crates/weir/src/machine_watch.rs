@@ -1,11 +1,11 @@
 //! What others do to the machine while something is measured that is no run.
 
-use crate::exit::{Exit, Failure};
 use std::time::Duration;
 use weir_engine::summary::{Verdict, VerdictState};
 use weir_engine::verdict_of_machine;
 use weir_metrics::Moment;
 use weir_observe::{Environment, Observer, Sample, Usage, Window};
+use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
 
 /// Time between two looks, as in a run.
@@ -23,8 +23,8 @@ pub(crate) struct MachineWatch {
 
 impl MachineWatch {
     /// Looks for the first time.
-    pub(crate) fn begin() -> Result<Self, Failure> {
-        let observer = Observer::new([]).map_err(Failure::with(Exit::Internal))?;
+    pub(crate) fn begin() -> Result<Self, RunError> {
+        let observer = Observer::new([]).map_err(RunError::with(ErrorKind::Internal))?;
         let mut watch = Self { observer, samples: Vec::new(), next: clock::now() };
         watch.look();
         Ok(watch)

@@ -3,14 +3,11 @@
 mod agents;
 mod answer;
 mod args;
-mod background;
 mod capacity;
 mod check;
-mod clear_text;
 mod codec;
 mod compare;
 mod completions;
-mod consumer;
 mod cpu_time;
 mod demo;
 mod doctor;
@@ -31,41 +28,33 @@ mod live_agents;
 mod live_page;
 mod load;
 mod log;
-mod machine;
 mod machine_watch;
 mod man;
 mod options;
 mod origin;
 mod outlets;
 mod outline;
-mod prepare;
 mod print;
 mod process_metrics;
 mod push;
-mod records;
 mod repeated;
 mod report;
 mod rows;
 mod run;
-mod run_directory;
 mod saving;
 mod schema;
-mod schema_registry;
 mod screen;
 mod series;
 mod stepped;
-mod steps;
 mod sweep;
-mod tls;
 mod turn;
-mod url_lists;
-mod verification;
 mod watch;
 
 use args::{Cli, Verb};
 use clap::FromArgMatches;
-use exit::{Exit, Failure};
+use exit::Exit;
 use std::process::ExitCode;
+use weir_runner::{ErrorKind, RunError, prepare, url_lists};
 
 fn main() -> ExitCode {
     weir_files::warn_with(|line| print::note(format_args!("weir: {line}")));
@@ -76,24 +65,24 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             print::note(format_args!("weir: {failure}"));
-            failure.exit.into()
+            Exit::Failed(failure.kind()).into()
         }
     }
 }
 
-fn dispatch(mut verb: Verb) -> Result<Exit, Failure> {
+fn dispatch(mut verb: Verb) -> Result<Exit, RunError> {
     // Ends with weir.
     let _nats = verb.agents().map(agents::spawn).transpose()?;
     match verb {
         Verb::Demo(args) => demo::demo(&args),
-        Verb::Play(args) => url_lists::read_or(load::of_play(&args), Exit::Usage)
-            .and_then(|scenario| run::start(scenario, Exit::Usage, &args.run)),
-        Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(Failure::new(
-            Exit::Usage,
+        Verb::Play(args) => url_lists::read_or(load::of_play(&args), ErrorKind::Usage)
+            .and_then(|scenario| run::start(scenario, ErrorKind::Usage, &args.run)),
+        Verb::Publish(args) if args.verify && !prepare::can_be_verified(&args.urls) => Err(RunError::new(
+            ErrorKind::Usage,
             "--verify plays a stream at the URL that it is published to, which rtmp:// and rtmps:// alone have; leave it out",
         )),
-        Verb::Publish(args) => url_lists::read_or(load::of_publish(&args), Exit::Usage)
-            .and_then(|scenario| run::start(scenario, Exit::Usage, &args.run)),
+        Verb::Publish(args) => url_lists::read_or(load::of_publish(&args), ErrorKind::Usage)
+            .and_then(|scenario| run::start(scenario, ErrorKind::Usage, &args.run)),
         Verb::Run(args) => series::run(&args),
         Verb::Init(args) => init::init(&args),
         Verb::Capacity(args) => capacity::capacity(&args),

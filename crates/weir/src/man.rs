@@ -1,19 +1,20 @@
 //! `weir man`: a page for weir and one for each command, made from the declaration of the command line.
 
 use crate::args::Man;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::help;
 use clap::Command;
 use std::fs;
 use std::io;
+use weir_runner::RunError;
 
 /// Writes the pages into a directory.
-pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
+pub(crate) fn man(args: &Man) -> Result<Exit, RunError> {
     let write = || {
         fs::create_dir_all(&args.directory)?;
         pages()?.into_iter().try_for_each(|page| fs::write(args.directory.join(&page.file), &page.text))
     };
-    write().map_err(|error| Failure::of_file(&args.directory, &error))?;
+    write().map_err(|error| RunError::of_file(&args.directory, &error))?;
     Ok(Exit::Passed)
 }
 

@@ -1,7 +1,7 @@
 //! `weir origin`: the small server, until Ctrl-C.
 
 use crate::args;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::listen::served;
 use std::io::Write;
@@ -16,15 +16,20 @@ use weir_origin::{
     RTMP, Service,
 };
 use weir_protocols::{PROTOCOLS, Serve};
+use weir_runner::{ErrorKind, RunError};
 
 /// Runs an origin; prints where it listens, one line an address, then what it served.
-pub(crate) fn origin(args: &args::Origin) -> Result<Exit, Failure> {
-    crate::prepare::raise_descriptors();
+pub(crate) fn origin(args: &args::Origin) -> Result<Exit, RunError> {
+    weir_runner::prepare::raise_descriptors();
     let interrupt = interrupt_flag()?;
-    let mut config = config(args).map_err(Failure::with(Exit::Usage))?;
-    config.turn =
-        args.turn.as_deref().map(crate::turn::turn_server).transpose().map_err(Failure::with(Exit::Usage))?;
-    let origin = Origin::start(&config).map_err(Failure::with(Exit::Usage))?;
+    let mut config = config(args).map_err(RunError::with(ErrorKind::Usage))?;
+    config.turn = args
+        .turn
+        .as_deref()
+        .map(crate::turn::turn_server)
+        .transpose()
+        .map_err(RunError::with(ErrorKind::Usage))?;
+    let origin = Origin::start(&config).map_err(RunError::with(ErrorKind::Usage))?;
     if args.until_stdin_ends {
         let interrupt = interrupt.clone();
         std::thread::spawn(move || {

@@ -1,7 +1,6 @@
 //! `--live` and `--push-metrics`: where a run can be seen while it goes on. Without these flags nothing is started, and
 //! nothing here costs anything.
 
-use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
 use crate::print::note;
 use crate::push::{Late, pusher};
@@ -12,6 +11,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use weir_live::{Board, Listener, Look, Part, Pusher};
 use weir_report::{page_script, page_style};
+use weir_runner::{ErrorKind, RunError};
 
 /// How long weir waits at its end for the receiver of the last metrics.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ impl Outlets {
     ///
     /// # Errors
     /// The address is taken, or the URL is none.
-    pub(crate) fn open(options: &LiveOptions, name: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) fn open(options: &LiveOptions, name: &str) -> Result<Option<Self>, RunError> {
         let board = Arc::<Board>::default();
         let late = Late::default();
         let push = |url| pusher(url, board.clone(), late.clone());
@@ -93,11 +93,11 @@ impl Drop for Outlets {
     }
 }
 
-fn listen(address: SocketAddr, name: &str, board: Arc<Board>) -> Result<Listener, Failure> {
+fn listen(address: SocketAddr, name: &str, board: Arc<Board>) -> Result<Listener, RunError> {
     let title = format!("weir live · {name}");
     let look = Look { title: &title, style: page_style(), script: page_script() };
     let listener = Listener::start(address, look, board)
-        .map_err(|error| Failure::new(Exit::Usage, format!("--live {error}")))?;
+        .map_err(|error| RunError::new(ErrorKind::Usage, format!("--live {error}")))?;
     // A closed terminal shows no error either.
     note(format_args!("live: {}", listener.page()));
     Ok(listener)

@@ -1,7 +1,6 @@
 //! `weir run --check` and `weir sweep --check`: what a scenario would do, in a few lines and a picture of its clients over time.
 
-use crate::exit::{Exit, Failure};
-use crate::prepare::{self, Generators};
+use crate::exit::Exit;
 use crate::print::{text, written};
 use std::io::Write;
 use std::path::Path;
@@ -13,6 +12,8 @@ use weir_engine::scenario::WorkloadSpec;
 use weir_engine::series::Variation;
 use weir_metrics::{Schema, several};
 use weir_protocols::of_url;
+use weir_runner::prepare::{self, Generators};
+use weir_runner::{ErrorKind, RunError};
 
 /// Heights of a column, the lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -31,9 +32,9 @@ pub(crate) fn print(
     variations: &[Variation],
     repeat: u32,
     generators: &Generators,
-) -> Result<Exit, Failure> {
+) -> Result<Exit, RunError> {
     let outlines = variations.iter().map(|it| of(it, repeat, generators));
-    let outlines = outlines.collect::<Result<Vec<_>, Failure>>()?;
+    let outlines = outlines.collect::<Result<Vec<_>, RunError>>()?;
     let how = if how.is_empty() { String::new() } else { format!("{how}\n\n") };
     let page = format!("{}: fine\n\n{how}{}", file.display(), outlines.join("\n"));
     written(std::io::stdout().lock().write_all(page.as_bytes()))?;
@@ -44,21 +45,21 @@ pub(crate) fn print(
 ///
 /// # Errors
 /// What is wrong with it.
-fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<String, Failure> {
+fn of(variation: &Variation, repeat: u32, generators: &Generators) -> Result<String, RunError> {
     let Variation { scenario, variant } = variation;
-    let plan = prepare::check(scenario, Exit::Scenario, generators)?;
+    let plan = prepare::check(scenario, ErrorKind::Scenario, generators)?;
     let schemas: Vec<_> = scenario.workloads.iter().filter_map(schema).collect();
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         let checked = threshold.check(&schemas).and_then(|()| threshold.check_workloads(scenario));
-        checked.map_err(|error| Failure::with(Exit::Scenario)(error).of(part))?;
+        checked.map_err(|error| RunError::with(ErrorKind::Scenario)(error).of(part))?;
         let watched = prepare::check_watched_here(threshold, scenario, generators);
-        watched.map_err(|line| Failure::new(Exit::Scenario, line).of(part))?;
+        watched.map_err(|line| RunError::new(ErrorKind::Scenario, line).of(part))?;
     }
     for (at, watch) in scenario.watch.iter().enumerate() {
         let read = watch.parse::<weir_observe::Watch>();
-        read.map_err(|error| Failure::with(Exit::Scenario)(error).of(Part::Watch(at)))?;
+        read.map_err(|error| RunError::with(ErrorKind::Scenario)(error).of(Part::Watch(at)))?;
     }
     let width = usize::from(text().width);
     let mut page = String::new();

@@ -1,7 +1,6 @@
 //! What weir prints, and the artefacts that it writes: the report of a run, and the answer that several runs give.
 
 use crate::args::{Print, RunOptions};
-use crate::exit::{Exit, Failure};
 use crate::screen::is_dumb;
 use std::fmt::Display;
 use std::fs::File;
@@ -11,6 +10,7 @@ use std::path::Path;
 use weir_engine::record;
 use weir_engine::summary::Summary;
 use weir_report::{Report, Text};
+use weir_runner::{ErrorKind, RunError};
 
 /// The artefacts: formats, and the files that they are written to.
 const ARTEFACTS: [(&str, &str); 6] = [
@@ -26,24 +26,24 @@ const ARTEFACTS: [(&str, &str); 6] = [
 const CLIENTS: (&str, &str) = ("clients", "clients.csv");
 
 /// A file for JSON that cannot be written is better known before the run.
-pub(crate) fn check_json(print: &Print) -> Result<(), Failure> {
+pub(crate) fn check_json(print: &Print) -> Result<(), RunError> {
     if let Some(path) = print.json.as_deref().filter(|path| path.as_os_str() != "-") {
         // As the artefacts are: it has addresses, command lines and what servers said. One that is there keeps who may read it.
         let file = File::options().append(true).create(true).mode(0o600).open(path);
-        file.map_err(|error| Failure::of_file(path, &error))?;
+        file.map_err(|error| RunError::of_file(path, &error))?;
     }
     Ok(())
 }
 
 /// Two things cannot both be all that stdout holds.
-pub(crate) fn check_print(print: &Print) -> Result<(), Failure> {
+pub(crate) fn check_print(print: &Print) -> Result<(), RunError> {
     let stdout = print.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
     if stdout && !["text", "json"].contains(&print.format.as_str()) {
         let line = format!(
             "--json - and --format {} both write to stdout; give --json a file, or leave one out",
             print.format
         );
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     Ok(())
 }
@@ -53,19 +53,19 @@ pub(crate) fn check_print(print: &Print) -> Result<(), Failure> {
 ///
 /// # Errors
 /// 2.
-pub(crate) fn check_answer(print: &Print, noun: &str, each: &str) -> Result<(), Failure> {
+pub(crate) fn check_answer(print: &Print, noun: &str, each: &str) -> Result<(), RunError> {
     check_print(print)?;
     if print.format == "clients" {
         let line = format!(
             "--format clients is of a run, and this is {noun}; `weir report DIR/{each} --format clients` prints one's"
         );
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     check_json(print)
 }
 
 /// Prints the report of a run as asked.
-pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), Failure> {
+pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), RunError> {
     let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
     let directory = Some(directory.display().to_string());
     asked.print(None, &|format, text, out| {
@@ -74,7 +74,7 @@ pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Resul
 }
 
 /// Writes the summary in every format beside the run's lines: `summary.json`, `report.html` and so on.
-pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(), Failure> {
+pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(), RunError> {
     write(directory, &|format, text, out| summary.write(format, text, out))?;
     write_as(directory, CLIENTS, &|format, text, out| summary.write(format, text, out))
 }
@@ -89,7 +89,7 @@ pub(crate) fn show(
     directory: &Path,
     answer: Option<String>,
     write: WriteAs<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), RunError> {
     let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
     let answer = answer.map_or_else(String::new, |line| format!("Answer: {line}\n"));
     asked.print(Some(format!("\n{answer}Files: {}\n", directory.display())), write)
@@ -107,11 +107,11 @@ pub(crate) struct Asked<'a> {
 
 impl Asked<'_> {
     /// Prints it, and below a text this.
-    pub(crate) fn print(&self, below: Option<String>, write: WriteAs<'_>) -> Result<(), Failure> {
+    pub(crate) fn print(&self, below: Option<String>, write: WriteAs<'_>) -> Result<(), RunError> {
         let bytes = |format: &str| {
             let mut bytes = Vec::new();
-            write(format, &text(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
-            Ok::<_, Failure>(bytes)
+            write(format, &text(), &mut bytes).map_err(RunError::with(ErrorKind::Internal))?;
+            Ok::<_, RunError>(bytes)
         };
         let mut format = self.format;
         match self.json {
@@ -119,8 +119,8 @@ impl Asked<'_> {
             Some(path) => {
                 let bytes = bytes("json")?;
                 let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path);
-                let mut file = file.map_err(|error| Failure::of_file(path, &error))?;
-                file.write_all(&bytes).map_err(|error| Failure::of_file(path, &error))?;
+                let mut file = file.map_err(|error| RunError::of_file(path, &error))?;
+                file.write_all(&bytes).map_err(|error| RunError::of_file(path, &error))?;
             }
             None => {}
         }
@@ -136,14 +136,14 @@ impl Asked<'_> {
 }
 
 /// Writes the artefacts of what is not a single run's, whole.
-pub(crate) fn write(directory: &Path, write: WriteAs<'_>) -> Result<(), Failure> {
+pub(crate) fn write(directory: &Path, write: WriteAs<'_>) -> Result<(), RunError> {
     ARTEFACTS.into_iter().try_for_each(|artefact| write_as(directory, artefact, write))
 }
 
-fn write_as(directory: &Path, (format, file): (&str, &str), write: WriteAs<'_>) -> Result<(), Failure> {
+fn write_as(directory: &Path, (format, file): (&str, &str), write: WriteAs<'_>) -> Result<(), RunError> {
     let mut bytes = Vec::new();
-    write(format, &Text::default(), &mut bytes).map_err(Failure::with(Exit::Internal))?;
-    record::write_whole(&directory.join(file), &bytes).map_err(Failure::with(Exit::Internal))
+    write(format, &Text::default(), &mut bytes).map_err(RunError::with(ErrorKind::Internal))?;
+    record::write_whole(&directory.join(file), &bytes).map_err(RunError::with(ErrorKind::Internal))
 }
 
 /// Text as it fits stdout.
@@ -171,10 +171,10 @@ pub(crate) fn note(line: impl Display) {
 }
 
 /// A reader that has closed the pipe has seen what it wanted.
-pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+pub(crate) fn written(result: std::io::Result<()>) -> Result<(), RunError> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Internal, format!("standard output: {error}")))
+            Err(RunError::new(ErrorKind::Internal, format!("standard output: {error}")))
         }
         _ => Ok(()),
     }

@@ -1,12 +1,12 @@
 //! `--push-metrics`: where metrics are sent, and as what.
 
-use crate::exit::{Exit, Failure};
-use crate::machine::trust;
 use crate::print::note;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_live::{Board, Push, Pusher};
 use weir_observe::{Http, HttpAddress, HttpError, shown_text};
+use weir_runner::machine::trust;
+use weir_runner::{ErrorKind, RunError};
 
 /// Where Prometheus takes what it is sent, below its address.
 const WRITE: &str = "api/v1/write";
@@ -19,10 +19,10 @@ pub(crate) type Late = Arc<Mutex<Option<String>>>;
 ///
 /// # Errors
 /// It is no URL, or the system has no certificates or thread.
-pub(crate) fn pusher(url: &str, board: Arc<Board>, late: Late) -> Result<Pusher, Failure> {
+pub(crate) fn pusher(url: &str, board: Arc<Board>, late: Late) -> Result<Pusher, RunError> {
     let address = address(url)?;
     let http = Http::new(&address, &trust(false, None))
-        .map_err(|error| Failure::new(Exit::Usage, format!("--push-metrics {address}: {error}")))?;
+        .map_err(|error| RunError::new(ErrorKind::Usage, format!("--push-metrics {address}: {error}")))?;
     let machine = rustix::system::uname();
     let machine = machine.nodename().to_string_lossy().into_owned();
     let labels = [("job", "weir"), ("instance", machine.as_str())];
@@ -37,16 +37,16 @@ pub(crate) fn pusher(url: &str, board: Arc<Board>, late: Late) -> Result<Pusher,
         }
     };
     Pusher::start(board, &labels, send, warn)
-        .map_err(|error| Failure::new(Exit::Internal, format!("--push-metrics: {error}")))
+        .map_err(|error| RunError::new(ErrorKind::Internal, format!("--push-metrics: {error}")))
 }
 
-fn address(url: &str) -> Result<HttpAddress, Failure> {
+fn address(url: &str) -> Result<HttpAddress, RunError> {
     let address = HttpAddress::parse(url).ok_or_else(|| {
         let line = format!(
             "--push-metrics '{}' is no URL of a server; write http://127.0.0.1:9090/{WRITE}",
             shown_text(url)
         );
-        Failure::new(Exit::Usage, line)
+        RunError::new(ErrorKind::Usage, line)
     })?;
     Ok(if address.is_bare() { address.below(WRITE) } else { address })
 }

@@ -1,15 +1,15 @@
 //! Turn after turn of a series or a sweep, each in a directory of its own, until one fails or somebody interrupts.
 
 use crate::args::RunOptions;
-use crate::exit::{Exit, Failure};
 use crate::print::print_progress;
-use crate::run_directory::name_of;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use weir_engine::record;
 use weir_engine::scenario::Variant;
 use weir_engine::series::{Ending, SeriesFigure, SeriesRun, Turn};
 use weir_engine::summary::{Summary, VerdictState};
+use weir_runner::run_directory::name_of;
+use weir_runner::{ErrorKind, RunError};
 
 /// The turns, and where their directories are made.
 pub(crate) struct Repeated<'a> {
@@ -30,8 +30,8 @@ impl Repeated<'_> {
     pub(crate) fn each(
         &self,
         interrupt: &AtomicBool,
-        mut make: impl FnMut(Turn, &Path) -> Result<Option<Failure>, Failure>,
-    ) -> Result<(Ending, Option<Failure>), Failure> {
+        mut make: impl FnMut(Turn, &Path) -> Result<Option<RunError>, RunError>,
+    ) -> Result<(Ending, Option<RunError>), RunError> {
         let (noun, of, repeat) = (self.noun, self.turns.len(), self.repeat);
         let mut trouble = None;
         for (number, turn) in (1..).zip(self.turns) {
@@ -44,7 +44,7 @@ impl Repeated<'_> {
                 &format!("{noun} {number} of {of}: {name}, repetition {} of {repeat}", turn.repetition),
             );
             let own = self.whole.join(format!("{number:03}-{name}"));
-            record::make_private(&own).map_err(Failure::with(Exit::Internal))?;
+            record::make_private(&own).map_err(RunError::with(ErrorKind::Internal))?;
             trouble = make(*turn, &own)?;
             if trouble.is_some() {
                 break;
@@ -69,7 +69,7 @@ pub(crate) fn kept_run(
 }
 
 /// How what was to be made several times ended.
-pub(crate) fn ending(interrupt: &AtomicBool, trouble: Option<&Failure>) -> Ending {
+pub(crate) fn ending(interrupt: &AtomicBool, trouble: Option<&RunError>) -> Ending {
     match trouble {
         _ if interrupt.load(Relaxed) => Ending::Interrupted,
         Some(failure) => failure.ending(),

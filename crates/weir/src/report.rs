@@ -2,7 +2,7 @@
 
 use crate::answer::{KeptAnswer, check_summary, fault};
 use crate::args::Report;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::{check_print, print, write_artefacts};
 use crate::run::explained;
 use std::path::Path;
@@ -13,9 +13,10 @@ use weir_engine::series::SeriesSummary;
 use weir_engine::summary::{Outcome, Summary};
 use weir_engine::sweep::SweepSummary;
 use weir_files::MOST_DOCUMENT;
+use weir_runner::{ErrorKind, RunError};
 
 /// Prints the report of a finished or crashed run.
-pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
+pub(crate) fn report(args: &Report) -> Result<Exit, RunError> {
     check_print(&args.print)?;
     let Some(directory) = &args.directory else { return merged(args) };
     let answer = shown::<SeriesSummary>(directory, args)
@@ -34,16 +35,16 @@ pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
 }
 
 /// The answer of several runs that is in the directory, if it is of this kind.
-fn shown<A: KeptAnswer>(directory: &Path, args: &Report) -> Option<Result<Exit, Failure>> {
+fn shown<A: KeptAnswer>(directory: &Path, args: &Report) -> Option<Result<Exit, RunError>> {
     let answer = A::read(directory)?;
     let kept = if args.write { answer.keep(directory) } else { Ok(()) };
     Some(kept.and_then(|()| answer.show(&args.print, directory)).map(|()| answer.explained()))
 }
 
 /// Prints the report of the parts that agents have kept.
-fn merged(args: &Report) -> Result<Exit, Failure> {
-    let (head, aggregator) =
-        merge::read_parts(&args.merge, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
+fn merged(args: &Report) -> Result<Exit, RunError> {
+    let (head, aggregator) = merge::read_parts(&args.merge, weir_engine::ingest::schema_of)
+        .map_err(RunError::with(ErrorKind::Usage))?;
     let mut run = head.run.clone();
     run.duration_seconds = aggregator.latest().map_or(0.0, |(second, _)| f64::from(second) + 1.0);
     let is_stopped = aggregator.is_stopped_at(u32::MAX);
@@ -72,9 +73,9 @@ pub(crate) struct Recomputed {
 }
 
 /// Reads a run's directory.
-pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, Failure> {
+pub(crate) fn recompute(directory: &Path) -> Result<Recomputed, RunError> {
     let (head, aggregator) =
-        record::read(directory, weir_engine::ingest::schema_of).map_err(Failure::with(Exit::Usage))?;
+        record::read(directory, weir_engine::ingest::schema_of).map_err(RunError::with(ErrorKind::Usage))?;
     let mut run = head.run.clone();
     // How it ended is in the summary that it wrote, if it came so far.
     let path = directory.join("summary.json");

@@ -1,23 +1,25 @@
 //! Runs what is prepared: directory, signals, live view, artefacts, the printed report, the exit code.
 
+use crate::agents;
 use crate::args::RunOptions;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::live::Live;
 use crate::live_page::LivePage;
 use crate::print::{check_json, check_print, note, print, print_progress, write_artefacts};
-use crate::run_directory::{directory, name_of};
-use crate::{agents, prepare};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use weir_engine::run::{self, Prepared, RunError, Watcher};
+use weir_engine::run::{self, Prepared, Watcher};
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::Summary;
+use weir_runner::prepare;
+use weir_runner::run_directory::{directory, name_of};
+use weir_runner::{ErrorKind, RunError};
 
 /// Prepares, runs, writes, prints; says how it ended. What is wrong with the scenario ends with `wrong`.
-pub(crate) fn start(scenario: Scenario, wrong: Exit, options: &RunOptions) -> Result<Exit, Failure> {
+pub(crate) fn start(scenario: Scenario, wrong: ErrorKind, options: &RunOptions) -> Result<Exit, RunError> {
     let prepared = prepare::prepare(scenario, wrong, &options.agents.generators())?;
     Ok(explained(&measure(prepared, options)?))
 }
@@ -37,7 +39,7 @@ pub(crate) fn said(exit: Exit, why: Option<String>) -> Exit {
 }
 
 /// Runs, writes, prints; gives what it came to.
-pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summary, Failure> {
+pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summary, RunError> {
     check_print(&options.print)?;
     check_json(&options.print)?;
     let started = prepared.facts.started_at_seconds as u64;
@@ -52,7 +54,7 @@ pub(crate) fn measure(prepared: Prepared, options: &RunOptions) -> Result<Summar
 }
 
 /// What a run came to, and whether its artefacts could be written.
-pub(crate) type Measured = (Summary, Result<(), Failure>);
+pub(crate) type Measured = (Summary, Result<(), RunError>);
 
 /// How long a run will be shown to take.
 pub(crate) fn length(prepared: &Prepared) -> Duration {
@@ -69,7 +71,7 @@ pub(crate) fn run_in(
     page: &LivePage,
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
-) -> Result<Measured, Failure> {
+) -> Result<Measured, RunError> {
     let gathered = agents::gather(prepared, &options.agents, options.print.quiet, interrupt);
     let prepared = gathered.inspect_err(|_| {
         // There was no run. What has something in it stays.
@@ -94,18 +96,18 @@ pub(crate) fn run_watched(
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
-) -> Result<Measured, Failure> {
+) -> Result<Measured, RunError> {
     prepared.facts.id = name_of(directory);
     let mut watcher = page.watch(&prepared, watcher);
     let result = run::run(prepared, directory, interrupt, &mut watcher);
     let summary = result.map_err(|error| {
         let exit = match &error {
-            RunError::Consumer(trouble) if trouble.is_of_scenario => Exit::Scenario,
-            RunError::Consumer(_) => Exit::TargetDied,
-            RunError::Interrupted => Exit::Interrupted,
-            RunError::Record(_) | RunError::Thread { .. } => Exit::Internal,
+            run::RunError::Consumer(trouble) if trouble.is_of_scenario => ErrorKind::Scenario,
+            run::RunError::Consumer(_) => ErrorKind::TargetDied,
+            run::RunError::Interrupted => ErrorKind::Interrupted,
+            run::RunError::Record(_) | run::RunError::Thread { .. } => ErrorKind::Internal,
         };
-        Failure::new(exit, error.to_string())
+        RunError::new(exit, error.to_string())
     })?;
     page.ran(&summary);
     let written = write_artefacts(&summary, directory);

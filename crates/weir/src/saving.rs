@@ -3,10 +3,8 @@
 use crate::args::Codec;
 use crate::codec::{Payloads, decoder, read};
 use crate::cpu_time::{still, thread_seconds};
-use crate::exit::{Exit, Failure};
 use crate::machine_watch::MachineWatch;
 use crate::print::note;
-use crate::records::destination;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +14,8 @@ use weir_ingest::{Decode, Destination, Durability, Loader, Waiting};
 use weir_observe::HttpTrust;
 use weir_record::{Decoder, Format, Framing, Schema};
 use weir_report::{SavingComparison, SavingTimes};
+use weir_runner::records::destination;
+use weir_runner::{ErrorKind, RunError};
 
 /// What the tables' names begin with.
 const TABLE: &str = "weir_codec";
@@ -49,9 +49,9 @@ impl SavingTarget {
         schema: &Schema,
         framing: Framing,
         interrupt: &AtomicBool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RunError> {
         let destination = destination(text, args.save_password_file.as_deref(), &HttpTrust::System)
-            .map_err(|line| Failure::new(Exit::Usage, format!("--save: {line}")))?;
+            .map_err(|line| RunError::new(ErrorKind::Usage, format!("--save: {line}")))?;
         let side = |format, name: &str| {
             let decode = Decode::records(schema, format).with_writers(Box::new(schema.clone()));
             let table = format!("{TABLE}_{name}");
@@ -65,13 +65,13 @@ impl SavingTarget {
             let mut loader = Loader::new(place, &table, &decode, Durability::Full);
             loader.empty(&waiting(&is_over(interrupt))).map_err(|error| {
                 let exit = if interrupt.load(Ordering::Relaxed) {
-                    Exit::Interrupted
+                    ErrorKind::Interrupted
                 } else {
-                    Exit::of_store(place, &error, Exit::Usage)
+                    ErrorKind::of_store(place, &error, ErrorKind::Usage)
                 };
-                Failure::new(exit, error.to_string())
+                RunError::new(exit, error.to_string())
             })?;
-            Ok::<_, Failure>(SavedEncoding {
+            Ok::<_, RunError>(SavedEncoding {
                 format,
                 decode,
                 loader,
@@ -93,7 +93,7 @@ impl SavingTarget {
         repetitions: u32,
         machine: &mut MachineWatch,
         interrupt: &AtomicBool,
-    ) -> Result<Option<SavingComparison>, Failure> {
+    ) -> Result<Option<SavingComparison>, RunError> {
         for turn in turns(2, repetitions, Order::Interleaved, 0) {
             machine.look();
             self.sides[turn.variant].measure(payloads[turn.variant], self.batch, interrupt)?;
@@ -156,8 +156,8 @@ fn decode_alone(decoder: &mut Decoder, messages: &Payloads) -> Duration {
 
 impl SavedEncoding {
     /// Leaves off when it is interrupted.
-    fn measure(&mut self, messages: &Payloads, batch: usize, interrupt: &AtomicBool) -> Result<(), Failure> {
-        let failed = Failure::with(Exit::Internal);
+    fn measure(&mut self, messages: &Payloads, batch: usize, interrupt: &AtomicBool) -> Result<(), RunError> {
+        let failed = RunError::with(ErrorKind::Internal);
         let emptied = self.loader.empty(&waiting(&is_over(interrupt)));
         // The error then is that the store is no longer waited for.
         if interrupt.load(Ordering::Relaxed) {
@@ -182,7 +182,7 @@ impl SavedEncoding {
         let cpu_seconds = thread_seconds() - began;
         if rows != messages.records() {
             let line = format!("{:?} took {rows} of {} records", self.loader, messages.records());
-            return Err(Failure::new(Exit::Internal, line));
+            return Err(RunError::new(ErrorKind::Internal, line));
         }
         self.seconds.push((decode + save).as_secs_f64() / rows as f64);
         if let Some(alone) = alone {
@@ -194,9 +194,9 @@ impl SavedEncoding {
         Ok(())
     }
 
-    fn times(&mut self, interrupt: &AtomicBool) -> Result<SavingTimes, Failure> {
+    fn times(&mut self, interrupt: &AtomicBool) -> Result<SavingTimes, RunError> {
         let stock =
-            self.loader.stock(&waiting(&is_over(interrupt))).map_err(Failure::with(Exit::Internal))?;
+            self.loader.stock(&waiting(&is_over(interrupt))).map_err(RunError::with(ErrorKind::Internal))?;
         Ok(SavingTimes {
             encoding: self.format.to_string(),
             seconds: self.seconds.clone(),
@@ -235,7 +235,7 @@ mod tests {
         let mut machine = MachineWatch::begin().unwrap();
         let compared = target.compare([&avro, &json], 2, &mut machine, &interrupt);
         assert!(matches!(compared, Ok(None)), "it is no error of the place");
-        let refused = open().err().map(|failure| failure.exit);
-        assert_eq!(refused, Some(Exit::Interrupted));
+        let refused = open().err().map(|failure| failure.kind());
+        assert_eq!(refused, Some(ErrorKind::Interrupted));
     }
 }

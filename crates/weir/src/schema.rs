@@ -2,11 +2,12 @@
 //! would take a program that is half a megabyte larger.
 
 use crate::args;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::written;
 use flate2::read::DeflateDecoder;
 use serde_json::{Map, Value};
 use std::io::{Read, Write};
+use weir_runner::RunError;
 
 /// Name and text of each, with a zero behind each.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas"));
@@ -18,7 +19,7 @@ const LOCAL: &str = "#/$defs/";
 const SHARED: &str = "definitions.schema.json#/$defs/";
 
 /// Prints a schema, whole: what is printed has no file beside it to refer to.
-pub(crate) fn schema(args: &args::Schema) -> Result<Exit, Failure> {
+pub(crate) fn schema(args: &args::Schema) -> Result<Exit, RunError> {
     let mut texts = String::new();
     DeflateDecoder::new(PACKED).read_to_string(&mut texts).expect("the build script packs text");
     let named = |name: &str| texts.split('\0').skip_while(|it| *it != name).nth(1).unwrap_or_default();

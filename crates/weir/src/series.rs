@@ -2,14 +2,13 @@
 
 use crate::answer::KeptAnswer;
 use crate::args::Run;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
 use crate::print::{check_answer, check_print};
 use crate::repeated::{Repeated, kept_run};
-use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{background, load, outline, prepare, print, run, run_directory, url_lists};
+use crate::{load, outline, print, run};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -20,6 +19,9 @@ use weir_engine::series::{
 };
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_metrics::several;
+use weir_runner::run_directory::directory;
+use weir_runner::{ErrorKind, RunError};
+use weir_runner::{background, prepare, run_directory, url_lists};
 use weir_shard::clock;
 
 /// Runs of a variant, at most.
@@ -29,17 +31,17 @@ const MOST_REPETITIONS: u32 = 10_000;
 const ONLY: &str = "run";
 
 /// Runs a scenario file.
-pub(crate) fn run(args: &Run) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Run) -> Result<Exit, RunError> {
     run_file(args).map_err(|failure| failure.in_file(&args.file))
 }
 
-fn run_file(args: &Run) -> Result<Exit, Failure> {
+fn run_file(args: &Run) -> Result<Exit, RunError> {
     let variations = variations_of(&args.file)?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let mut variations = variations
         .into_iter()
         .map(|it| Ok(Variation { scenario: as_asked(it.scenario, it.variant.as_ref(), args, folder)?, ..it }))
-        .collect::<Result<Vec<_>, Failure>>()?;
+        .collect::<Result<Vec<_>, RunError>>()?;
     let repeat = repetitions(&variations[0].scenario)?;
     let is_searched = variations[0].scenario.find.is_some();
     if args.check {
@@ -49,7 +51,7 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     }
     if is_searched {
         let line = "find: is of `weir sweep`, which searches each variant; leave it out of a run";
-        return Err(Failure::new(Exit::Scenario, line));
+        return Err(RunError::new(ErrorKind::Scenario, line));
     }
     let is_series = repeat > 1 || variations[0].variant.is_some();
     if is_series {
@@ -58,10 +60,10 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
     let mut scenario = variations.swap_remove(0).scenario;
     let _far_end = background::far_end(&mut scenario)?;
     if scenario.before.is_empty() && scenario.after.is_empty() {
-        return run::start(scenario, Exit::Scenario, &args.run);
+        return run::start(scenario, ErrorKind::Scenario, &args.run);
     }
     check_print(&args.run.print)?;
-    prepare::plan(&scenario, Exit::Scenario)?;
+    prepare::plan(&scenario, ErrorKind::Scenario)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
@@ -77,10 +79,10 @@ fn run_file(args: &Run) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// 2 where it cannot be read, and 104 where it is no scenario.
-pub(crate) fn variations_of(file: &Path) -> Result<Vec<Variation>, Failure> {
+pub(crate) fn variations_of(file: &Path) -> Result<Vec<Variation>, RunError> {
     Variation::read(file).map_err(|error| match error {
-        ScenarioError::Read { .. } => Failure::new(Exit::Usage, error.to_string()),
-        _ => Failure::new(Exit::Scenario, error.to_string()),
+        ScenarioError::Read { .. } => RunError::new(ErrorKind::Usage, error.to_string()),
+        _ => RunError::new(ErrorKind::Scenario, error.to_string()),
     })
 }
 
@@ -88,13 +90,13 @@ pub(crate) fn variations_of(file: &Path) -> Result<Vec<Variation>, Failure> {
 ///
 /// # Errors
 /// 104.
-pub(crate) fn repetitions(scenario: &Scenario) -> Result<u32, Failure> {
+pub(crate) fn repetitions(scenario: &Scenario) -> Result<u32, RunError> {
     let repeat = scenario.repeat.unwrap_or(1);
     if (1..=MOST_REPETITIONS).contains(&repeat) {
         return Ok(repeat);
     }
     let line = format!("repeat: {repeat} is not a number of repetitions; write 1 to {MOST_REPETITIONS}");
-    Err(Failure::new(Exit::Scenario, line).of(Part::Repeat))
+    Err(RunError::new(ErrorKind::Scenario, line).of(Part::Repeat))
 }
 
 /// The variants under their names, which a scenario without any has as well.
@@ -109,14 +111,14 @@ pub(crate) fn as_asked(
     variant: Option<&Variant>,
     args: &Run,
     folder: &Path,
-) -> Result<Scenario, Failure> {
-    let bad = |error: ScenarioError| Failure::new(Exit::Usage, error.to_string());
+) -> Result<Scenario, RunError> {
+    let bad = |error: ScenarioError| RunError::new(ErrorKind::Usage, error.to_string());
     for (key, value) in &args.set {
         if key.starts_with("variants") || key.starts_with("matrix") {
             let line = format!(
                 "--set {key}: variants are of the file, which is read once for each; change it there"
             );
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         scenario = scenario.with(key, value).map_err(bad)?;
     }
@@ -127,12 +129,12 @@ pub(crate) fn as_asked(
         scenario.set_duration(time);
     }
     scenario.resolve(folder);
-    scenario = url_lists::read_or(scenario, Exit::Scenario)?;
+    scenario = url_lists::read_or(scenario, ErrorKind::Scenario)?;
     if let Some(target) = &args.target {
         // Not as it was written: a URL may hold a secret.
         if target.is_empty() || target.contains(['/', '?', '#', '@']) {
             let line = "--target takes the place of host and port in each URL; write HOST:PORT alone";
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         if let Some(line) = load::retarget(&mut scenario, target, !args.run.watch.is_empty()) {
             print::print_progress(&args.run, &line);
@@ -142,7 +144,7 @@ pub(crate) fn as_asked(
     if let Some(probe) = &args.probe {
         let Some(workload) = scenario.workloads.iter_mut().find(|it| it.saves()) else {
             let line = "--probe: the scenario has no `ingest` whose place another consumer could take";
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         };
         workload.ingest.0.clear();
         workload.probe.0 = vec![variant.map_or_else(|| probe.clone(), |variant| variant.fill(probe))];
@@ -153,12 +155,12 @@ pub(crate) fn as_asked(
     Ok(scenario)
 }
 
-fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> Result<Exit, Failure> {
+fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> Result<Exit, RunError> {
     let print = &args.run.print;
     check_answer(print, "a series", "RUN")?;
     for Variation { scenario, .. } in variations {
         // Before a server is started: a plan that cannot be needs none.
-        prepare::plan(scenario, Exit::Scenario)?;
+        prepare::plan(scenario, ErrorKind::Scenario)?;
     }
     let first = &variations[0].scenario;
     let started = clock::wall_nanos() as f64 * 1e-9;
@@ -247,7 +249,7 @@ impl SeriesWriter<'_> {
     }
 
     /// What they come to, written whole into the series' directory.
-    fn write(&mut self, ending: Ending) -> (SeriesSummary, Result<(), Failure>) {
+    fn write(&mut self, ending: Ending) -> (SeriesSummary, Result<(), RunError>) {
         self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
         let summary = SeriesSummary::new(&self.facts, &self.figures, &self.runs, ending);
         let written = summary.keep(self.directory);
@@ -273,17 +275,17 @@ impl KeptAnswer for SeriesSummary {
 
     /// What a series comes to. How it ended says more than what it measured, and whether it can be believed more than whether
     /// it passed.
-    fn exit(&self) -> Exit {
+    fn missed(&self) -> Option<ErrorKind> {
         let any = |is: fn(&SeriesRun) -> bool| self.runs.iter().any(is);
         match &self.ending {
-            Ending::Interrupted | Ending::Running => Exit::Interrupted,
-            Ending::Failed(failure) => Exit::of_code(failure.exit_code),
-            Ending::Completed if any(target_died) => Exit::TargetDied,
-            Ending::Completed if any(was_aborted) => Exit::Aborted,
-            Ending::Completed if self.verdict == VerdictState::Invalid => Exit::Invalid,
-            Ending::Completed if self.verdict == VerdictState::NothingMeasured => Exit::Thresholds,
-            Ending::Completed if self.failed_thresholds() > 0 => Exit::Thresholds,
-            Ending::Completed => Exit::Passed,
+            Ending::Interrupted | Ending::Running => Some(ErrorKind::Interrupted),
+            Ending::Failed(failure) => Some(ErrorKind::of_code(failure.exit_code)),
+            Ending::Completed if any(target_died) => Some(ErrorKind::TargetDied),
+            Ending::Completed if any(was_aborted) => Some(ErrorKind::Aborted),
+            Ending::Completed if self.verdict == VerdictState::Invalid => Some(ErrorKind::Invalid),
+            Ending::Completed if self.verdict == VerdictState::NothingMeasured => Some(ErrorKind::Thresholds),
+            Ending::Completed if self.failed_thresholds() > 0 => Some(ErrorKind::Thresholds),
+            Ending::Completed => None,
         }
     }
 

@@ -1,12 +1,9 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
 use crate::args::RunOptions;
-use crate::exit::{Exit, Failure};
 use crate::live_page::LivePage;
-use crate::prepare::Generators;
+use crate::print;
 use crate::run::{Measured, run_in};
-use crate::steps::{SharedSteps, StepError, StepRunner};
-use crate::{background, prepare, print};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,6 +11,10 @@ use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
 use weir_engine::scenario::Variant;
 use weir_engine::summary::{Outcome, Summary};
+use weir_runner::prepare::Generators;
+use weir_runner::steps::{SharedSteps, StepError, StepRunner};
+use weir_runner::{ErrorKind, RunError};
+use weir_runner::{background, prepare};
 
 /// One run of a scenario, with its steps.
 pub(crate) struct SteppedRun<'a> {
@@ -36,7 +37,7 @@ impl SteppedRun<'_> {
         options: &RunOptions,
         page: &LivePage,
         interrupt: &Arc<AtomicBool>,
-    ) -> Result<(Summary, Option<Failure>), Failure> {
+    ) -> Result<(Summary, Option<RunError>), RunError> {
         let generators = options.agents.generators();
         self.run(&generators, interrupt, |it| run_in(it, options, page, self.directory, interrupt))
     }
@@ -50,16 +51,18 @@ impl SteppedRun<'_> {
         &self,
         generators: &Generators,
         interrupt: &Arc<AtomicBool>,
-        start: impl FnOnce(Prepared) -> Result<Measured, Failure>,
-    ) -> Result<(Summary, Option<Failure>), Failure> {
+        start: impl FnOnce(Prepared) -> Result<Measured, RunError>,
+    ) -> Result<(Summary, Option<RunError>), RunError> {
         let failed = |when: &str| {
             let when = when.to_owned();
             move |error: StepError| match error {
-                StepError::Interrupted => Failure::new(Exit::Interrupted, format!("{when}: interrupted")),
-                StepError::Address(_) | StepError::System { .. } => {
-                    Failure::new(Exit::Scenario, format!("{when}: {error}"))
+                StepError::Interrupted => {
+                    RunError::new(ErrorKind::Interrupted, format!("{when}: interrupted"))
                 }
-                error => Failure::new(Exit::TargetDied, format!("{when}: {error}")),
+                StepError::Address(_) | StepError::System { .. } => {
+                    RunError::new(ErrorKind::Scenario, format!("{when}: {error}"))
+                }
+                error => RunError::new(ErrorKind::TargetDied, format!("{when}: {error}")),
             }
         };
         let steps =
@@ -75,7 +78,7 @@ impl SteppedRun<'_> {
         let taken = steps.lock().take(&self.scenario.before, self.variant, interrupt);
         let ran = taken.map_err(failed("before")).and_then(|()| {
             let _far_end = background::far_end(&mut scenario)?;
-            let prepared = prepare::prepare(scenario, Exit::Scenario, generators)?;
+            let prepared = prepare::prepare(scenario, ErrorKind::Scenario, generators)?;
             start(Prepared { servers: Some(Box::new(steps.clone())), ..prepared })
         });
         let mut steps = steps.lock();

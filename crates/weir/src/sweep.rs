@@ -3,16 +3,15 @@
 use crate::answer::KeptAnswer;
 use crate::args::{Run, Sweep};
 use crate::capacity::{SearchedVariant, Trials};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::figures::declared;
 use crate::interrupt::interrupt_flag;
 use crate::live_page::{LivePage, Whole};
+use crate::outline;
 use crate::print::check_answer;
 use crate::repeated::{Repeated, kept_run};
-use crate::run_directory::{directory, name_of};
 use crate::series::{as_asked, repetitions, variants, variations_of};
 use crate::stepped::SteppedRun;
-use crate::{outline, prepare, run_directory};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -30,6 +29,9 @@ use weir_engine::sweep::{
 };
 use weir_engine::threshold::RECONNECTED;
 use weir_metrics::{parse_rate, several};
+use weir_runner::run_directory::{directory, name_of};
+use weir_runner::{ErrorKind, RunError};
+use weir_runner::{prepare, run_directory};
 use weir_shard::clock;
 
 /// Figures of runs that no schema declares.
@@ -39,11 +41,11 @@ const UNDECLARED: [&str; 4] = ["published", "counted", "cpu.weir", RECONNECTED];
 const USUAL_FIGURE: &str = "startup.p50";
 
 /// Sweeps.
-pub(crate) fn sweep(args: &Sweep) -> Result<Exit, Failure> {
+pub(crate) fn sweep(args: &Sweep) -> Result<Exit, RunError> {
     sweep_file(args).map_err(|failure| failure.in_file(&args.file))
 }
 
-fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
+fn sweep_file(args: &Sweep) -> Result<Exit, RunError> {
     let print = &args.run.print;
     check_answer(print, "a sweep", "RUN")?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
@@ -53,19 +55,19 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
     let kind = searched(args, first.find);
     if kind.is_some() && args.by.is_some() {
         let line = "--by is of runs; searches are ranked by what each variant carries: leave one out";
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     if kind.is_none()
         && let Some(of) = args.search.of
     {
         let line = format!("--of {} is of a search; add --find capacity", of.name());
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     if let Some(name) = &args.by {
         check_figure(name)?;
         if name == RECONNECTED && variations.iter().all(|it| it.scenario.during.is_empty()) {
             let line = format!("--by {name}: nothing is restarted; say under `during` what is, and when");
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
     }
     let swept = Swept { args, folder, variations: &variations, is_search: kind.is_some() };
@@ -103,7 +105,7 @@ fn sweep_file(args: &Sweep) -> Result<Exit, Failure> {
 }
 
 /// Refuses what can be no figure of a run, before any is made. Whether a run has one that there is, it says itself.
-fn check_figure(name: &str) -> Result<(), Failure> {
+fn check_figure(name: &str) -> Result<(), RunError> {
     let of_figure = name.strip_suffix(".p50").or_else(|| name.strip_suffix(".p99")).unwrap_or(name);
     let is_it =
         |known: &str| of_figure.strip_suffix(known).is_some_and(|it| it.is_empty() || it.ends_with('.'));
@@ -115,16 +117,16 @@ fn check_figure(name: &str) -> Result<(), Failure> {
     let hint = meant(of_figure, names())
         .map_or_else(|| "`weir figures` lists them".to_owned(), |it| format!("did you mean '{it}'?"));
     let name = weir_report::quote(name, 60);
-    Err(Failure::new(Exit::Usage, format!("--by {name}: there is no such figure; {hint}")))
+    Err(RunError::new(ErrorKind::Usage, format!("--by {name}: there is no such figure; {hint}")))
 }
 
 /// The scenario's variants as the command line has them.
-fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, Failure> {
+fn variations(args: &Sweep, folder: &Path) -> Result<Vec<Variation>, RunError> {
     let read = variations_of(&args.file)?;
     if read[0].variant.is_none() {
         let line =
             "nothing to sweep: the scenario has no `variants` and no `matrix`; add one, or use `weir run`";
-        return Err(Failure::new(Exit::Scenario, line));
+        return Err(RunError::new(ErrorKind::Scenario, line));
     }
     let asked = Run {
         file: args.file.clone(),
@@ -170,16 +172,16 @@ struct SweepWriter<'a> {
 
 impl Swept<'_> {
     /// How the variants are worked through, in a line.
-    fn how(&self, kind: Option<LoadKind>, repeat: u32, order: Order) -> Result<String, Failure> {
+    fn how(&self, kind: Option<LoadKind>, repeat: u32, order: Order) -> Result<String, RunError> {
         let search = &self.args.search;
         let count = self.variations.len() as u64 * u64::from(repeat);
         let what = match kind {
             None => several(count, "run"),
             Some(kind) => {
-                let arrivals = parse_rate(&search.arrival).map_err(Failure::with(Exit::Usage))?;
+                let arrivals = parse_rate(&search.arrival).map_err(RunError::with(ErrorKind::Usage))?;
                 let scenario = self.variations[0].scenario.clone();
                 let subject = Subject::new(scenario, kind, search.clients, arrivals);
-                let noun = subject.map_err(Failure::with(Exit::Scenario))?.noun();
+                let noun = subject.map_err(RunError::with(ErrorKind::Scenario))?.noun();
                 let most = outline::time(search.budget.get().saturating_mul(count as u32));
                 let searches = if count == 1 { "1 search".to_owned() } else { format!("{count} searches") };
                 format!("{searches} for how many {noun} each variant carries, {most} at most in all")
@@ -194,7 +196,7 @@ impl Swept<'_> {
     }
 
     /// Checks every variant, and says what a load of it is a number of.
-    fn check(&self) -> Result<Option<&'static str>, Failure> {
+    fn check(&self) -> Result<Option<&'static str>, RunError> {
         // Before the first server is started, so that each has the same limits.
         prepare::raise_descriptors();
         let mut noun = None;
@@ -202,18 +204,18 @@ impl Swept<'_> {
             if self.is_search {
                 noun = Some(self.trials(variation, 1)?.noun());
             } else {
-                prepare::plan(&variation.scenario, Exit::Scenario)?;
+                prepare::plan(&variation.scenario, ErrorKind::Scenario)?;
             }
         }
         Ok(noun)
     }
 
-    fn trials<'b>(&'b self, variation: &'b Variation, repetition: u32) -> Result<Trials<'b>, Failure> {
+    fn trials<'b>(&'b self, variation: &'b Variation, repetition: u32) -> Result<Trials<'b>, RunError> {
         let of = SearchedVariant {
             variant: variation.variant.as_ref(),
             repetition,
             folder: self.folder,
-            wrong: Exit::Scenario,
+            wrong: ErrorKind::Scenario,
         };
         Trials::new(variation.scenario.clone(), &self.args.search, &self.args.run, of)
     }
@@ -225,7 +227,7 @@ impl Swept<'_> {
         turns: &[Turn],
         whole: &Path,
         page: &LivePage,
-    ) -> Result<(SweepSummary, Option<Failure>), Failure> {
+    ) -> Result<(SweepSummary, Option<RunError>), RunError> {
         let mut made = SweepWriter {
             facts,
             began: Instant::now(),
@@ -265,7 +267,7 @@ impl Swept<'_> {
         (own, page): (&Path, &LivePage),
         interrupt: &Arc<AtomicBool>,
         made: &mut SweepWriter<'_>,
-    ) -> Option<Failure> {
+    ) -> Option<RunError> {
         let variation = &self.variations[turn.variant];
         if self.is_search {
             let searches = made.facts.variants.len() as u32 * made.facts.repeat;
@@ -322,7 +324,7 @@ impl SweepWriter<'_> {
     }
 
     /// What they come to, written whole into the sweep's directory.
-    fn write(&mut self, ending: Ending) -> Result<SweepSummary, Failure> {
+    fn write(&mut self, ending: Ending) -> Result<SweepSummary, RunError> {
         self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
         let series = (!self.is_search).then(|| {
             let SweepFacts { run, variants, repeat, order, .. } = self.facts.clone();
@@ -349,18 +351,22 @@ impl KeptAnswer for SweepSummary {
     }
 
     /// What a sweep comes to: of runs what their series does, of searches whether anything was learnt.
-    fn exit(&self) -> Exit {
+    fn missed(&self) -> Option<ErrorKind> {
         match (&self.ending, &self.series) {
-            (Ending::Interrupted | Ending::Running, _) => Exit::Interrupted,
-            (Ending::Failed(failure), _) => Exit::of_code(failure.exit_code),
-            (Ending::Completed, Some(series)) => match series.exit() {
+            (Ending::Interrupted | Ending::Running, _) => Some(ErrorKind::Interrupted),
+            (Ending::Failed(failure), _) => Some(ErrorKind::of_code(failure.exit_code)),
+            (Ending::Completed, Some(series)) => match series.missed() {
                 // A figure that no run has ranks nothing, and a name that is not there is a slip of the pen.
-                Exit::Passed if is_unknown_figure(self) => Exit::Usage,
-                exit => exit,
+                None if is_unknown_figure(self) => Some(ErrorKind::Usage),
+                missed => missed,
             },
-            (Ending::Completed, None) if self.cells.iter().all(|cell| cell.unanswered) => Exit::TargetDied,
-            (Ending::Completed, None) if self.variants.iter().all(|it| it.counted == 0) => Exit::Invalid,
-            (Ending::Completed, None) => Exit::Passed,
+            (Ending::Completed, None) if self.cells.iter().all(|cell| cell.unanswered) => {
+                Some(ErrorKind::TargetDied)
+            }
+            (Ending::Completed, None) if self.variants.iter().all(|it| it.counted == 0) => {
+                Some(ErrorKind::Invalid)
+            }
+            (Ending::Completed, None) => None,
         }
     }
 

@@ -1,34 +1,45 @@
 //! `weir watch`: a server's processes, once a second, without a load.
 
 use crate::args;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use crate::machine;
 use crate::print::written;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weir_metrics::{BitRate, several};
-use weir_observe::{Environment, MachineSample, MachineSource, Observer, Usage, Watch, WatchError};
+use weir_observe::{
+    Environment, Interfaces, MachineSample, MachineSource, Observer, Usage, Watch, WatchError,
+};
+use weir_runner::machine::{self, MachinePlaces};
+use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
 
 /// Watches until Ctrl-C, the end of the duration, or the target's death.
-pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
+pub(crate) fn watch(args: &args::Watch) -> Result<Exit, RunError> {
     let names = args.name.iter().map(|name| format!("name={name}").parse());
     let mut watches: Vec<Watch> =
-        names.collect::<Result<_, WatchError>>().map_err(Failure::with(Exit::Usage))?;
+        names.collect::<Result<_, WatchError>>().map_err(RunError::with(ErrorKind::Usage))?;
     watches.extend(args.pid.iter().copied().map(Watch::Pid));
     watches.extend(args.port.iter().copied().map(Watch::Port));
     let asks = args.machine.prometheus.is_some() || args.machine.node_exporter.is_some();
     if watches.is_empty() && !asks {
-        return Err(Failure::new(
-            Exit::Usage,
+        return Err(RunError::new(
+            ErrorKind::Usage,
             "say what to watch: --name nginx, --pid 123, --port 1935, --node-exporter http://host:9100 or --prometheus http://host:9090",
         ));
     }
     let interrupt = interrupt_flag()?;
-    let mut observer = Observer::new(watches).map_err(Failure::with(Exit::Usage))?;
-    machine::watch_alone(&mut observer, args)?;
+    let mut observer = Observer::new(watches).map_err(RunError::with(ErrorKind::Usage))?;
+    let names = args.machine.interfaces.iter().cloned();
+    let places = MachinePlaces {
+        node_exporter: args.machine.node_exporter.as_deref(),
+        prometheus: args.machine.prometheus.as_deref(),
+        instance: args.machine.prometheus_instance.as_deref(),
+        interfaces: if names.len() == 0 { Interfaces::default() } else { names.collect() },
+        trust: &machine::trust(args.insecure, args.cacert.as_deref()),
+    };
+    machine::watch_alone(&mut observer, &places)?;
     let machines: Vec<MachineSource> = observer.machines().map(|facts| facts.source).collect();
     let started = clock::now();
     let mut before = observer.sample(started.as_nanos());
@@ -36,7 +47,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
     let mut out = std::io::stdout().lock();
     // A reader that is gone has seen enough.
     let mut is_read = |line: &str| match writeln!(out, "{line}") {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         other => written(other).map(|()| true),
     };
     if !args.json && !is_read(&head(cores))? {
@@ -47,7 +58,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         next = next + Duration::from_secs(1);
         while clock::now() < next {
             if interrupt.load(Ordering::Relaxed) {
-                return Ok(Exit::Interrupted);
+                return Ok(Exit::Failed(ErrorKind::Interrupted));
             }
             std::thread::sleep(next.since(clock::now()).min(Duration::from_millis(50)));
         }
@@ -55,7 +66,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         let sample = observer.sample(now.as_nanos());
         let Some(usage) = Usage::between(&before, &sample) else { continue };
         let line = if args.json {
-            serde_json::to_string(&usage).map_err(Failure::with(Exit::Internal))?
+            serde_json::to_string(&usage).map_err(RunError::with(ErrorKind::Internal))?
         } else {
             line(now.since(started), &usage, &machines, cores)
         };
@@ -65,7 +76,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, Failure> {
         let targets = &sample.targets;
         if !targets.is_empty() && targets.iter().all(|target| target.state == weir_observe::TargetState::Died)
         {
-            return Err(Failure::new(Exit::TargetDied, "the target's processes are gone"));
+            return Err(RunError::new(ErrorKind::TargetDied, "the target's processes are gone"));
         }
         before = sample;
         if args.duration.as_ref().is_some_and(|span| now.since(started) >= span.get()) {

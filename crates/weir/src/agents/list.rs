@@ -2,7 +2,7 @@
 
 use super::of_nats;
 use crate::args::AgentList;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::print::written;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,12 +10,13 @@ use weir_agents::frame::{AgentName, Hello};
 use weir_agents::roster::Roster;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::kernel_clock::KernelClock;
+use weir_runner::RunError;
 
 /// How long answers are waited for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// Lists the agents that answer.
-pub(crate) fn list(args: &AgentList) -> Result<Exit, Failure> {
+pub(crate) fn list(args: &AgentList) -> Result<Exit, RunError> {
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, String::new());
     let link = connect(&args.access.server(&args.nats)?, machine).map_err(|error| of_nats(&error))?;

@@ -2,8 +2,6 @@
 
 use super::{of_nats, offer, placement};
 use crate::args::AgentOptions;
-use crate::exit::{Exit, Failure};
-use crate::prepare;
 use crate::print::note;
 use std::collections::BTreeMap;
 use std::io;
@@ -26,6 +24,8 @@ use weir_engine::scenario::{IntoSpec, Scenario, WorkloadSpec};
 use weir_ingest::Destination;
 use weir_metrics::{Moment, several};
 use weir_observe::TargetEnvironment;
+use weir_runner::prepare;
+use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
 
 /// How long agents are waited for.
@@ -47,26 +47,26 @@ pub(crate) fn gather(
     options: &AgentOptions,
     quiet: bool,
     interrupt: &Arc<AtomicBool>,
-) -> Result<Prepared, Failure> {
+) -> Result<Prepared, RunError> {
     let (Some(wanted), Some(server)) = (options.agents, options.server()?) else { return Ok(prepared) };
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
-    check_secrets(&prepared.scenario, &server).map_err(Failure::with(Exit::Usage))?;
-    let offer = offer::of(&prepared).map_err(Failure::with(Exit::Usage))?;
+    check_secrets(&prepared.scenario, &server).map_err(RunError::with(ErrorKind::Usage))?;
+    let offer = offer::of(&prepared).map_err(RunError::with(ErrorKind::Usage))?;
     let [free, watching] = call(&link, usize::from(wanted), quiet, interrupt)?;
     if watching.is_empty() {
         let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
         let checked = thresholds.map(|it| prepare::check_watched(it, &prepared.scenario));
         checked.collect::<Result<Vec<_>, _>>().map_err(|line| {
             let more = "; or have an agent on its machine do it: weir agent --join URL --watch name=nginx";
-            Failure::new(Exit::Usage, line + more)
+            RunError::new(ErrorKind::Usage, line + more)
         })?;
     }
     let there: Vec<_> = free.iter().map(|(name, _, hello)| (name, hello)).collect();
     let mut specs = prepared.scenario.workloads.clone();
     specs.resize(prepared.workloads.len(), WorkloadSpec::default());
-    let places = placement::places(&specs, &there).map_err(Failure::with(Exit::Usage))?;
+    let places = placement::places(&specs, &there).map_err(RunError::with(ErrorKind::Usage))?;
     let capacities: Vec<_> = there.iter().map(|(_, hello)| placement::capacity(hello)).collect();
     let segments = apportion::segments(&prepared.plan, &capacities, &places);
     let facts = there.iter().map(|(name, hello)| facts(name, hello)).collect();
@@ -118,12 +118,15 @@ fn facts(name: &AgentName, hello: &Hello) -> AgentFacts {
     }
 }
 
-fn of_consumer(error: &ConsumerError) -> Failure {
-    Failure::new(if error.is_of_scenario { Exit::Scenario } else { Exit::TargetDied }, error.to_string())
+fn of_consumer(error: &ConsumerError) -> RunError {
+    RunError::new(
+        if error.is_of_scenario { ErrorKind::Scenario } else { ErrorKind::TargetDied },
+        error.to_string(),
+    )
 }
 
-fn interrupted() -> Failure {
-    Failure::new(Exit::Interrupted, "interrupted")
+fn interrupted() -> RunError {
+    RunError::new(ErrorKind::Interrupted, "interrupted")
 }
 
 /// An agent that has nothing to do.
@@ -135,7 +138,7 @@ fn call(
     wanted: usize,
     quiet: bool,
     interrupt: &AtomicBool,
-) -> Result<[Vec<FreeAgent>; 2], Failure> {
+) -> Result<[Vec<FreeAgent>; 2], RunError> {
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
     let mut roster = Roster::default();
@@ -169,7 +172,7 @@ fn call(
             let line = format!(
                 "{there}; start others with `weir agent --join URL`, and see `weir agents --nats URL`"
             );
-            return Err(Failure::new(Exit::Usage, line));
+            return Err(RunError::new(ErrorKind::Usage, line));
         }
         let seconds = began.elapsed().as_secs() / 5;
         if seconds > said && !quiet {
@@ -179,8 +182,8 @@ fn call(
     }
 }
 
-fn gone(link: &Link<Coordinator>) -> Failure {
-    Failure::new(Exit::Internal, link.end())
+fn gone(link: &Link<Coordinator>) -> RunError {
+    RunError::new(ErrorKind::Internal, link.end())
 }
 
 /// Agents that have been offered their parts.
@@ -209,7 +212,7 @@ impl Gathered {
     }
 
     /// Until each has accepted, and those that watch have said what they have read; what that is.
-    fn wait_until_ready(&self, interrupt: &AtomicBool) -> Result<Vec<TargetEnvironment>, Failure> {
+    fn wait_until_ready(&self, interrupt: &AtomicBool) -> Result<Vec<TargetEnvironment>, RunError> {
         let began = Instant::now();
         let mut ready = vec![false; self.facts.len() + self.watchers.len()];
         let mut described = BTreeMap::new();
@@ -227,7 +230,7 @@ impl Gathered {
                     None
                 }
                 Ok(CoordinatorEvent::Refused(agent, words)) => {
-                    Some(Failure::new(Exit::Usage, format!("agent {}: {words}", self.name(agent))))
+                    Some(RunError::new(ErrorKind::Usage, format!("agent {}: {words}", self.name(agent))))
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => Some(gone(&self.link)),
@@ -236,7 +239,7 @@ impl Gathered {
                 let late =
                     ready.iter().position(|ready| !ready).filter(|_| began.elapsed() > READY_WITHIN)?;
                 let line = format!("agent {} was not ready within 60 s", self.name(late as u16));
-                Some(Failure::new(Exit::Usage, line))
+                Some(RunError::new(ErrorKind::Usage, line))
             });
             if let Some(refusal) = refusal {
                 self.link.send(CoordinatorCommand::Done);

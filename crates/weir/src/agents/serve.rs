@@ -3,10 +3,9 @@
 use super::permits::Permits;
 use super::{of_nats, offer};
 use crate::args;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::live_page::LivePage;
-use crate::prepare::{self, Generators};
 use crate::print::note;
 use crate::run::run_watched;
 use std::path::Path;
@@ -28,6 +27,8 @@ use weir_engine::run::{Prepared, Watcher};
 use weir_ingest::working_stores;
 use weir_metrics::Moment;
 use weir_observe::{Environment, Observer, TargetEnvironment};
+use weir_runner::prepare::{self, Generators};
+use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -44,7 +45,7 @@ const MOST_THREADS: usize = 5_000;
 const PARENT: &str = "weir-runs";
 
 /// Waits for work until it is interrupted.
-pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
+pub(crate) fn serve(args: &args::Agent) -> Result<Exit, RunError> {
     let server = args.access.server(&args.join)?;
     let interrupt = interrupt_flag()?;
     let environment = Environment::read();
@@ -69,7 +70,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
         clock: KernelClock::read(),
         is_busy: false,
     };
-    hello.check(&name).map_err(|words| Failure::new(Exit::Usage, words))?;
+    hello.check(&name).map_err(|words| RunError::new(ErrorKind::Usage, words))?;
     let mut said = false;
     let link = loop {
         let machine = Agent::new(name.clone(), fastrand::u64(..), hello.clone());
@@ -104,7 +105,7 @@ pub(crate) fn serve(args: &args::Agent) -> Result<Exit, Failure> {
             Ok(AgentEvent::Connected(is_up)) if !is_up => note("NATS is gone; waiting for it"),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::new(Exit::Internal, worker.link.end()));
+                return Err(RunError::new(ErrorKind::Internal, worker.link.end()));
             }
         }
     }
@@ -269,7 +270,7 @@ impl Worker<'_> {
         self.permits.check_scenario(&scenario)?;
         scenario.bind_addr.clone_from(&self.args.bind_addr);
         let name = scenario.name.clone();
-        let prepared = prepare::prepare(scenario, Exit::Usage, &Generators::Part(segment.clone()));
+        let prepared = prepare::prepare(scenario, ErrorKind::Usage, &Generators::Part(segment.clone()));
         let prepared = prepared.map_err(|failure| failure.to_string())?;
         let found: Vec<_> = prepared.workloads.iter().map(|(facts, _)| facts.targets.clone()).collect();
         if found != offer.targets {

@@ -1,9 +1,7 @@
 //! `weir agent`, `weir agents`, and the options of every verb that makes load on which machines make it.
 
 use super::values::{network, tag};
-use crate::exit::{Exit, Failure};
 use crate::listen::listen_address;
-use crate::prepare::Generators;
 use clap::{Args, ValueHint};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
@@ -12,6 +10,8 @@ use weir_agents::NatsServer;
 use weir_agents::fingerprint::Fingerprint;
 use weir_agents::frame::AgentName;
 use weir_observe::Watch;
+use weir_runner::prepare::Generators;
+use weir_runner::{ErrorKind, RunError};
 
 /// What every verb takes that makes load.
 #[derive(Clone, Debug, Args)]
@@ -36,18 +36,18 @@ pub(crate) struct AgentOptions {
 
 impl AgentOptions {
     /// Where a server is to be started for this run, if that is asked for.
-    pub(crate) fn to_spawn(&self) -> Result<Option<SocketAddr>, Failure> {
+    pub(crate) fn to_spawn(&self) -> Result<Option<SocketAddr>, RunError> {
         let Some(place) = self.nats.as_deref().and_then(|nats| nats.strip_prefix("spawn")) else {
             return Ok(None);
         };
         let place = place.strip_prefix(':').unwrap_or("127.0.0.1:0");
         let usage =
-            |error| Failure::new(Exit::Usage, format!("--nats spawn:{place}: {error}; give HOST:PORT"));
+            |error| RunError::new(ErrorKind::Usage, format!("--nats spawn:{place}: {error}; give HOST:PORT"));
         listen_address(place).map(Some).map_err(usage)
     }
 
     /// The server at which agents wait, if they are to make the load.
-    pub(crate) fn server(&self) -> Result<Option<NatsServer>, Failure> {
+    pub(crate) fn server(&self) -> Result<Option<NatsServer>, RunError> {
         match (&self.spawned, &self.nats) {
             (Some(server), _) => Ok(Some(server.clone())),
             (None, Some(url)) => self.access.server(url).map(Some),
@@ -83,11 +83,12 @@ const TOKEN: &str = "WEIR_NATS_TOKEN";
 
 impl NatsAccess {
     /// The server at this URL.
-    pub(crate) fn server(&self, url: &str) -> Result<NatsServer, Failure> {
+    pub(crate) fn server(&self, url: &str) -> Result<NatsServer, RunError> {
         let token = match &self.nats_token_file {
             Some(path) => {
-                let text = weir_files::read_secret(path)
-                    .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))?;
+                let text = weir_files::read_secret(path).map_err(|error| {
+                    RunError::new(ErrorKind::Usage, format!("{}: {error}", path.display()))
+                })?;
                 Some(text.lines().next().unwrap_or_default().trim().to_owned())
             }
             None => std::env::var(TOKEN).ok().filter(|token| !token.is_empty() && self.creds.is_none()),

@@ -1,6 +1,6 @@
 //! The directory of a run or of several, and what is known before they begin.
 
-use crate::exit::{Exit, Failure};
+use crate::error::{ErrorKind, RunError};
 use std::path::{Path, PathBuf};
 use weir_engine::kernel_clock::KernelClock;
 use weir_engine::record;
@@ -12,7 +12,7 @@ use weir_observe::Environment;
 const PARENT: &str = "weir-runs";
 
 /// What is known of a run, or of several, of a scenario before it begins.
-pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f64) -> RunFacts {
+pub fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f64) -> RunFacts {
     RunFacts {
         name: scenario.name.clone(),
         id: name_of(directory),
@@ -28,17 +28,17 @@ pub(crate) fn facts(scenario: &Scenario, directory: &Path, started_at_seconds: f
 }
 
 /// The name of a directory, without those above it.
-pub(crate) fn name_of(directory: &Path) -> String {
+pub fn name_of(directory: &Path) -> String {
     directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// The run's own directory: the one asked for, or a new one.
-pub(crate) fn directory(asked: Option<&Path>, name: &str, at: u64) -> Result<PathBuf, Failure> {
+pub fn directory(asked: Option<&Path>, name: &str, at: u64) -> Result<PathBuf, RunError> {
     let Some(path) = asked else {
-        return record::make_directory(Path::new(PARENT), name, at).map_err(Failure::with(Exit::Usage));
+        return record::make_directory(Path::new(PARENT), name, at).map_err(RunError::with(ErrorKind::Usage));
     };
-    let refuse = |cause: &str| Failure::new(Exit::Usage, format!("{}: {cause}", path.display()));
-    record::make_private(path).map_err(Failure::with(Exit::Usage))?;
+    let refuse = |cause: &str| RunError::new(ErrorKind::Usage, format!("{}: {cause}", path.display()));
+    record::make_private(path).map_err(RunError::with(ErrorKind::Usage))?;
     let mut entries = std::fs::read_dir(path).map_err(|error| refuse(&error.to_string()))?;
     if entries.next().is_some() {
         return Err(refuse("is not empty; a run never writes over another: choose a new directory"));

@@ -5,7 +5,6 @@
 //! such schema only the registry itself can say (Confluent, "Schema Registry API Reference", error code 40403).
 
 use crate::clear_text::note_of_host;
-use crate::print::note;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -145,7 +144,7 @@ impl WriterSchemas for Registry {
                     self.unknown.clear();
                 }
                 if self.unknown.insert(id, (Instant::now(), words.clone())).is_none() {
-                    note(format_args!("weir: schema {id}: {words}; its records go to the dead letters"));
+                    weir_files::warn(&format!("schema {id}: {words}; its records go to the dead letters"));
                 }
                 Err(words)
             }

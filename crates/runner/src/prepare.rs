@@ -1,6 +1,6 @@
 //! From a scenario to a run that is ready: URLs resolved, material made, limits raised and checked.
 
-use crate::exit::{Exit, Failure};
+use crate::error::{ErrorKind, RunError};
 use crate::tls::TlsOptions;
 use crate::{clear_text, consumer, machine, run_directory};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -25,14 +25,14 @@ use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
 
 /// Descriptors that weir needs beside those of its clients.
-pub(crate) const OWN_DESCRIPTORS: u64 = 128;
+pub const OWN_DESCRIPTORS: u64 = 128;
 
 /// Memory that a client takes at the least: a TCP socket of the kernel has about 2.5 KiB and a client's own state as much.
 const LEAST_MEMORY: u64 = 4 << 10;
 
 /// Which generators make the load of what is prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Generators {
+pub enum Generators {
     /// This machine, all of it.
     Here,
     /// This machine, a part of it.
@@ -43,11 +43,11 @@ pub(crate) enum Generators {
 
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.
-pub(crate) fn prepare(
+pub fn prepare(
     mut scenario: Scenario,
-    wrong: Exit,
+    wrong: ErrorKind,
     generators: &Generators,
-) -> Result<Prepared, Failure> {
+) -> Result<Prepared, RunError> {
     check(&scenario, wrong, generators)?;
     let mut numbers = KeyNumbers::new(scenario.show_keys);
     let times: Arc<PublishTimes> = Arc::default();
@@ -65,7 +65,7 @@ pub(crate) fn prepare(
             let made = workload(spec, &scenario, &context, &mut numbers, wrong);
             made.map_err(|failure| failure.of(Part::Workload(position)))
         })
-        .collect::<Result<Vec<_>, Failure>>()?;
+        .collect::<Result<Vec<_>, RunError>>()?;
     for (spec, (_, workload)) in scenario.workloads.iter_mut().zip(&workloads) {
         if discovers(spec) && spec.clients.is_none() && spec.stages.is_empty() {
             // One reader a service: the server has said how many there are.
@@ -73,7 +73,7 @@ pub(crate) fn prepare(
         }
     }
     let mut workloads = workloads;
-    scenario = scenario.with_background().map_err(Failure::with(wrong))?;
+    scenario = scenario.with_background().map_err(RunError::with(wrong))?;
     for spec in &scenario.workloads[workloads.len()..] {
         workloads.push(workload(spec, &scenario, &context, &mut numbers, wrong)?);
     }
@@ -87,28 +87,28 @@ pub(crate) fn prepare(
         check_limits(&plan)?;
     }
     let consuming =
-        consumer::consuming(&scenario, &plan, times.clone(), generators).map_err(Failure::with(wrong))?;
-    check_sources(&scenario.bind_addr, &workloads).map_err(Failure::with(wrong))?;
+        consumer::consuming(&scenario, &plan, times.clone(), generators).map_err(RunError::with(wrong))?;
+    check_sources(&scenario.bind_addr, &workloads).map_err(RunError::with(wrong))?;
     let schemas: Vec<_> = workloads.iter().map(|(_, workload)| workload.schema).collect();
     let thresholds = scenario.thresholds.iter().enumerate().map(|(at, it)| (Part::Threshold(at), it));
     let aborts = scenario.abort.iter().enumerate().map(|(at, it)| (Part::Abort(at), it));
     for (part, threshold) in thresholds.chain(aborts) {
         let checked = threshold.check(&schemas).and_then(|()| threshold.check_workloads(&scenario));
-        checked.map_err(|error| Failure::with(wrong)(error).of(part))?;
+        checked.map_err(|error| RunError::with(wrong)(error).of(part))?;
         let watched = check_watched_here(threshold, &scenario, generators);
-        watched.map_err(|line| Failure::new(wrong, line).of(part))?;
+        watched.map_err(|line| RunError::new(wrong, line).of(part))?;
     }
     let watches = scenario.watch.iter().enumerate().map(|(at, text)| {
         text.parse()
-            .map_err(|error: weir_observe::WatchError| Failure::with(wrong)(error).of(Part::Watch(at)))
+            .map_err(|error: weir_observe::WatchError| RunError::with(wrong)(error).of(Part::Watch(at)))
     });
-    let watches = watches.collect::<Result<Vec<_>, Failure>>()?;
+    let watches = watches.collect::<Result<Vec<_>, RunError>>()?;
     let endpoints = workloads.iter().flat_map(|(_, workload)| workload.endpoints());
     let endpoints: Vec<SocketAddr> = endpoints.map(|endpoint| endpoint.address).collect();
     let addresses: Vec<IpAddr> = endpoints.iter().map(SocketAddr::ip).collect();
     let ports =
         endpoints.iter().filter(|endpoint| machine::is_here(&endpoint.ip())).map(SocketAddr::port).collect();
-    let mut observer = Observer::of_load(watches, &ports).map_err(Failure::with(Exit::Usage))?;
+    let mut observer = Observer::of_load(watches, &ports).map_err(RunError::with(ErrorKind::Usage))?;
     observer.count_as_own(weir_clients::decoder_processes);
     let targets = observer.describe_targets();
     let about = plan.about.unwrap_or(plan.length);
@@ -138,16 +138,16 @@ pub(crate) fn prepare(
 ///
 /// # Errors
 /// What is wrong, and of which part of the scenario.
-pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: &Generators) -> Result<Plan, Failure> {
+pub fn check(scenario: &Scenario, wrong: ErrorKind, generators: &Generators) -> Result<Plan, RunError> {
     check_numbers(scenario, wrong, generators)?;
     let plan = plan(scenario, wrong)?;
     for (position, spec) in scenario.workloads.iter().enumerate() {
         let checked = check_times(spec).and_then(|()| check_options(spec));
         checked.map_err(|words| {
-            Failure::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
+            RunError::new(wrong, format!("workload '{}': {words}", spec.label())).of(Part::Workload(position))
         })?;
     }
-    check_authorities(scenario).map_err(Failure::with(wrong))?;
+    check_authorities(scenario).map_err(RunError::with(wrong))?;
     Ok(plan)
 }
 
@@ -155,15 +155,15 @@ pub(crate) fn check(scenario: &Scenario, wrong: Exit, generators: &Generators) -
 ///
 /// # Errors
 /// The scenario has no plan; the failure names the workload.
-pub(crate) fn plan(scenario: &Scenario, wrong: Exit) -> Result<Plan, Failure> {
+pub fn plan(scenario: &Scenario, wrong: ErrorKind) -> Result<Plan, RunError> {
     let plan = scenario.plan().map_err(|error| of_scenario(&error, scenario, wrong))?;
     let during = scenario.check_during(&plan);
-    during.map_err(|(position, error)| Failure::new(wrong, error.to_string()).of(Part::During(position)))?;
+    during.map_err(|(position, error)| RunError::new(wrong, error.to_string()).of(Part::During(position)))?;
     Ok(plan)
 }
 
-fn of_scenario(error: &ScenarioError, scenario: &Scenario, wrong: Exit) -> Failure {
-    let failure = Failure::new(wrong, error.to_string());
+fn of_scenario(error: &ScenarioError, scenario: &Scenario, wrong: ErrorKind) -> RunError {
+    let failure = RunError::new(wrong, error.to_string());
     match scenario.workload_of(error) {
         Some(position) => failure.of(Part::Workload(position)),
         None => failure,
@@ -175,14 +175,14 @@ fn workload(
     scenario: &Scenario,
     context: &RunContext,
     numbers: &mut KeyNumbers,
-    wrong: Exit,
-) -> Result<(WorkloadFacts, Workload), Failure> {
-    let (role, urls) = spec.verb().map_err(Failure::with(wrong))?;
+    wrong: ErrorKind,
+) -> Result<(WorkloadFacts, Workload), RunError> {
+    let (role, urls) = spec.verb().map_err(RunError::with(wrong))?;
     if spec.saves() {
         return Ok(consumer::workload(spec));
     }
-    weir_clients::check_templates(urls, spec.streams).map_err(Failure::with(wrong))?;
-    let tls = TlsOptions::by(scenario).client_tls().map_err(Failure::with(wrong))?;
+    weir_clients::check_templates(urls, spec.streams).map_err(RunError::with(wrong))?;
+    let tls = TlsOptions::by(scenario).client_tls().map_err(RunError::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let (streams, resolve) = (spec.streams.unwrap_or(1), spec.resolve.unwrap_or_default());
     // The messages of a background workload are not waited for.
@@ -199,8 +199,8 @@ fn workload(
         }
     };
     let made = made.map_err(|error| match &error {
-        WorkloadError::Server(_) => Failure::new(Exit::TargetDied, error.to_string()),
-        _ => Failure::new(wrong, error.to_string()),
+        WorkloadError::Server(_) => RunError::new(ErrorKind::TargetDied, error.to_string()),
+        _ => RunError::new(wrong, error.to_string()),
     })?;
     let output = spec.output();
     let facts = WorkloadFacts {
@@ -220,7 +220,7 @@ fn workload(
 }
 
 /// A threshold on the server's processes needs some that are watched, and one on restarts a scenario that has them.
-pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), String> {
+pub fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), String> {
     let text = threshold.text();
     if threshold.is_about_restarts() && scenario.during.is_empty() {
         return Err(format!(
@@ -237,7 +237,7 @@ pub(crate) fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Resul
 
 /// The same where this machine alone makes the load: agents may watch processes on their machines, which is known once they
 /// have answered.
-pub(crate) fn check_watched_here(
+pub fn check_watched_here(
     threshold: &Threshold,
     scenario: &Scenario,
     generators: &Generators,
@@ -252,7 +252,7 @@ fn discovers(spec: &WorkloadSpec) -> bool {
 }
 
 /// Streams that are played elsewhere than they are published cannot be verified by the URL alone.
-pub(crate) fn can_be_verified(urls: &[String]) -> bool {
+pub fn can_be_verified(urls: &[String]) -> bool {
     let shown = |url: &String| of_url(url).and_then(|protocol| protocol.play.as_ref()?.shown);
     urls.iter().all(|url| shown(url).is_some())
 }
@@ -330,7 +330,7 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
 }
 
 /// Refuses what this machine cannot hold before a plan of it is made, which has a line for every client.
-fn check_numbers(scenario: &Scenario, wrong: Exit, generators: &Generators) -> Result<(), Failure> {
+fn check_numbers(scenario: &Scenario, wrong: ErrorKind, generators: &Generators) -> Result<(), RunError> {
     let part = match generators {
         Generators::Here => 1.0,
         Generators::Part(segment) => segment.largest_fraction(),
@@ -353,7 +353,7 @@ fn check_numbers(scenario: &Scenario, wrong: Exit, generators: &Generators) -> R
             gib(most.saturating_mul(LEAST_MEMORY)),
             gib(memory)
         );
-        return Err(Failure::new(wrong, line));
+        return Err(RunError::new(wrong, line));
     }
     refuse_descriptors(clients + OWN_DESCRIPTORS)
 }
@@ -366,23 +366,23 @@ fn memory() -> u64 {
 
 /// Raises the limit of descriptors to its maximum, and refuses a plan that needs more: its clients would fail by this
 /// machine's fault.
-fn check_limits(plan: &Plan) -> Result<(), Failure> {
+fn check_limits(plan: &Plan) -> Result<(), RunError> {
     refuse_descriptors(most_at_once(plan) + OWN_DESCRIPTORS)
 }
 
-fn refuse_descriptors(needed: u64) -> Result<(), Failure> {
+fn refuse_descriptors(needed: u64) -> Result<(), RunError> {
     let limit = raise_descriptors();
     if needed > limit {
         let line = format!(
             "{needed} descriptors are needed and {limit} are allowed; raise the hard limit (`ulimit -Hn`, LimitNOFILE=) or use fewer clients"
         );
-        return Err(Failure::new(Exit::Usage, line));
+        return Err(RunError::new(ErrorKind::Usage, line));
     }
     Ok(())
 }
 
 /// The soft limit of open files after raising it to the hard one.
-pub(crate) fn raise_descriptors() -> u64 {
+pub fn raise_descriptors() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     match setrlimit(Resource::Nofile, raised) {
@@ -392,7 +392,7 @@ pub(crate) fn raise_descriptors() -> u64 {
 }
 
 /// The highest number of clients that the plan holds at one time.
-pub(crate) fn most_at_once(plan: &Plan) -> u64 {
+pub fn most_at_once(plan: &Plan) -> u64 {
     let mut changes: Vec<(Duration, i64)> =
         plan.slots.iter().flat_map(|slot| [(slot.start, 1), (slot.stop, -1)]).collect();
     changes.sort_unstable();

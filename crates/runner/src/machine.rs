@@ -1,7 +1,6 @@
 //! The target's machine: how it is to be read, and whether it is this one.
 
-use crate::args;
-use crate::exit::{Exit, Failure};
+use crate::error::{ErrorKind, RunError};
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
@@ -28,13 +27,13 @@ fn interfaces(scenario: &Scenario, targets: &[IpAddr]) -> Interfaces {
 
 /// Lets the observer read the machine in every way that the scenario says, `/proc` among them where a
 /// base was asked for and the target is on this machine; says which those are.
-pub(crate) fn watch(
+pub fn watch(
     observer: &mut Observer,
     scenario: &Scenario,
     targets: &[IpAddr],
     length: Duration,
-    wrong: Exit,
-) -> Result<Vec<MachineFacts>, Failure> {
+    wrong: ErrorKind,
+) -> Result<Vec<MachineFacts>, RunError> {
     let interfaces = interfaces(scenario, targets);
     let mut machines = Vec::new();
     let is_here = !scenario.watch.is_empty() || targets.iter().any(is_here);
@@ -52,7 +51,7 @@ pub(crate) fn watch(
         let step = step(length);
         observer.watch_machine(Remote::prometheus(url, instance, interfaces, step, &trust).map_err(words)?);
     } else if instance.is_some() {
-        return Err(Failure::new(wrong, "`prometheus_instance` says nothing without `prometheus`"));
+        return Err(RunError::new(wrong, "`prometheus_instance` says nothing without `prometheus`"));
     }
     machines.extend(observer.machines().cloned());
     let asked =
@@ -65,36 +64,52 @@ pub(crate) fn watch(
         };
         let line =
             format!("`base` and `interfaces` are of the target's machine, and nothing reads it: {remedy}");
-        return Err(Failure::new(wrong, line));
+        return Err(RunError::new(wrong, line));
     }
     Ok(machines)
 }
 
-/// As [`watch`], for `weir watch`.
-pub(crate) fn watch_alone(observer: &mut Observer, args: &args::Watch) -> Result<(), Failure> {
-    let names = args.machine.interfaces.iter().cloned();
-    let interfaces = if names.len() == 0 { Interfaces::default() } else { names.collect() };
-    let trust = trust(args.insecure, args.cacert.as_deref());
-    let words = |error: MachineError| failure(&error, Exit::Usage);
-    if let Some(url) = &args.machine.node_exporter {
-        observer.watch_machine(Remote::node_exporter(url, interfaces.clone(), &trust).map_err(words)?);
+/// The same of a machine that is watched alone, without a load: every second, or as often as it is asked.
+///
+/// # Errors
+/// As of [`watch`].
+pub fn watch_alone(observer: &mut Observer, places: &MachinePlaces<'_>) -> Result<(), RunError> {
+    let words = |error: MachineError| failure(&error, ErrorKind::Usage);
+    if let Some(url) = places.node_exporter {
+        let exporter = Remote::node_exporter(url, places.interfaces.clone(), places.trust);
+        observer.watch_machine(exporter.map_err(words)?);
     }
-    if let Some(url) = &args.machine.prometheus {
-        let instance = args.machine.prometheus_instance.as_deref();
-        let prometheus = Remote::prometheus(url, instance, interfaces, SHORTEST_STEP, &trust);
+    if let Some(url) = places.prometheus {
+        let interfaces = places.interfaces.clone();
+        let prometheus = Remote::prometheus(url, places.instance, interfaces, SHORTEST_STEP, places.trust);
         observer.watch_machine(prometheus.map_err(words)?);
     }
     Ok(())
 }
 
+/// Where the figures of a machine are.
+#[derive(Clone, Debug)]
+pub struct MachinePlaces<'a> {
+    /// URL of its node_exporter.
+    pub node_exporter: Option<&'a str>,
+    /// URL of a Prometheus that asks it.
+    pub prometheus: Option<&'a str>,
+    /// What the Prometheus calls it, if it asks several.
+    pub instance: Option<&'a str>,
+    /// The interfaces that count.
+    pub interfaces: Interfaces,
+    /// The certificates that both may show.
+    pub trust: &'a HttpTrust,
+}
+
 /// A server that gives no answer is not there, as any other; all else is as `wrong` as the place that names it.
-fn failure(error: &MachineError, wrong: Exit) -> Failure {
-    Failure::new(if error.is_silence() { Exit::TargetDied } else { wrong }, error.to_string())
+fn failure(error: &MachineError, wrong: ErrorKind) -> RunError {
+    RunError::new(if error.is_silence() { ErrorKind::TargetDied } else { wrong }, error.to_string())
 }
 
 /// Which certificates an HTTP server may show: one that is measured, or all that `weir watch` reads. `insecure` holds for no
 /// others: a Prometheus may be asked with a password, and is no target.
-pub(crate) fn trust(insecure: bool, cacert: Option<&Path>) -> HttpTrust {
+pub fn trust(insecure: bool, cacert: Option<&Path>) -> HttpTrust {
     match cacert {
         _ if insecure => HttpTrust::Anyone,
         Some(path) => HttpTrust::File(path.to_owned()),
@@ -103,7 +118,7 @@ pub(crate) fn trust(insecure: bool, cacert: Option<&Path>) -> HttpTrust {
 }
 
 /// Whether an address is this machine's: only its own can be bound.
-pub(crate) fn is_here(address: &IpAddr) -> bool {
+pub fn is_here(address: &IpAddr) -> bool {
     UdpSocket::bind((*address, 0)).is_ok()
 }
 
@@ -144,7 +159,7 @@ mod tests {
             let scenario = Scenario::parse(text).unwrap();
             let mut observer = Observer::new([]).unwrap();
             let minute = Duration::from_secs(60);
-            watch(&mut observer, &scenario, &addresses(on), minute, Exit::Usage).unwrap_err().to_string()
+            watch(&mut observer, &scenario, &addresses(on), minute, ErrorKind::Usage).unwrap_err().to_string()
         };
         assert!(refused("{base: 3s}", &["192.0.2.1"]).contains("--node-exporter"));
         assert!(refused("{interfaces: [eth0]}", &["127.0.0.1"]).contains("--base 3s"));

@@ -1,10 +1,8 @@
 //! From a workload that saves messages, or asks another program that does, to a consumer that is ready to be started.
 
-use crate::ingest::settings;
-use crate::load::span_or;
+use crate::ingester::settings;
 use crate::machine::trust;
 use crate::prepare::Generators;
-use crate::print::note;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +85,7 @@ pub(crate) fn consuming(
         acknowledges: publishing.iter().any(|(_, it)| it.output().is_some_and(|output| output.acknowledged)),
         broker: publishing.first().map_or_else(String::new, |(_, it)| broker(&it.publish.0[0])),
         // On a full wire a lost segment comes again after seconds.
-        settle: span_or(into.settle.as_ref(), Duration::from_secs(if disturbed { 5 } else { 1 })),
+        settle: into.settle.as_ref().map_or(Duration::from_secs(if disturbed { 5 } else { 1 }), Span::get),
         timeout,
         share: Share::Whole,
         ingesters: numbers.len() as u64,
@@ -108,7 +106,7 @@ pub(crate) fn consuming(
             let count = count.ok_or_else(|| {
                 wrong("it is told how many messages there will be: give the publishers a `count`".to_owned())
             })?;
-            probe.consumer(into.format.unwrap_or_else(|| "avro".to_owned()), count, timeout, say)
+            probe.consumer(into.format.unwrap_or_else(|| "avro".to_owned()), count, timeout, weir_files::warn)
         }
         None => {
             let tls = TlsOptions::by(scenario).client_tls()?;
@@ -160,28 +158,23 @@ pub(crate) fn consuming(
             let make: Box<MakeIngester> = Box::new(make);
             match generators {
                 Generators::Here => {
-                    weir_consumer::ingesters(make, numbers, Tables::Here { empty }, timeout, say)
+                    weir_consumer::ingesters(make, numbers, Tables::Here { empty }, timeout, weir_files::warn)
                 }
                 Generators::Part(_) => {
                     messages.share = Share::Part;
-                    weir_consumer::ingesters(make, numbers, Tables::AtCoordinator, timeout, say)
+                    weir_consumer::ingesters(make, numbers, Tables::AtCoordinator, timeout, weir_files::warn)
                 }
                 Generators::Elsewhere => {
                     messages.settle += TOLD_LATE;
                     let publishers = publishing.iter().map(|(number, _)| *number).collect();
                     let counts = Arc::new(AgentCounts::new(workload, publishers, Some(ACKNOWLEDGED)));
                     messages.share = Share::Agents(counts.clone());
-                    weir_consumer::agent_ingesters(make, empty, counts, say)
+                    weir_consumer::agent_ingesters(make, empty, counts, weir_files::warn)
                 }
             }
         }
     };
     Ok(Some(Consuming { make, messages }))
-}
-
-/// Tells a person what is waited for.
-fn say(line: &str) {
-    note(format_args!("weir: {line}"));
 }
 
 /// Several ingesters share one subscription, and save into a store that takes from several; agents into one that all reach.

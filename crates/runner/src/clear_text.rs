@@ -2,7 +2,6 @@
 //! that means.
 
 use crate::machine::is_here;
-use crate::print::note;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Once;
 use weir_clients::Workload;
@@ -12,7 +11,7 @@ use weir_shard::{Endpoint, Transport};
 static NOTED: Once = Once::new();
 
 /// Notes that clients send a secret over a link without TLS, if they do.
-pub(crate) fn note_of_workload(workload: &Workload) {
+pub fn note_of_workload(workload: &Workload) {
     if !workload.sends_secret {
         return;
     }
@@ -23,14 +22,14 @@ pub(crate) fn note_of_workload(workload: &Workload) {
 }
 
 /// The same of the connection of an ingester.
-pub(crate) fn note_of_endpoint(endpoint: &Endpoint) {
+pub fn note_of_endpoint(endpoint: &Endpoint) {
     if let Some(address) = exposed(endpoint) {
         note_exposed(&address.to_string());
     }
 }
 
 /// The same of a server that is asked over HTTP with a user. One whose name has no address is asked nothing.
-pub(crate) fn note_of_host(host: &str) {
+pub fn note_of_host(host: &str) {
     let addresses = (host, 0).to_socket_addrs().into_iter().flatten();
     if addresses.into_iter().any(|address| !is_here(&address.ip())) {
         note_exposed(host);
@@ -46,8 +45,8 @@ fn exposed(endpoint: &Endpoint) -> Option<SocketAddr> {
 /// Notes, once, that a secret goes to a server by a scheme without TLS.
 fn note_exposed(server: &str) {
     NOTED.call_once(|| {
-        note(format_args!(
-            "weir: a password, token or field goes to {server} without TLS, and anyone on the way can read it; use the scheme with TLS \
+        weir_files::warn(&format!(
+            "a password, token or field goes to {server} without TLS, and anyone on the way can read it; use the scheme with TLS \
              (mqtts, mqtt+wss, https) unless the way is safe"
         ));
     });

@@ -5,22 +5,26 @@ use weir_engine::scenario::Scenario;
 use weir_shard::tls::{ClientTls, Identity, Trust};
 
 /// How to secure links, as it was asked for.
-pub(crate) struct TlsOptions<'a> {
-    pub(crate) insecure: bool,
-    pub(crate) cacert: &'a Option<PathBuf>,
-    pub(crate) cert: &'a Option<PathBuf>,
-    pub(crate) key: &'a Option<PathBuf>,
+pub struct TlsOptions<'a> {
+    /// Whether any certificate is taken.
+    pub insecure: bool,
+    /// PEM file of the certificates that a server may show.
+    pub cacert: &'a Option<PathBuf>,
+    /// PEM file of a client's own certificate.
+    pub cert: &'a Option<PathBuf>,
+    /// PEM file of its key.
+    pub key: &'a Option<PathBuf>,
 }
 
 impl<'a> TlsOptions<'a> {
     /// By a scenario.
-    pub(crate) fn by(scenario: &'a Scenario) -> Self {
+    pub fn by(scenario: &'a Scenario) -> Self {
         let Scenario { insecure, cacert, cert, key, .. } = scenario;
         Self { insecure: *insecure, cacert, cert, key }
     }
 
     /// How to secure links, or what contradicts itself.
-    pub(crate) fn client_tls(&self) -> Result<ClientTls, String> {
+    pub fn client_tls(&self) -> Result<ClientTls, String> {
         let trust = match (self.cacert, self.insecure) {
             (None, true) => Trust::Anyone,
             (Some(path), false) => Trust::File(path.clone()),

@@ -1,6 +1,6 @@
 //! Files with a URL a line, for each client its own: `--urls FILE`, and `@FILE` in the place of a URL of a scenario.
 
-use crate::exit::{Exit, Failure};
+use crate::error::{ErrorKind, RunError};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -13,7 +13,7 @@ const MARK: char = '@';
 const LONGEST: u64 = 256 << 20;
 
 /// The URLs of a command line, and the file with more of them.
-pub(crate) fn written(urls: &[String], file: Option<&Path>) -> OneOrMany {
+pub fn written(urls: &[String], file: Option<&Path>) -> OneOrMany {
     let list = file.map(|file| format!("{MARK}{}", file.display()));
     OneOrMany(urls.iter().cloned().chain(list).collect())
 }
@@ -22,7 +22,7 @@ pub(crate) fn written(urls: &[String], file: Option<&Path>) -> OneOrMany {
 ///
 /// # Errors
 /// A file that cannot be read, a line that is no URL, or more clients than URLs.
-pub(crate) fn read(mut scenario: Scenario) -> Result<Scenario, String> {
+pub fn read(mut scenario: Scenario) -> Result<Scenario, String> {
     for workload in &mut scenario.workloads {
         let mut has_list = false;
         for urls in [&mut workload.play.0, &mut workload.publish.0] {
@@ -59,8 +59,8 @@ pub(crate) fn read(mut scenario: Scenario) -> Result<Scenario, String> {
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn read_or(scenario: Scenario, wrong: Exit) -> Result<Scenario, Failure> {
-    read(scenario).map_err(|line| Failure::new(wrong, line))
+pub fn read_or(scenario: Scenario, wrong: ErrorKind) -> Result<Scenario, RunError> {
+    read(scenario).map_err(|line| RunError::new(wrong, line))
 }
 
 fn lines(file: &Path) -> Result<Vec<String>, String> {

@@ -1,6 +1,6 @@
 //! Reads from the command line or a scenario what records are and where they go: the file with their schema, the store with its password.
 
-use crate::exit::{Exit, Failure};
+use crate::error::{ErrorKind, RunError};
 use std::path::Path;
 use weir_ingest::{Destination, DestinationError};
 use weir_observe::HttpTrust;
@@ -8,14 +8,15 @@ use weir_protocols::first_line;
 use weir_record::Schema;
 
 /// Reads a schema from a file.
-pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
+pub fn schema(path: &Path) -> Result<Schema, RunError> {
     let text = weir_files::read_text(path, weir_record::MAX_SCHEMA)
-        .map_err(|error| Failure::of_file(path, &error))?;
-    Schema::parse(&text).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
+        .map_err(|error| RunError::of_file(path, &error))?;
+    Schema::parse(&text)
+        .map_err(|error| RunError::new(ErrorKind::Usage, format!("{}: {error}", path.display())))
 }
 
 /// A store, with the password of a file or of the environment, and the certificates that it may show.
-pub(crate) fn destination(
+pub fn destination(
     text: &str,
     password_file: Option<&Path>,
     trust: &HttpTrust,

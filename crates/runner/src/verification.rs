@@ -10,7 +10,7 @@ const DELAY: Duration = Duration::from_secs(2);
 
 /// Adds the viewers of all streams that the first workload publishes in its one stage. Each begins [`DELAY`] after the
 /// publisher of its stream, and all leave with the publishers.
-pub(crate) fn add(scenario: &mut Scenario) {
+pub fn add(scenario: &mut Scenario) {
     let Some(publish) = scenario.workloads.first() else { return };
     let streams = (publish.publish.0.len() as u32).saturating_mul(publish.streams.unwrap_or(1));
     let viewers = WorkloadSpec {
@@ -46,18 +46,19 @@ pub(crate) fn add(scenario: &mut Scenario) {
 
 #[cfg(test)]
 mod tests {
-    use crate::args::{Cli, Verb};
-    use crate::load::of_publish;
-    use clap::Parser;
-    use std::time::Duration;
+    use super::*;
     use weir_engine::plan::PlannedSlot;
-    use weir_engine::scenario::Scenario;
 
-    /// The planned publishers and viewers of `publish --verify` with these flags.
-    fn plan(flags: &[&str]) -> [Vec<PlannedSlot>; 2] {
-        let words = ["weir", "publish", "rtmp://h/a/s{i}", "--verify"].iter().chain(flags);
-        let Verb::Publish(args) = Cli::try_parse_from(words).unwrap().verb else { panic!("publish") };
-        let scenario = of_publish(&args);
+    /// Publishers with these fields in their workload, and their viewers.
+    fn verified(fields: &str) -> Scenario {
+        let text = format!("{{workloads: [{{publish: 'rtmp://h/a/s{{i}}', {fields}}}]}}");
+        let mut scenario = Scenario::parse(&text).unwrap();
+        add(&mut scenario);
+        scenario
+    }
+
+    /// The planned publishers and viewers.
+    fn plan(scenario: &Scenario) -> [Vec<PlannedSlot>; 2] {
         assert_eq!(scenario.workloads[1].play, scenario.workloads[0].publish);
         for asked in ["rtmp.audio_frames > 0", "decoded.ratio >= 99%"] {
             assert!(scenario.asked().iter().any(|it| it.text() == asked), "{asked}");
@@ -69,29 +70,25 @@ mod tests {
     #[test]
     fn each_viewer_begins_after_its_publisher_and_leaves_with_it() {
         let seconds = Duration::from_secs_f64;
-        for (flags, viewers, delay, end) in [
-            (&["--streams", "3", "-d", "10s"][..], 3, 2.0, 10.0),
-            (&["--streams", "100", "-d", "30s", "--arrival", "5/s"][..], 100, 2.0, 50.0),
-            (&["--streams", "9", "-c", "4", "-d", "1s"][..], 4, 0.5, 1.0),
-            (&["--streams", "2", "-c", "8", "-d", "5s", "--arrival", "2/s"][..], 2, 2.0, 9.0),
+        for (fields, viewers, delay, end) in [
+            ("streams: 3, duration: 10s", 3, 2.0, 10.0),
+            ("streams: 100, duration: 30s, arrival: 5/s", 100, 2.0, 50.0),
+            ("streams: 9, clients: 4, duration: 1s", 4, 0.5, 1.0),
+            ("streams: 2, clients: 8, duration: 5s, arrival: 2/s", 2, 2.0, 9.0),
         ] {
-            let [publishing, viewing] = plan(flags);
-            assert_eq!(viewing.len(), viewers, "{flags:?}");
+            let [publishing, viewing] = plan(&verified(fields));
+            assert_eq!(viewing.len(), viewers, "{fields}");
             for (publisher, viewer) in publishing.iter().zip(&viewing) {
                 let after = viewer.start - publisher.start;
-                assert_eq!((viewer.client, after), (publisher.client, seconds(delay)), "{flags:?}");
-                assert_eq!((viewer.stop, publisher.stop), (seconds(end), seconds(end)), "{flags:?}");
+                assert_eq!((viewer.client, after), (publisher.client, seconds(delay)), "{fields}");
+                assert_eq!((viewer.stop, publisher.stop), (seconds(end), seconds(end)), "{fields}");
             }
         }
     }
 
     #[test]
     fn an_endless_run_is_verified_to_its_end() {
-        let words = "weir publish rtmp://h/a/s{i} --streams 2 -d 0 --verify";
-        let Verb::Publish(args) = Cli::try_parse_from(words.split(' ')).unwrap().verb else {
-            panic!("publish")
-        };
-        let scenario = of_publish(&args);
+        let scenario = verified("streams: 2, duration: 0s");
         let written = serde_json::to_string(&scenario).unwrap();
         let read: Scenario =
             serde_json::from_str(&written).expect("`weir report` reads what is written down");

@@ -1,0 +1,21 @@
+//! From a scenario to what it came to: what is done before and after a run, and runs one after the other.
+//!
+//! It knows no command line, no terminal and no exit code. Why there is no answer is one [`RunError`], whose [`ErrorKind`] says what a
+//! program that calls it can do.
+
+pub mod background;
+pub mod clear_text;
+mod consumer;
+mod error;
+pub mod ingester;
+pub mod machine;
+pub mod prepare;
+pub mod records;
+pub mod run_directory;
+mod schema_registry;
+pub mod steps;
+pub mod tls;
+pub mod url_lists;
+pub mod verification;
+
+pub use error::{ErrorKind, RunError};
