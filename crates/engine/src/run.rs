@@ -1,6 +1,9 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
 mod coordinator;
+mod watcher;
+
+pub use watcher::{AnswerSoFar, Unseen, Watcher};
 
 use crate::agents::{AgentReports, CountedClients, EventRoom, Load, SecondCopier};
 use crate::aggregator::Aggregator;
@@ -59,7 +62,7 @@ pub struct Prepared {
 
 /// A run that could not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum RunFault {
     /// The run directory could not be made.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -79,20 +82,6 @@ pub enum RunError {
     Interrupted,
 }
 
-/// What a live view gets of a run.
-pub trait Watcher {
-    /// A second is complete; `aggregator` holds all up to it.
-    fn second(&mut self, second: u32, aggregator: &Aggregator);
-    /// Called a few times a second.
-    fn tick(&mut self, elapsed: Duration);
-    /// An agent should have reported its next second this long ago. Called for each that goes on, a few times a second.
-    fn lag(&mut self, _agent: &str, _behind: Duration) {}
-    /// Whether the run has shown what it was made for: it ends then, before its plan does, as completed.
-    fn has_seen_enough(&self) -> bool {
-        false
-    }
-}
-
 /// Runs to the plan's end, or until `interrupt` is set; writes the run directory; sums up.
 ///
 /// # Errors
@@ -103,7 +92,7 @@ pub fn run(
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
-) -> Result<Summary, RunError> {
+) -> Result<Summary, RunFault> {
     let Prepared {
         scenario,
         plan,
@@ -188,14 +177,14 @@ pub fn run(
         let thread = std::thread::Builder::new()
             .name(format!("weir-shard-{number}"))
             .spawn(move || LossReport::watch(config.reports.clone(), number, || generator::run(config)))
-            .map_err(|source| RunError::Thread { thread: number, source })?;
+            .map_err(|source| RunFault::Thread { thread: number, source })?;
         threads.push(thread);
     }
     let mut shards = threads.len();
     if let Some(agents) = agents {
         shards += facts.agents.len();
         let thread = agents.begin(origin, stop.clone(), AgentReports(reports.clone()));
-        threads.push(thread.map_err(|source| RunError::Thread { thread: threads.len(), source })?);
+        threads.push(thread.map_err(|source| RunFault::Thread { thread: threads.len(), source })?);
     }
     let absence = Absence::default();
     let restarts = servers.filter(|_| !scenario.during.is_empty()).map(|servers| RestartScript {
@@ -219,7 +208,7 @@ pub fn run(
             script.run();
             Ok(())
         });
-        threads.push(thread.map_err(|source| RunError::Thread { thread: threads.len(), source })?);
+        threads.push(thread.map_err(|source| RunFault::Thread { thread: threads.len(), source })?);
     }
     let mut coordinator = Coordinator {
         origin,
@@ -276,7 +265,7 @@ fn take_in(
     stop: &Arc<AtomicBool>,
     interrupt: &Arc<AtomicBool>,
     reports: &Sender<CoordinatorMessage>,
-) -> Result<IntakeThread, RunError> {
+) -> Result<IntakeThread, RunFault> {
     let ((ready, is_ready), (begin, begins)) = (channel(), channel());
     let config = intake::IntakeConfig {
         schemas,
@@ -295,10 +284,10 @@ fn take_in(
                 Ok(())
             })
         })
-        .map_err(|source| RunError::Thread { thread: number, source })?;
+        .map_err(|source| RunFault::Thread { thread: number, source })?;
     match is_ready.recv() {
         Ok(there) => there?,
-        Err(_) => return Err(RunError::Interrupted),
+        Err(_) => return Err(RunFault::Interrupted),
     }
     Ok((thread, begin))
 }
@@ -343,7 +332,7 @@ fn segments(
     segments
 }
 
-fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, coordinator: &mut Coordinator) -> Option<RunError> {
+fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, coordinator: &mut Coordinator) -> Option<RunFault> {
     let mut failed = None;
     for (thread, handle) in threads.into_iter().enumerate() {
         let result =
@@ -353,7 +342,7 @@ fn join(threads: Vec<JoinHandle<std::io::Result<()>>>, coordinator: &mut Coordin
             if !coordinator.lost_threads.contains(&thread) {
                 coordinator.trouble.push(format!("generator thread {thread} failed: {source}"));
             }
-            failed = Some(RunError::Thread { thread, source });
+            failed = Some(RunFault::Thread { thread, source });
         }
     }
     failed

@@ -3,7 +3,11 @@
 //! It knows no command line, no terminal and no exit code. Why there is no answer is one [`RunError`], whose [`ErrorKind`] says what a
 //! program that calls it can do.
 
+pub mod agents;
+pub mod answer;
+pub mod artefacts;
 pub mod background;
+pub mod capacity;
 pub mod clear_text;
 mod consumer;
 mod error;
@@ -11,9 +15,14 @@ pub mod ingester;
 pub mod machine;
 pub mod prepare;
 pub mod records;
+mod repeated;
+pub mod run;
 pub mod run_directory;
 mod schema_registry;
+pub mod series;
+pub mod stepped;
 pub mod steps;
+pub mod sweep;
 pub mod tls;
 pub mod url_lists;
 pub mod verification;

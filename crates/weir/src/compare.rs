@@ -1,6 +1,6 @@
 //! `weir compare`: runs of two sides or more are read, and what has changed is said.
 
-use crate::answer::{KeptAnswer, check_summary};
+use crate::answer::check_summary;
 use crate::args::Compare;
 use crate::exit::Exit;
 use crate::print::Asked;
@@ -14,6 +14,7 @@ use weir_engine::scenario::Order;
 use weir_engine::series::{SeriesRun, SeriesSummary};
 use weir_engine::sweep::SweepSummary;
 use weir_report::{Report, quote};
+use weir_runner::answer::Answer;
 use weir_runner::{ErrorKind, RunError};
 
 /// What a line of an error is cut to.

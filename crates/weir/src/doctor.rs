@@ -10,8 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir_engine::aggregator::Aggregator;
-use weir_engine::run::{Watcher, run};
+use weir_engine::run::{Unseen, run};
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, StageSummary, Verdict, VerdictState};
 use weir_metrics::{BitRate, several};
@@ -214,15 +213,6 @@ impl Step {
             100.0 * row.actual_bps / expected
         ))
     }
-}
-
-/// A sink that discards what it is given.
-struct Unseen;
-
-impl Watcher for Unseen {
-    fn second(&mut self, _: u32, _: &Aggregator) {}
-
-    fn tick(&mut self, _: Duration) {}
 }
 
 #[cfg(test)]

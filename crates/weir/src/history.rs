@@ -1,6 +1,5 @@
 //! `weir history`: the runs in a folder, and since when a figure is what it is.
 
-use crate::answer::KeptAnswer;
 use crate::args::History as Arguments;
 use crate::exit::Exit;
 use crate::print::Asked;
@@ -15,6 +14,7 @@ use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
 use weir_files::MOST_DOCUMENT;
 use weir_report::{Report, quote};
+use weir_runner::answer::Answer;
 use weir_runner::{ErrorKind, RunError};
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.

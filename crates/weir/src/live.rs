@@ -11,7 +11,6 @@ use std::io::Write;
 use std::time::Duration;
 use table::{LOWEST, Table};
 use weir_engine::aggregator::Aggregator;
-use weir_engine::run::Watcher;
 use weir_engine::summary::{MessageRate, Role, WorkloadPoint};
 use weir_metrics::common::FAILED;
 use weir_metrics::{BitRate, several};
@@ -138,8 +137,9 @@ impl Drawn {
     }
 }
 
-impl Watcher for Live {
-    fn second(&mut self, second: u32, aggregator: &Aggregator) {
+impl Live {
+    /// A second is complete.
+    pub(crate) fn second(&mut self, second: u32, aggregator: &Aggregator) {
         let Some(points) = aggregator.latest_calmed() else { return };
         // In the second after the plan's end no client is planned and none plays; nor once the run was stopped before it.
         if Duration::from_secs(u64::from(second) + 1) > aggregator.length()
@@ -170,13 +170,15 @@ impl Watcher for Live {
         }
     }
 
-    fn tick(&mut self, elapsed: Duration) {
+    /// Called a few times a second.
+    pub(crate) fn tick(&mut self, elapsed: Duration) {
         if let View::Drawn(drawn) = &mut self.view {
             drawn.tick(elapsed);
         }
     }
 
-    fn lag(&mut self, agent: &str, behind: Duration) {
+    /// An agent should have reported its next second this long ago.
+    pub(crate) fn lag(&mut self, agent: &str, behind: Duration) {
         let most = self.lag.as_ref().map_or(Duration::ZERO, |(_, most)| *most);
         if self.lag.is_some() && behind <= most {
             return;

@@ -3,11 +3,10 @@
 use crate::live_agents::LiveAgents;
 use crate::outlets::{LiveOptions, Outlets};
 use crate::process_metrics::readings;
-use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::run::{Prepared, Watcher};
+use weir_engine::run::{AnswerSoFar, Prepared};
 use weir_engine::scenario::Scenario;
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
@@ -23,7 +22,7 @@ pub(crate) struct LivePage(Option<Shown>);
 
 /// What a run is one of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whole {
+enum Whole {
     /// A series or a sweep.
     Series,
     /// A search, which may be one of a sweep.
@@ -50,51 +49,69 @@ impl Wholes {
 struct Shown {
     outlets: Outlets,
     /// What stands above the run that goes on.
-    wholes: RefCell<Wholes>,
+    wholes: Wholes,
+    /// The run that goes on.
+    run: Option<Watched>,
     /// The last run's parts stand below it.
-    has_ended: RefCell<bool>,
+    has_ended: bool,
 }
 
 impl LivePage {
-    /// No listener: the page was not asked for.
-    pub(crate) fn none() -> Self {
-        Self(None)
-    }
-
     /// Starts it if it was asked for, and prints where it is.
     ///
     /// # Errors
     /// See [`Outlets::open`].
     pub(crate) fn start(options: &LiveOptions, name: &str) -> Result<Self, RunError> {
-        let shown = |outlets| Shown { outlets, wholes: RefCell::default(), has_ended: RefCell::new(false) };
+        let shown = |outlets| Shown { outlets, wholes: Wholes::default(), run: None, has_ended: false };
         Ok(Self(Outlets::open(options, name)?.map(shown)))
     }
 
-    /// Looks over a run that begins now, beside `watcher`.
-    pub(crate) fn watch<'a>(&'a self, prepared: &Prepared, watcher: &'a mut dyn Watcher) -> PageWatcher<'a> {
-        let run = self.0.as_ref().map(|shown| {
-            shown.outlets.board().begin(labels(&prepared.facts));
-            shown.outlets.push();
-            let agents = LiveAgents::of(&prepared.load);
-            let facts = RunFacts { agents: agents.facts(), ..prepared.facts.clone() };
-            Watched { shown, facts, agents, scenario: prepared.scenario.clone(), next: Instant::now() }
-        });
-        PageWatcher { run, watcher }
+    /// A run begins.
+    pub(crate) fn begins(&mut self, prepared: &Prepared) {
+        let Some(shown) = &mut self.0 else { return };
+        shown.outlets.board().begin(labels(&prepared.facts));
+        shown.outlets.push();
+        let agents = LiveAgents::of(&prepared.load);
+        let facts = RunFacts { agents: agents.facts(), ..prepared.facts.clone() };
+        shown.run =
+            Some(Watched { facts, agents, scenario: prepared.scenario.clone(), next: Instant::now() });
     }
 
-    /// A run is over: this is all of it.
-    pub(crate) fn ran(&self, summary: &Summary) {
-        let Some(shown) = &self.0 else { return };
+    /// A second of it is complete.
+    pub(crate) fn second(&mut self, second: u32, aggregator: &Aggregator) {
+        self.0.iter_mut().for_each(|shown| shown.second(second, aggregator));
+    }
+
+    /// An agent is behind by this.
+    pub(crate) fn lag(&mut self, agent: &str, behind: Duration) {
+        let run = self.0.as_mut().and_then(|shown| shown.run.as_mut());
+        run.into_iter().for_each(|run| run.agents.lag(agent, behind));
+    }
+
+    /// It is over: this is all of it.
+    pub(crate) fn ended(&mut self, summary: Option<&Summary>) {
+        let Some(shown) = &mut self.0 else { return };
+        shown.run = None;
+        let Some(summary) = summary else { return };
         shown.outlets.board().end();
         shown.outlets.board().read(Vec::new());
         shown.show(summary.clone(), None);
     }
 
+    /// What several runs come to so far.
+    pub(crate) fn comes_to(&mut self, answer: AnswerSoFar<'_>) {
+        match answer {
+            AnswerSoFar::Series(it) => self.show_whole(Whole::Series, it),
+            AnswerSoFar::Sweep(it) => self.show_whole(Whole::Series, it),
+            AnswerSoFar::Search(it) => self.show_whole(Whole::Search, it),
+        }
+    }
+
     /// What the runs come to so far, as a page of the reports'.
-    pub(crate) fn show_whole(&self, whole: Whole, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
-        let Some(shown) = &self.0 else { return };
+    fn show_whole(&mut self, whole: Whole, answer: &impl Report) {
+        let Some(shown) = &mut self.0 else { return };
         let mut page = Vec::new();
-        if write(&mut page).is_ok() {
+        if answer.write("html", &Text::default(), &mut page).is_ok() {
             let prefix = match whole {
                 Whole::Series => "all-",
                 Whole::Search => "search-",
@@ -102,23 +119,23 @@ impl LivePage {
             let mut parts = parts(&String::from_utf8_lossy(&page), prefix);
             // Its list of contents leads to names that parts have in its own file.
             parts.retain(|part| !part.html.starts_with("<nav"));
-            shown.wholes.borrow_mut().set(whole, parts);
-            let above = shown.wholes.borrow().parts();
-            if *shown.has_ended.borrow() || shown.outlets.wants_body() {
+            shown.wholes.set(whole, parts);
+            let above = shown.wholes.parts();
+            if shown.has_ended || shown.outlets.wants_body() {
                 shown.outlets.show(move || above);
             }
         }
     }
 
     /// All is over, and this is how. Tabs stay as they are.
-    pub(crate) fn end(&self, words: &str) {
-        let Some(shown) = &self.0 else { return };
-        *shown.has_ended.borrow_mut() = true;
+    fn end(&mut self, words: &str) {
+        let Some(shown) = &mut self.0 else { return };
+        shown.has_ended = true;
         shown.outlets.end(&format!("{words}; weir is gone, and this page stays as it is"));
     }
 
     /// The end of several runs.
-    pub(crate) fn end_series(&self, ending: &Ending) {
+    pub(crate) fn end_series(&mut self, ending: &Ending) {
         self.end(match ending {
             Ending::Completed | Ending::Running => "all runs are complete",
             Ending::Interrupted => "the runs were interrupted",
@@ -127,7 +144,7 @@ impl LivePage {
     }
 
     /// The end of a single run.
-    pub(crate) fn end_run(&self, summary: &Summary) {
+    pub(crate) fn end_run(&mut self, summary: &Summary) {
         self.end(match &summary.outcome {
             Outcome::Completed | Outcome::Running => "the run is complete",
             Outcome::Interrupted => "the run was interrupted",
@@ -141,7 +158,7 @@ impl LivePage {
 
 impl Drop for LivePage {
     fn drop(&mut self) {
-        if self.0.as_ref().is_some_and(|shown| !*shown.has_ended.borrow()) {
+        if self.0.as_ref().is_some_and(|shown| !shown.has_ended) {
             self.end("weir ended before it was done: its terminal says why");
         }
     }
@@ -150,7 +167,7 @@ impl Drop for LivePage {
 impl Shown {
     /// Shows a run's summary below what stands above it, its agents below its head. It is rendered on the page's own thread.
     fn show(&self, summary: Summary, agents: Option<Part>) {
-        let above = self.wholes.borrow().parts();
+        let above = self.wholes.parts();
         self.outlets.show(move || {
             let mut page = Vec::new();
             // A vector takes all.
@@ -161,70 +178,41 @@ impl Shown {
             above.into_iter().chain(run).collect()
         });
     }
+
+    /// A second is complete.
+    fn second(&mut self, second: u32, aggregator: &Aggregator) {
+        let Some(run) = &mut self.run else { return };
+        let outlets = &self.outlets;
+        let figures =
+            aggregator.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
+        outlets.board().show(second + 1, figures);
+        if let Some(usage) = aggregator.latest_usage() {
+            let machines = aggregator.latest_machines(&run.facts.machines);
+            outlets.board().read(readings(&usage.generator, &usage.targets, &run.facts.targets, &machines));
+        }
+        let now = Instant::now();
+        if !outlets.wants_body() || now < run.next {
+            return;
+        }
+        let facts = RunFacts { duration_seconds: f64::from(second) + 1.0, ..run.facts.clone() };
+        let summary = aggregator.finish(facts, Outcome::Running, &run.scenario);
+        run.next = now + now.elapsed() * SHARE;
+        let agents = run.agents.take_part();
+        self.show(summary, agents);
+    }
 }
 
 fn parts(page: &str, prefix: &str) -> Vec<Part> {
     fragments(page, prefix).into_iter().map(|it| Part { id: it.id, html: it.html }).collect()
 }
 
-/// Passes on what happens in a run, and shows it.
-pub(crate) struct PageWatcher<'a> {
-    run: Option<Watched<'a>>,
-    watcher: &'a mut dyn Watcher,
-}
-
-struct Watched<'a> {
-    shown: &'a Shown,
+/// A run that goes on.
+struct Watched {
     facts: RunFacts,
     agents: LiveAgents,
     scenario: Scenario,
     /// When it may be summed up again.
     next: Instant,
-}
-
-impl Watcher for PageWatcher<'_> {
-    fn second(&mut self, second: u32, aggregator: &Aggregator) {
-        self.watcher.second(second, aggregator);
-        if let Some(run) = &mut self.run {
-            run.second(second, aggregator);
-        }
-    }
-
-    fn tick(&mut self, elapsed: Duration) {
-        self.watcher.tick(elapsed);
-    }
-
-    fn lag(&mut self, agent: &str, behind: Duration) {
-        self.watcher.lag(agent, behind);
-        if let Some(run) = &mut self.run {
-            run.agents.lag(agent, behind);
-        }
-    }
-
-    fn has_seen_enough(&self) -> bool {
-        self.watcher.has_seen_enough()
-    }
-}
-
-impl Watched<'_> {
-    fn second(&mut self, second: u32, aggregator: &Aggregator) {
-        let outlets = &self.shown.outlets;
-        let figures =
-            aggregator.figures().map(|(facts, server, figures)| (origin(facts, server), figures.clone()));
-        outlets.board().show(second + 1, figures);
-        if let Some(usage) = aggregator.latest_usage() {
-            let machines = aggregator.latest_machines(&self.facts.machines);
-            outlets.board().read(readings(&usage.generator, &usage.targets, &self.facts.targets, &machines));
-        }
-        let now = Instant::now();
-        if !outlets.wants_body() || now < self.next {
-            return;
-        }
-        let facts = RunFacts { duration_seconds: f64::from(second) + 1.0, ..self.facts.clone() };
-        let summary = aggregator.finish(facts, Outcome::Running, &self.scenario);
-        self.next = now + now.elapsed() * SHARE;
-        self.shown.show(summary, self.agents.take_part());
-    }
 }
 
 /// Whose figures they are.

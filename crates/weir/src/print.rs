@@ -1,29 +1,16 @@
 //! What weir prints, and the artefacts that it writes: the report of a run, and the answer that several runs give.
 
-use crate::args::{Print, RunOptions};
+use crate::args::Print;
 use crate::screen::is_dumb;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use weir_engine::record;
 use weir_engine::summary::Summary;
 use weir_report::{Report, Text};
+use weir_runner::artefacts::WriteAs;
 use weir_runner::{ErrorKind, RunError};
-
-/// The artefacts: formats, and the files that they are written to.
-const ARTEFACTS: [(&str, &str); 6] = [
-    ("json", "summary.json"),
-    ("text", "report.txt"),
-    ("markdown", "report.md"),
-    ("html", "report.html"),
-    ("csv", "report.csv"),
-    ("junit", "report.xml"),
-];
-
-/// That which a single run has beside them.
-const CLIENTS: (&str, &str) = ("clients", "clients.csv");
 
 /// A file for JSON that cannot be written is better known before the run.
 pub(crate) fn check_json(print: &Print) -> Result<(), RunError> {
@@ -72,15 +59,6 @@ pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Resul
         summary.write(format, &Text { directory: directory.clone(), ..text.clone() }, out)
     })
 }
-
-/// Writes the summary in every format beside the run's lines: `summary.json`, `report.html` and so on.
-pub(crate) fn write_artefacts(summary: &Summary, directory: &Path) -> Result<(), RunError> {
-    write(directory, &|format, text, out| summary.write(format, text, out))?;
-    write_as(directory, CLIENTS, &|format, text, out| summary.write(format, text, out))
-}
-
-/// Writes what is not a single run's in the format of a name, as text in a manner.
-pub(crate) type WriteAs<'a> = &'a dyn Fn(&str, &Text, &mut dyn Write) -> std::io::Result<()>;
 
 /// Prints what is not a single run's as asked. A text ends with the answer and the directory of its files: on a terminal its
 /// first lines may be out of sight by then.
@@ -135,30 +113,12 @@ impl Asked<'_> {
     }
 }
 
-/// Writes the artefacts of what is not a single run's, whole.
-pub(crate) fn write(directory: &Path, write: WriteAs<'_>) -> Result<(), RunError> {
-    ARTEFACTS.into_iter().try_for_each(|artefact| write_as(directory, artefact, write))
-}
-
-fn write_as(directory: &Path, (format, file): (&str, &str), write: WriteAs<'_>) -> Result<(), RunError> {
-    let mut bytes = Vec::new();
-    write(format, &Text::default(), &mut bytes).map_err(RunError::with(ErrorKind::Internal))?;
-    record::write_whole(&directory.join(file), &bytes).map_err(RunError::with(ErrorKind::Internal))
-}
-
 /// Text as it fits stdout.
 pub(crate) fn text() -> Text {
     Text {
         width: width(),
         colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() && !is_dumb(),
         directory: None,
-    }
-}
-
-/// Prints a line on stderr while a series or a search goes on, unless `--quiet` is given.
-pub(crate) fn print_progress(options: &RunOptions, line: &str) {
-    if !options.print.quiet {
-        note(line);
     }
 }
 

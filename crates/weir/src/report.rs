@@ -1,9 +1,9 @@
 //! `weir report`: a run directory read back, summed up again, printed.
 
-use crate::answer::{KeptAnswer, check_summary, fault};
+use crate::answer::{self, check_summary, fault};
 use crate::args::Report;
 use crate::exit::Exit;
-use crate::print::{check_print, print, write_artefacts};
+use crate::print::{check_print, print};
 use crate::run::explained;
 use std::path::Path;
 use weir_engine::capacity::CapacitySummary;
@@ -13,6 +13,8 @@ use weir_engine::series::SeriesSummary;
 use weir_engine::summary::{Outcome, Summary};
 use weir_engine::sweep::SweepSummary;
 use weir_files::MOST_DOCUMENT;
+use weir_runner::answer::Answer;
+use weir_runner::artefacts::write_artefacts;
 use weir_runner::{ErrorKind, RunError};
 
 /// Prints the report of a finished or crashed run.
@@ -35,10 +37,11 @@ pub(crate) fn report(args: &Report) -> Result<Exit, RunError> {
 }
 
 /// The answer of several runs that is in the directory, if it is of this kind.
-fn shown<A: KeptAnswer>(directory: &Path, args: &Report) -> Option<Result<Exit, RunError>> {
-    let answer = A::read(directory)?;
-    let kept = if args.write { answer.keep(directory) } else { Ok(()) };
-    Some(kept.and_then(|()| answer.show(&args.print, directory)).map(|()| answer.explained()))
+fn shown<A: Answer>(directory: &Path, args: &Report) -> Option<Result<Exit, RunError>> {
+    let found = A::read(directory)?;
+    let kept = if args.write { found.keep(directory) } else { Ok(()) };
+    let shown = kept.and_then(|()| answer::show(&found, &args.print, directory));
+    Some(shown.map(|()| answer::explained(&found)))
 }
 
 /// Prints the report of the parts that agents have kept.

@@ -1,34 +1,20 @@
-//! `weir run`: a scenario's file, its variants, and run after run, each with its steps, its directory and its artefacts.
+//! `weir run`: a scenario's file, as the command line changes it.
 
-use crate::answer::KeptAnswer;
+use crate::answer;
 use crate::args::Run;
+use crate::console::Console;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use crate::live_page::{LivePage, Whole};
 use crate::print::{check_answer, check_print};
-use crate::repeated::{Repeated, kept_run};
-use crate::stepped::SteppedRun;
 use crate::{load, outline, print, run};
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
-use weir_engine::lines::Part;
 use weir_engine::scenario::{Scenario, ScenarioError, Variant};
-use weir_engine::series::{
-    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
-};
-use weir_engine::summary::{Outcome, Summary, VerdictState};
-use weir_metrics::several;
+use weir_engine::series::Variation;
 use weir_runner::run_directory::directory;
-use weir_runner::{ErrorKind, RunError};
-use weir_runner::{background, prepare, run_directory, url_lists};
+use weir_runner::series::{Series, repetitions, variations_of};
+use weir_runner::stepped::SteppedRun;
+use weir_runner::{ErrorKind, RunError, background, prepare, url_lists};
 use weir_shard::clock;
-
-/// Runs of a variant, at most.
-const MOST_REPETITIONS: u32 = 10_000;
-
-/// What the only variant of a scenario without variants is called.
-const ONLY: &str = "run";
 
 /// Runs a scenario file.
 pub(crate) fn run(args: &Run) -> Result<Exit, RunError> {
@@ -68,41 +54,11 @@ fn run_file(args: &Run) -> Result<Exit, RunError> {
     let place = directory(args.run.output.as_deref(), &scenario.name, started as u64)?;
     let interrupt = interrupt_flag()?;
     let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory: &place };
-    let page = LivePage::start(&args.run.live, &scenario.name)?;
-    let (summary, trouble) = run.measure(&args.run, &page, &interrupt)?;
-    page.end_run(&summary);
+    let mut console = Console::open(&args.run, &scenario.name)?;
+    let (summary, trouble) = run.measure(&mut console.session(&interrupt)?)?;
+    console.page.end_run(&summary);
     print::print(&summary, &args.run.print, &place)?;
     trouble.map_or_else(|| Ok(run::explained(&summary)), Err)
-}
-
-/// Reads a scenario's file.
-///
-/// # Errors
-/// 2 where it cannot be read, and 104 where it is no scenario.
-pub(crate) fn variations_of(file: &Path) -> Result<Vec<Variation>, RunError> {
-    Variation::read(file).map_err(|error| match error {
-        ScenarioError::Read { .. } => RunError::new(ErrorKind::Usage, error.to_string()),
-        _ => RunError::new(ErrorKind::Scenario, error.to_string()),
-    })
-}
-
-/// How many runs each variant has.
-///
-/// # Errors
-/// 104.
-pub(crate) fn repetitions(scenario: &Scenario) -> Result<u32, RunError> {
-    let repeat = scenario.repeat.unwrap_or(1);
-    if (1..=MOST_REPETITIONS).contains(&repeat) {
-        return Ok(repeat);
-    }
-    let line = format!("repeat: {repeat} is not a number of repetitions; write 1 to {MOST_REPETITIONS}");
-    Err(RunError::new(ErrorKind::Scenario, line).of(Part::Repeat))
-}
-
-/// The variants under their names, which a scenario without any has as well.
-pub(crate) fn variants(variations: &[Variation]) -> Vec<Variant> {
-    let only = || Variant { name: ONLY.to_owned(), ..Variant::default() };
-    variations.iter().map(|it| it.variant.clone().unwrap_or_else(only)).collect()
 }
 
 /// What the command line makes of a scenario.
@@ -137,7 +93,9 @@ pub(crate) fn as_asked(
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         if let Some(line) = load::retarget(&mut scenario, target, !args.run.watch.is_empty()) {
-            print::print_progress(&args.run, &line);
+            if !args.run.print.quiet {
+                print::note(line);
+            }
         }
     }
     load::add_options(&mut scenario, &args.run);
@@ -163,171 +121,13 @@ fn series(variations: &[Variation], repeat: u32, folder: &Path, args: &Run) -> R
         prepare::plan(scenario, ErrorKind::Scenario)?;
     }
     let first = &variations[0].scenario;
-    let started = clock::wall_nanos() as f64 * 1e-9;
-    let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let facts = SeriesFacts {
-        run: run_directory::facts(first, &whole, started),
-        variants: variants(variations),
-        repeat,
-        order: first.order.unwrap_or_default(),
-    };
-    let mut made = SeriesWriter {
-        facts,
-        began: Instant::now(),
-        directory: &whole,
-        figures: Vec::new(),
-        runs: Vec::new(),
-    };
-    let page = LivePage::start(&args.run.live, &first.name)?;
-    // What cannot be written is better known before the first run.
-    let (summary, written) = made.write(Ending::Running);
-    written?;
-    summary.show_on(&page);
+    let started_at_seconds = clock::wall_nanos() as f64 * 1e-9;
+    let whole = directory(args.run.output.as_deref(), &first.name, started_at_seconds as u64)?;
+    let mut console = Console::open(&args.run, &first.name)?;
     let interrupt = interrupt_flag()?;
-    // Before the first server is started, so that each has the same limits.
-    prepare::raise_descriptors();
-    let order = turns(variations.len(), repeat, first.order.unwrap_or_default(), first.seed);
-    let repeated = Repeated {
-        noun: "run",
-        turns: &order,
-        variants: made.facts.variants.clone(),
-        repeat,
-        whole: &whole,
-        options: &args.run,
-    };
-    let (ending, trouble) = repeated.each(&interrupt, |turn, own| {
-        let variation = &variations[turn.variant];
-        let run = SteppedRun {
-            scenario: &variation.scenario,
-            variant: variation.variant.as_ref(),
-            repetition: turn.repetition,
-            folder,
-            directory: own,
-        };
-        let (summary, trouble) = match run.measure(&args.run, &page, &interrupt) {
-            Ok(measured) => measured,
-            Err(failure) => return Ok(Some(failure)),
-        };
-        made.add(turn, own, &summary);
-        if trouble.is_none() {
-            let (summary, written) = made.write(Ending::Running);
-            summary.show_on(&page);
-            written?;
-        }
-        Ok(trouble)
-    })?;
-    let (summary, written) = made.write(ending);
-    summary.show_on(&page);
-    page.end_series(&summary.ending);
-    summary.show(print, &whole)?;
-    written?;
-    match trouble {
-        Some(failure) if !interrupt.load(Relaxed) => Err(failure),
-        _ => Ok(summary.explained()),
-    }
-}
-
-/// The runs that were made so far, and where their series is written.
-struct SeriesWriter<'a> {
-    facts: SeriesFacts,
-    began: Instant,
-    directory: &'a Path,
-    figures: Vec<SeriesFigure>,
-    runs: Vec<SeriesRun>,
-}
-
-impl SeriesWriter<'_> {
-    fn add(&mut self, turn: Turn, own: &Path, summary: &Summary) {
-        let variant = &self.facts.variants[turn.variant].name;
-        let (run, figures) = kept_run(variant, turn, own, summary);
-        self.runs.push(run);
-        for figure in figures {
-            if !self.figures.iter().any(|known| known.name == figure.name) {
-                self.figures.push(figure);
-            }
-        }
-    }
-
-    /// What they come to, written whole into the series' directory.
-    fn write(&mut self, ending: Ending) -> (SeriesSummary, Result<(), RunError>) {
-        self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
-        let summary = SeriesSummary::new(&self.facts, &self.figures, &self.runs, ending);
-        let written = summary.keep(self.directory);
-        (summary, written)
-    }
-}
-
-fn target_died(run: &SeriesRun) -> bool {
-    run.outcome == Outcome::TargetDied || run.unanswered
-}
-
-fn was_aborted(run: &SeriesRun) -> bool {
-    matches!(run.outcome, Outcome::Aborted(_))
-}
-
-impl KeptAnswer for SeriesSummary {
-    const LAYOUT: &'static str = LAYOUT;
-    const WHOLE: Whole = Whole::Series;
-
-    fn layout(&self) -> &str {
-        &self.layout
-    }
-
-    /// What a series comes to. How it ended says more than what it measured, and whether it can be believed more than whether
-    /// it passed.
-    fn missed(&self) -> Option<ErrorKind> {
-        let any = |is: fn(&SeriesRun) -> bool| self.runs.iter().any(is);
-        match &self.ending {
-            Ending::Interrupted | Ending::Running => Some(ErrorKind::Interrupted),
-            Ending::Failed(failure) => Some(ErrorKind::of_code(failure.exit_code)),
-            Ending::Completed if any(target_died) => Some(ErrorKind::TargetDied),
-            Ending::Completed if any(was_aborted) => Some(ErrorKind::Aborted),
-            Ending::Completed if self.verdict == VerdictState::Invalid => Some(ErrorKind::Invalid),
-            Ending::Completed if self.verdict == VerdictState::NothingMeasured => Some(ErrorKind::Thresholds),
-            Ending::Completed if self.failed_thresholds() > 0 => Some(ErrorKind::Thresholds),
-            Ending::Completed => None,
-        }
-    }
-
-    fn answer(&self) -> Option<String> {
-        weir_report::series_line(self)
-    }
-
-    /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
-    /// or else how many thresholds failed. The reason is that of [`Self::exit`]'s code.
-    fn shortfall(&self) -> Option<String> {
-        if let Ending::Failed(failure) = &self.ending {
-            return Some(weir_report::quote(&failure.words, 1_000));
-        }
-        let (made, wanted) = (self.runs.len(), self.variants.len() as u64 * u64::from(self.repeat));
-        if matches!(self.ending, Ending::Interrupted | Ending::Running) {
-            let whole = self.runs.iter().filter(|run| run.outcome != Outcome::Interrupted).count();
-            return Some(format!("interrupted after {whole} of {}", several(wanted, "run")));
-        }
-        let left_out: Vec<_> = self.runs.iter().filter(|run| !run.is_counted()).collect();
-        let first = |is: fn(&SeriesRun) -> bool| left_out.iter().find(|run| is(run));
-        let decisive = first(target_died)
-            .or_else(|| first(was_aborted))
-            .or_else(|| left_out.first().filter(|_| self.verdict >= VerdictState::NothingMeasured));
-        if let Some(first) = decisive {
-            let why = weir_report::quote(&first.why_not_counted(), 300);
-            return Some(format!(
-                "{} of {} {} not in the figures; {}: {why}",
-                left_out.len(),
-                several(made as u64, "run"),
-                if left_out.len() == 1 { "is" } else { "are" },
-                first.directory
-            ));
-        }
-        let thresholds = || {
-            self.variants.iter().flat_map(|variant| variant.thresholds.iter().map(move |it| (variant, it)))
-        };
-        let failed = thresholds().filter(|(_, it)| it.passed < it.runs).count();
-        let (variant, first) = thresholds().find(|(_, it)| it.passed < it.runs)?;
-        let (expression, missed) = (weir_report::quote(&first.expression, 300), first.runs - first.passed);
-        let others =
-            if failed > 1 { format!(", and {}", several(failed as u64 - 1, "other")) } else { String::new() };
-        let of = if self.variants.len() > 1 { format!(" of {}", variant.name) } else { String::new() };
-        Some(format!("{expression} failed in {missed} of {}{of}{others}", several(first.runs, "run")))
-    }
+    let series = Series { variations, repeat, folder, directory: &whole, started_at_seconds };
+    let (summary, trouble) = series.run(&mut console.session(&interrupt)?)?;
+    console.page.end_series(&summary.ending);
+    answer::show(&summary, print, &whole)?;
+    trouble.map_or_else(|| Ok(answer::explained(&summary)), Err)
 }

@@ -1,6 +1,5 @@
 //! `weir agents`: the agents that wait for work.
 
-use super::of_nats;
 use crate::args::AgentList;
 use crate::exit::Exit;
 use crate::print::written;
@@ -11,6 +10,7 @@ use weir_agents::roster::Roster;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
 use weir_engine::kernel_clock::KernelClock;
 use weir_runner::RunError;
+use weir_runner::agents::of_nats;
 
 /// How long answers are waited for.
 const PATIENCE: Duration = Duration::from_millis(1_500);

@@ -10,6 +10,7 @@ use weir_agents::NatsServer;
 use weir_agents::fingerprint::Fingerprint;
 use weir_agents::frame::AgentName;
 use weir_observe::Watch;
+use weir_runner::agents::AgentSettings;
 use weir_runner::prepare::Generators;
 use weir_runner::{ErrorKind, RunError};
 
@@ -53,6 +54,15 @@ impl AgentOptions {
             (None, Some(url)) => self.access.server(url).map(Some),
             (None, None) => Ok(None),
         }
+    }
+
+    /// The agents that are to make the load, if they are.
+    ///
+    /// # Errors
+    /// What is to be read of the NATS server's credentials cannot be.
+    pub(crate) fn settings(&self) -> Result<Option<AgentSettings>, RunError> {
+        let (Some(count), Some(server)) = (self.agents, self.server()?) else { return Ok(None) };
+        Ok(Some(AgentSettings { count, server, losses_allowed: self.allow_lost }))
     }
 
     /// Which generators make the load.

@@ -6,6 +6,9 @@ use crate::options::{OptionsOf, Plays};
 use clap::Args;
 use weir_engine::capacity::LoadKind;
 use weir_engine::scenario::{BitRateText, Span};
+use weir_metrics::parse_rate;
+use weir_runner::capacity::SearchSettings;
+use weir_runner::{ErrorKind, RunError};
 
 /// `weir capacity`.
 #[derive(Clone, Debug, Args)]
@@ -74,4 +77,26 @@ pub(crate) struct SearchOptions {
     /// A command that is run before each trial: a restart of the server
     #[arg(long, value_name = "CMD")]
     pub(crate) prepare: Option<String>,
+}
+
+impl SearchOptions {
+    /// The same for the search itself.
+    ///
+    /// # Errors
+    /// The rate is malformed.
+    pub(crate) fn settings(&self) -> Result<SearchSettings, RunError> {
+        Ok(SearchSettings {
+            of: self.of,
+            clients: self.clients,
+            from: self.from,
+            most: self.most,
+            precision: self.precision,
+            arrivals_per_second: parse_rate(&self.arrival).map_err(RunError::with(ErrorKind::Usage))?,
+            hold: self.hold.as_ref().map(Span::get),
+            confirm: self.confirm.as_ref().map(Span::get),
+            slice: self.slice.get(),
+            budget: self.budget.get(),
+            prepare: self.prepare.clone(),
+        })
+    }
 }

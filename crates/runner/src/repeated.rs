@@ -1,15 +1,14 @@
 //! Turn after turn of a series or a sweep, each in a directory of its own, until one fails or somebody interrupts.
 
-use crate::args::RunOptions;
-use crate::print::print_progress;
+use crate::run::Session;
+use crate::run_directory::name_of;
+use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use weir_engine::record;
 use weir_engine::scenario::Variant;
 use weir_engine::series::{Ending, SeriesFigure, SeriesRun, Turn};
 use weir_engine::summary::{Summary, VerdictState};
-use weir_runner::run_directory::name_of;
-use weir_runner::{ErrorKind, RunError};
 
 /// The turns, and where their directories are made.
 pub(crate) struct Repeated<'a> {
@@ -19,7 +18,6 @@ pub(crate) struct Repeated<'a> {
     pub(crate) variants: Vec<Variant>,
     pub(crate) repeat: u32,
     pub(crate) whole: &'a Path,
-    pub(crate) options: &'a RunOptions,
 }
 
 impl Repeated<'_> {
@@ -29,28 +27,28 @@ impl Repeated<'_> {
     /// A directory cannot be made, or those of `make`.
     pub(crate) fn each(
         &self,
-        interrupt: &AtomicBool,
-        mut make: impl FnMut(Turn, &Path) -> Result<Option<RunError>, RunError>,
+        session: &mut Session<'_>,
+        mut make: impl FnMut(Turn, &Path, &mut Session<'_>) -> Result<Option<RunError>, RunError>,
     ) -> Result<(Ending, Option<RunError>), RunError> {
         let (noun, of, repeat) = (self.noun, self.turns.len(), self.repeat);
         let mut trouble = None;
         for (number, turn) in (1..).zip(self.turns) {
-            if interrupt.load(Relaxed) {
+            if session.interrupt.load(Relaxed) {
                 break;
             }
             let name = &self.variants[turn.variant].name;
-            print_progress(
-                self.options,
-                &format!("{noun} {number} of {of}: {name}, repetition {} of {repeat}", turn.repetition),
-            );
+            session.watcher.line(&format!(
+                "{noun} {number} of {of}: {name}, repetition {} of {repeat}",
+                turn.repetition
+            ));
             let own = self.whole.join(format!("{number:03}-{name}"));
             record::make_private(&own).map_err(RunError::with(ErrorKind::Internal))?;
-            trouble = make(*turn, &own)?;
+            trouble = make(*turn, &own, session)?;
             if trouble.is_some() {
                 break;
             }
         }
-        Ok((ending(interrupt, trouble.as_ref()), trouble))
+        Ok((ending(session.interrupt, trouble.as_ref()), trouble))
     }
 }
 

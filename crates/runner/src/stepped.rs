@@ -1,45 +1,36 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
-use crate::args::RunOptions;
-use crate::live_page::LivePage;
-use crate::print;
-use crate::run::{Measured, run_in};
+use crate::run::{Measured, Session};
+use crate::steps::{SharedSteps, StepError, StepRunner};
+use crate::{ErrorKind, RunError, artefacts, background, prepare};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
 use weir_engine::scenario::Variant;
 use weir_engine::summary::{Outcome, Summary};
-use weir_runner::prepare::Generators;
-use weir_runner::steps::{SharedSteps, StepError, StepRunner};
-use weir_runner::{ErrorKind, RunError};
-use weir_runner::{background, prepare};
 
 /// One run of a scenario, with its steps.
-pub(crate) struct SteppedRun<'a> {
-    pub(crate) scenario: &'a Scenario,
-    pub(crate) variant: Option<&'a Variant>,
-    pub(crate) repetition: u32,
+pub struct SteppedRun<'a> {
+    /// What is run.
+    pub scenario: &'a Scenario,
+    /// The variant that it is, if it is one of several.
+    pub variant: Option<&'a Variant>,
+    /// Which of its runs it is, from 1 on.
+    pub repetition: u32,
     /// Where the scenario's file is.
-    pub(crate) folder: &'a Path,
+    pub folder: &'a Path,
     /// The run's own.
-    pub(crate) directory: &'a Path,
+    pub directory: &'a Path,
 }
 
 impl SteppedRun<'_> {
-    /// The same of a run that is measured as any other, with a live view and the page.
+    /// The same of a run that is measured as any other.
     ///
     /// # Errors
     /// As of [`Self::run`].
-    pub(crate) fn measure(
-        &self,
-        options: &RunOptions,
-        page: &LivePage,
-        interrupt: &Arc<AtomicBool>,
-    ) -> Result<(Summary, Option<RunError>), RunError> {
-        let generators = options.agents.generators();
-        self.run(&generators, interrupt, |it| run_in(it, options, page, self.directory, interrupt))
+    pub fn measure(&self, session: &mut Session<'_>) -> Result<(Summary, Option<RunError>), RunError> {
+        self.run(session, |prepared, session| session.run(prepared, self.directory))
     }
 
     /// What it came to, and what went wrong beside it. `start` is given what is to be run in [`Self::directory`], once all
@@ -47,11 +38,10 @@ impl SteppedRun<'_> {
     ///
     /// # Errors
     /// There was no run.
-    pub(crate) fn run(
+    pub(crate) fn run<'s>(
         &self,
-        generators: &Generators,
-        interrupt: &Arc<AtomicBool>,
-        start: impl FnOnce(Prepared) -> Result<Measured, RunError>,
+        session: &mut Session<'s>,
+        start: impl FnOnce(Prepared, &mut Session<'s>) -> Result<Measured, RunError>,
     ) -> Result<(Summary, Option<RunError>), RunError> {
         let failed = |when: &str| {
             let when = when.to_owned();
@@ -75,11 +65,11 @@ impl SteppedRun<'_> {
             scenario.tags.insert("repetition".to_owned(), self.repetition.to_string());
         }
         // The run locks them itself.
-        let taken = steps.lock().take(&self.scenario.before, self.variant, interrupt);
+        let taken = steps.lock().take(&self.scenario.before, self.variant, session.interrupt);
         let ran = taken.map_err(failed("before")).and_then(|()| {
             let _far_end = background::far_end(&mut scenario)?;
-            let prepared = prepare::prepare(scenario, ErrorKind::Scenario, generators)?;
-            start(Prepared { servers: Some(Box::new(steps.clone())), ..prepared })
+            let prepared = prepare::prepare(scenario, ErrorKind::Scenario, &session.generators())?;
+            start(Prepared { servers: Some(Box::new(steps.clone())), ..prepared }, session)
         });
         let mut steps = steps.lock();
         let servers = steps.check();
@@ -92,7 +82,7 @@ impl SteppedRun<'_> {
         {
             summary.outcome = Outcome::TargetDied;
             summary.warnings.push(died.to_string());
-            trouble = trouble.or(print::write_artefacts(&summary, self.directory).err());
+            trouble = trouble.or(artefacts::write_artefacts(&summary, self.directory).err());
         }
         Ok((summary, trouble.or(after.map_err(failed("after")).err())))
     }

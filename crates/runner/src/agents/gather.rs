@@ -1,8 +1,8 @@
 //! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
 
 use super::{of_nats, offer, placement};
-use crate::args::AgentOptions;
-use crate::print::note;
+use crate::run::Session;
+use crate::{ErrorKind, RunError, prepare};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -24,8 +24,6 @@ use weir_engine::scenario::{IntoSpec, Scenario, WorkloadSpec};
 use weir_ingest::Destination;
 use weir_metrics::{Moment, several};
 use weir_observe::TargetEnvironment;
-use weir_runner::prepare;
-use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
 
 /// How long agents are waited for.
@@ -42,19 +40,15 @@ const TICK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Too few are there, or one will not run its part.
-pub(crate) fn gather(
-    mut prepared: Prepared,
-    options: &AgentOptions,
-    quiet: bool,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<Prepared, RunError> {
-    let (Some(wanted), Some(server)) = (options.agents, options.server()?) else { return Ok(prepared) };
+pub(crate) fn gather(mut prepared: Prepared, session: &mut Session<'_>) -> Result<Prepared, RunError> {
+    let Some(settings) = session.agents.clone() else { return Ok(prepared) };
+    let (server, interrupt) = (settings.server, session.interrupt);
     let instance = fastrand::u64(..);
     let machine = Coordinator::new(instance, format!("{instance:016x}"));
     let link = connect(&server, machine).map_err(|error| of_nats(&error))?;
     check_secrets(&prepared.scenario, &server).map_err(RunError::with(ErrorKind::Usage))?;
     let offer = offer::of(&prepared).map_err(RunError::with(ErrorKind::Usage))?;
-    let [free, watching] = call(&link, usize::from(wanted), quiet, interrupt)?;
+    let [free, watching] = call(&link, usize::from(settings.count), session)?;
     if watching.is_empty() {
         let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
         let checked = thresholds.map(|it| prepare::check_watched(it, &prepared.scenario));
@@ -86,7 +80,7 @@ pub(crate) fn gather(
         || Offer { version: offer.version.clone(), figures: offer.figures.clone(), ..Offer::default() };
     let offers = offers.chain(watching.into_iter().map(|(name, instance, _)| (name, instance, to_watch())));
     link.send(CoordinatorCommand::Offer(offers.collect()));
-    let (losses_allowed, drain) = (options.allow_lost, prepared.scenario.drain());
+    let (losses_allowed, drain) = (settings.losses_allowed, prepared.scenario.drain());
     let gathered = Gathered { link, facts, segments, watchers, watched, losses_allowed, drain };
     let described = gathered.wait_until_ready(interrupt)?;
     prepared.facts.targets.extend(described);
@@ -136,15 +130,14 @@ type FreeAgent = (AgentName, Instance, Hello);
 fn call(
     link: &Link<Coordinator>,
     wanted: usize,
-    quiet: bool,
-    interrupt: &AtomicBool,
+    session: &mut Session<'_>,
 ) -> Result<[Vec<FreeAgent>; 2], RunError> {
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
     let mut roster = Roster::default();
     let mut said = 0;
     loop {
-        if interrupt.load(Relaxed) {
+        if session.interrupt.load(Relaxed) {
             return Err(interrupted());
         }
         match link.event(TICK) {
@@ -157,9 +150,9 @@ fn call(
         if free >= wanted && began.elapsed() >= LOOK {
             let [mut load, watching] = roster.free();
             load.truncate(wanted);
-            if !watching.is_empty() && !quiet {
+            if !watching.is_empty() {
                 let names: Vec<_> = watching.iter().map(|(name, ..)| name.to_string()).collect();
-                note(format_args!(
+                session.watcher.line(&format!(
                     "{} watching the target: {}",
                     several(names.len() as u64, "agent"),
                     names.join(", ")
@@ -175,9 +168,9 @@ fn call(
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         let seconds = began.elapsed().as_secs() / 5;
-        if seconds > said && !quiet {
+        if seconds > said {
             said = seconds;
-            note(format_args!("waiting: {there}"));
+            session.watcher.line(&format!("waiting: {there}"));
         }
     }
 }

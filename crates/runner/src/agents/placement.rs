@@ -1,11 +1,11 @@
 //! Which agents may make which workload: those that its `on:` names; else publishers where no viewer is, if there are agents enough.
 //! A function of values.
 
+use crate::prepare::OWN_DESCRIPTORS;
 use std::collections::BTreeSet;
 use weir_agents::frame::{AgentName, Hello};
 use weir_engine::plan::apportion::Capacity;
 use weir_engine::scenario::WorkloadSpec;
-use weir_runner::prepare::OWN_DESCRIPTORS;
 
 /// An agent, as it calls itself.
 pub(super) type Agent<'a> = (&'a AgentName, &'a Hello);

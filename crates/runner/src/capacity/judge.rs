@@ -1,16 +1,16 @@
 //! What looks on while a trial runs: it judges each slice, and says when enough was seen.
 
-use crate::live::Live;
 use std::time::{Duration, Instant};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::TrialSlices;
-use weir_engine::run::Watcher;
+use weir_engine::run::{Prepared, Watcher};
+use weir_engine::summary::Summary;
 use weir_engine::threshold::Threshold;
 
-/// Judges a trial while it runs, beside the live view.
-pub(super) struct Judge {
-    pub(super) live: Live,
-    pub(super) slices: TrialSlices,
+/// Judges a trial while it runs, beside who looks on.
+pub(super) struct Judge<'a> {
+    pub(super) watcher: &'a mut dyn Watcher,
+    pub(super) slices: &'a mut TrialSlices,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) judged: Vec<usize>,
     pub(super) deadline: Instant,
@@ -49,9 +49,21 @@ impl Answer {
     }
 }
 
-impl Watcher for Judge {
+impl Watcher for Judge<'_> {
+    fn line(&mut self, line: &str) {
+        self.watcher.line(line);
+    }
+
+    fn begins(&mut self, prepared: &Prepared, length: Duration) {
+        self.watcher.begins(prepared, length);
+    }
+
+    fn ended(&mut self, summary: Option<&Summary>) {
+        self.watcher.ended(summary);
+    }
+
     fn second(&mut self, second: u32, aggregator: &Aggregator) {
-        self.live.second(second, aggregator);
+        self.watcher.second(second, aggregator);
         let points = aggregator.latest().map_or(&[][..], |(_, points)| points);
         let playing = points.iter().map(|it| it.playing).sum();
         let planned = points.iter().map(|it| u64::from(it.planned)).sum();
@@ -65,11 +77,11 @@ impl Watcher for Judge {
     }
 
     fn tick(&mut self, elapsed: Duration) {
-        self.live.tick(elapsed);
+        self.watcher.tick(elapsed);
     }
 
     fn lag(&mut self, agent: &str, behind: Duration) {
-        self.live.lag(agent, behind);
+        self.watcher.lag(agent, behind);
     }
 
     fn has_seen_enough(&self) -> bool {
