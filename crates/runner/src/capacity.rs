@@ -73,7 +73,9 @@ pub struct SearchSettings {
 /// What is searched, beside the scenario.
 #[derive(Clone, Copy)]
 pub struct SearchedVariant<'a> {
+    /// The variant that it is, if it is one of several.
     pub variant: Option<&'a Variant>,
+    /// Which of its searches it is, from 1 on.
     pub repetition: u32,
     /// Where the scenario's file is.
     pub folder: &'a Path,

@@ -61,7 +61,7 @@ pub fn kill_all() {
 
 /// The steps of one run of a scenario. What they started is ended when it is dropped, the last one first.
 #[derive(Debug)]
-pub struct StepRunner {
+pub(crate) struct StepRunner {
     folder: PathBuf,
     log: PathBuf,
     environment: Vec<(&'static str, String)>,
@@ -84,7 +84,7 @@ struct Group {
 
 /// The last line that a command printed; empty if it printed nothing.
 #[derive(Clone, Debug, Default)]
-pub struct LastWords(String);
+pub(crate) struct LastWords(String);
 
 impl fmt::Display for LastWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,7 +119,7 @@ fn copy(mut output: PipeReader, mut log: File, latest: &Mutex<Vec<u8>>) {
 
 /// A step that could not be done.
 #[derive(Debug, thiserror::Error)]
-pub enum StepError {
+pub(crate) enum StepError {
     /// It was to stop.
     #[error("interrupted")]
     Interrupted,
@@ -150,7 +150,7 @@ pub enum StepError {
 
 impl StepRunner {
     /// Nothing yet. Commands run in `folder`; what they say goes into the run's `directory`.
-    pub fn new(folder: &Path, directory: &Path, variant: Option<&Variant>, repetition: u32) -> Self {
+    pub(crate) fn new(folder: &Path, directory: &Path, variant: Option<&Variant>, repetition: u32) -> Self {
         // A command's own folder is another one than weir's.
         let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
         let environment = vec![
@@ -166,7 +166,7 @@ impl StepRunner {
     ///
     /// # Errors
     /// See [`StepError`].
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         steps: &[Step],
         variant: Option<&Variant>,
@@ -191,7 +191,7 @@ impl StepRunner {
     ///
     /// # Errors
     /// One has ended: what was measured beside it may be another's.
-    pub fn check(&mut self) -> Result<(), StepError> {
+    pub(crate) fn check(&mut self) -> Result<(), StepError> {
         for group in &mut self.started {
             if let Ok(Some(status)) = group.child.try_wait() {
                 let (name, log, said) = (group.name.clone(), self.log.clone(), group.last_words());
@@ -206,7 +206,7 @@ impl StepRunner {
     ///
     /// # Errors
     /// It has ended before.
-    pub fn stop(&mut self, server: &str, signal: Signal) -> Result<(), StepError> {
+    pub(crate) fn stop(&mut self, server: &str, signal: Signal) -> Result<(), StepError> {
         self.check()?;
         self.find(server)?.end(signal);
         Ok(())
@@ -216,7 +216,7 @@ impl StepRunner {
     ///
     /// # Errors
     /// The system's words.
-    pub fn start_again(&mut self, server: &str) -> Result<(), StepError> {
+    pub(crate) fn start_again(&mut self, server: &str) -> Result<(), StepError> {
         let command = self.find(server)?.command.clone();
         let group = self.spawn(&command)?;
         *self.find(server)? = group;
@@ -313,14 +313,14 @@ impl StepRunner {
 
 /// The same, which a run can end and start again meanwhile.
 #[derive(Clone, Debug)]
-pub struct SharedSteps(Arc<Mutex<StepRunner>>);
+pub(crate) struct SharedSteps(Arc<Mutex<StepRunner>>);
 
 impl SharedSteps {
-    pub fn new(steps: StepRunner) -> Self {
+    pub(crate) fn new(steps: StepRunner) -> Self {
         Self(Arc::new(Mutex::new(steps)))
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, StepRunner> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, StepRunner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

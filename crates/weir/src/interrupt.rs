@@ -23,7 +23,7 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, RunError> {
         for _ in signals.forever() {
             let since = asked.get_or_insert_with(Instant::now).elapsed();
             if interrupt.swap(true, Ordering::SeqCst) && since >= SAME_SIGNAL {
-                weir_runner::steps::kill_all();
+                weir_runner::kill_all();
                 signal_hook::low_level::exit(ErrorKind::Interrupted as i32);
             }
         }

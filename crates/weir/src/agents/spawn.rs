@@ -4,7 +4,6 @@ use crate::args::AgentOptions;
 use crate::print::note;
 use rustix::process::Pid;
 use weir_agents::spawn::{SpawnError, SpawnedNats};
-use weir_runner::steps;
 use weir_runner::{ErrorKind, RunError};
 
 /// Starts a server, if one is asked for, which ends with what is returned.
@@ -16,7 +15,7 @@ pub(crate) fn spawn(options: &mut AgentOptions) -> Result<Option<SpawnedNats>, R
         RunError::new(exit, error.to_string())
     })?;
     if let Some(group) = Pid::from_raw(spawned.pid() as i32) {
-        steps::end_with_weir(group);
+        weir_runner::end_with_weir(group);
     }
     let server = &spawned.server;
     if let (Some(token), Some(fingerprint)) = (&server.token, server.fingerprint) {
