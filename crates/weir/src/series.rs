@@ -92,7 +92,8 @@ pub(crate) fn as_asked(
             let line = "--target takes the place of host and port in each URL; write HOST:PORT alone";
             return Err(RunError::new(ErrorKind::Usage, line));
         }
-        if let Some(line) = load::retarget(&mut scenario, target, !args.run.watch.is_empty()) {
+        if let Some(line) = weir_runner::retarget::retarget(&mut scenario, target, !args.run.watch.is_empty())
+        {
             if !args.run.print.quiet {
                 print::note(line);
             }
