@@ -70,6 +70,24 @@ pub struct SearchSettings {
     pub prepare: Option<String>,
 }
 
+impl Default for SearchSettings {
+    fn default() -> Self {
+        Self {
+            of: None,
+            clients: None,
+            from: None,
+            most: None,
+            precision: 0.05,
+            arrivals_per_second: 100.0,
+            hold: None,
+            confirm: None,
+            slice: Duration::from_secs(5),
+            budget: Duration::from_secs(1_200),
+            prepare: None,
+        }
+    }
+}
+
 /// What is searched, beside the scenario.
 #[derive(Clone, Copy)]
 pub struct SearchedVariant<'a> {

@@ -1,10 +1,8 @@
-//! From a scenario to what it came to: what is done before and after a run, and runs one after the other.
-//!
-//! It knows no command line, no terminal and no exit code. Why there is no answer is one [`RunError`], whose [`ErrorKind`] says what a
-//! program that calls it can do.
+#![doc = include_str!("../README.md")]
 
 pub mod agents;
 pub mod answer;
+mod api;
 pub mod artefacts;
 pub mod background;
 pub mod capacity;
@@ -31,5 +29,6 @@ pub mod tls;
 pub mod url_lists;
 pub mod verification;
 
+pub use api::{Capacity, Run, StopHandle, Summary, compare};
 pub use error::{ErrorKind, RunError};
 pub use steps::{end_with_weir, kill_all};

@@ -10,6 +10,7 @@ use crate::{load, outline, print, run};
 use std::path::Path;
 use weir_engine::scenario::{Scenario, ScenarioError, Variant};
 use weir_engine::series::Variation;
+use weir_runner::retarget::retarget;
 use weir_runner::run_directory::directory;
 use weir_runner::series::{Series, repetitions, variations_of};
 use weir_runner::stepped::SteppedRun;
@@ -92,12 +93,8 @@ pub(crate) fn as_asked(
             let line = "--target takes the place of host and port in each URL; write HOST:PORT alone";
             return Err(RunError::new(ErrorKind::Usage, line));
         }
-        if let Some(line) = weir_runner::retarget::retarget(&mut scenario, target, !args.run.watch.is_empty())
-        {
-            if !args.run.print.quiet {
-                print::note(line);
-            }
-        }
+        let left_out = retarget(&mut scenario, target, !args.run.watch.is_empty());
+        left_out.into_iter().filter(|_| !args.run.print.quiet).for_each(print::note);
     }
     load::add_options(&mut scenario, &args.run);
     if let Some(probe) = &args.probe {

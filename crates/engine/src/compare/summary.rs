@@ -28,6 +28,12 @@ pub struct Options {
     pub limits: Vec<ChangeLimit>,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self { margin: 0.02, anyway: false, figures: Vec::new(), limits: Vec::new() }
+    }
+}
+
 /// Sides that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComparisonError {

@@ -1,0 +1,85 @@
+//! nginx with its RTMP module, as it would be released: is what we promise of it still true?
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+use weir_runner::{Capacity, Run, RunError};
+
+/// An nginx on a port of its own; it ends with the test.
+struct Nginx {
+    child: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Nginx {
+    /// With this many connections at the most.
+    fn start(connections: u32) -> std::io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let file = folder.path().join("nginx.conf");
+        std::fs::write(&file, configuration(folder.path(), connections, port))?;
+        let log = folder.path().join("error.log");
+        let child = Command::new("/usr/sbin/nginx").arg("-c").arg(&file).arg("-e").arg(&log).spawn()?;
+        let nginx = Self { child, port, _folder: folder };
+        for _ in 0..1_000 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Ok(nginx);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(std::io::Error::other("nginx listens nowhere after 10 s"))
+    }
+
+    fn url(&self) -> String {
+        format!("rtmp://127.0.0.1:{}/live/a", self.port)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn configuration(folder: &Path, connections: u32, port: u16) -> String {
+    format!(
+        "load_module /usr/lib/nginx/modules/ngx_rtmp_module.so; daemon off; master_process off; pid {}/pid;
+         events {{ worker_connections {connections}; }}
+         rtmp {{ server {{ listen 127.0.0.1:{port}; application live {{ live on; }} }} }}",
+        folder.display()
+    )
+}
+
+#[test]
+fn twenty_viewers_have_all_of_the_stream() -> Result<(), RunError> {
+    let nginx = Nginx::start(200).expect("nginx and libnginx-mod-rtmp are installed");
+    Run::publish(nginx.url())
+        .option("bitrate", "500kbps")
+        .hold(Duration::from_secs(8))
+        .and_play(nginx.url())
+        .clients(20)
+        .delay(Duration::from_secs(2))
+        .hold(Duration::from_secs(5))
+        .threshold("bitrate.ratio >= 90%")?
+        .run()?
+        .assert_passed();
+    Ok(())
+}
+
+#[test]
+fn it_carries_as_many_viewers_as_it_has_connections_for() -> Result<(), RunError> {
+    // Of 40, one each is the publisher's, the listener's and a channel's between processes.
+    let nginx = Nginx::start(40).expect("nginx and libnginx-mod-rtmp are installed");
+    let stream =
+        Run::publish(nginx.url()).option("bitrate", "235kbps").option("gop", "500ms").hold(Duration::ZERO);
+    let viewers = stream.and_play(nginx.url()).delay(Duration::from_secs(1));
+    let found =
+        Capacity::of(viewers).slice(Duration::from_secs(1)).budget(Duration::from_secs(100)).find()?;
+    let bounds = &found.answer.bounds;
+    assert!(bounds.lower.is_none_or(|carried| carried < 40), "{bounds:?}");
+    assert!(bounds.upper.is_some_and(|refused| refused <= 48), "{bounds:?}");
+    Ok(())
+}
