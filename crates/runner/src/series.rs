@@ -196,7 +196,7 @@ impl Answer for SeriesSummary {
     }
 
     /// Says in one line why a series did not pass: how many of its runs are not in the figures and why the first of them is not,
-    /// or else how many thresholds failed. The reason is that of [`Self::exit`]'s code.
+    /// or else how many thresholds failed. The reason is that of [`Answer::missed`]'s code.
     fn shortfall(&self) -> Option<String> {
         if let Ending::Failed(failure) = &self.ending {
             return Some(weir_report::quote(&failure.words, 1_000));

@@ -25,15 +25,15 @@ pub struct SteppedRun<'a> {
 }
 
 impl SteppedRun<'_> {
-    /// The same of a run that is measured as any other.
+    /// What it came to, and what went wrong beside it.
     ///
     /// # Errors
-    /// As of [`Self::run`].
+    /// There was no run.
     pub fn measure(&self, session: &mut Session<'_>) -> Result<(Summary, Option<RunError>), RunError> {
         self.run(session, |prepared, session| session.run(prepared, self.directory))
     }
 
-    /// What it came to, and what went wrong beside it. `start` is given what is to be run in [`Self::directory`], once all
+    /// The same, measured in a way of its own. `start` is given what is to be run in [`Self::directory`], once all
     /// that stands before it is done.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use weir_protocols::Given;
 /// How long after its publisher a viewer begins: the stream is on air, and a server has cut its first group of pictures.
 const DELAY: Duration = Duration::from_secs(2);
 
-/// Adds the viewers of all streams that the first workload publishes in its one stage. Each begins [`DELAY`] after the
+/// Adds the viewers of all streams that the first workload publishes in its one stage. Each begins a little after the
 /// publisher of its stream, and all leave with the publishers.
 pub fn add(scenario: &mut Scenario) {
     let Some(publish) = scenario.workloads.first() else { return };
