@@ -43,6 +43,8 @@ const SHARED_BUFFER: usize = if PIECE * PIECES > RECEIVE_BUFFER { PIECE * PIECES
 pub const UNSENT_LIMIT: usize = 1 << 20;
 /// Full buffers that one link may fill before the others have their turn.
 const READS_A_TURN: usize = 4;
+/// How long the loop may take from its poll to its deadlines as if no time had passed: as long as the kernel's own tick at the most.
+const STANDSTILL: Duration = Duration::from_millis(10);
 /// When to look again at listeners that found no descriptor: others may have let go of theirs.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Token of the waker; sessions have their slab key, listeners count down from here.
@@ -246,6 +248,7 @@ impl<W: World> Shard<W> {
             // What came is not known yet, and no deadline may overtake it.
             return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
         }
+        let slept_out = events.is_empty();
         // Taken before the events: a link that one of them has read for its share of this turn is read again in the next.
         let unread = std::mem::take(&mut self.unread);
         events.iter().for_each(|event| self.on_ready(event));
@@ -255,7 +258,9 @@ impl<W: World> Shard<W> {
         }
         self.read_left_over(unread);
         self.hold_rounds();
-        self.fire_timers();
+        // All that came up to here was told of. A poll that told of something may have returned at any time since it began.
+        let told = if slept_out { began + timeout } else { began };
+        self.fire_timers(told);
         self.judge_accepted();
         self.wake_sessions();
         if self.accept_again.take_if(|at| *at <= clock::now()).is_some() {
@@ -523,8 +528,13 @@ impl<W: World> Shard<W> {
         }
     }
 
-    fn fire_timers(&mut self) {
+    /// Passes the deadlines that are due.
+    ///
+    /// Where the process stood still behind the poll, links have been read up to it and deadlines are due up to now: those of the time
+    /// between have to wait for the next poll, or they would overtake what came before them.
+    fn fire_timers(&mut self, told: Moment) {
         let now = clock::now();
+        let now = if now.since(told) > STANDSTILL { told } else { now };
         while let Some((deadline, id)) = self.timers.pop(now, &mut self.entries) {
             // What came before the deadline is dispatched before it.
             self.catch_up(id, deadline);

@@ -185,3 +185,56 @@ fn a_turn_that_takes_long_is_known() {
     assert!(lag.longest >= 100 * MILLISECOND && lag.late >= lag.longest, "{lag:?}");
     assert_eq!(shard.take_lag(), Lag::default());
 }
+
+/// Has a deadline, and counts what came before it.
+struct Punctual;
+
+impl Session<Told> for Punctual {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Told>) {
+        match event {
+            Event::Datagrams(mut datagrams) => {
+                while let Some(Incoming { arrived, .. }) = datagrams.take_next() {
+                    context.world.arrivals.push(arrived);
+                }
+                if context.world.due.is_none() {
+                    let due = context.now + 30 * MILLISECOND;
+                    context.world.due = Some(due);
+                    context.set_timer(due);
+                }
+            }
+            Event::Timer => {
+                let before = context.world.arrivals.len();
+                context.world.deadlines.push(before);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Has somebody send to another, and stands still until that one's deadline has passed.
+struct Still(UdpSocket, SocketAddr);
+
+impl Session<Told> for Still {
+    fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Told>) {
+        if matches!(event, Event::Datagrams(_)) {
+            self.0.send_to(b"in time", self.1).unwrap();
+            let due = context.world.due.expect("the other has its deadline");
+            sleep(due.since(clock::now()) + 20 * MILLISECOND);
+        }
+    }
+}
+
+#[test]
+fn no_deadline_overtakes_what_came_while_the_loop_stood_still() {
+    let mut shard = Shard::new(Told::default()).unwrap();
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let peer = UdpSocket::bind(local).unwrap();
+    let (_, punctual) = shard.open_datagrams(local, Box::new(Punctual)).unwrap();
+    let still = Still(peer.try_clone().unwrap(), punctual);
+    let (_, still) = shard.open_datagrams(local, Box::new(still)).unwrap();
+    peer.send_to(b"hello", punctual).unwrap();
+    run_until(&mut shard, |told| told.due.is_some());
+    peer.send_to(b"stand still", still).unwrap();
+    run_until(&mut shard, |told| !told.deadlines.is_empty());
+    assert_eq!(shard.world.deadlines, [2], "both datagrams came before the deadline");
+}
