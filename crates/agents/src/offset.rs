@@ -14,7 +14,7 @@ const BURSTS: usize = 12;
 /// The largest drift that is taken for real: `adjtimex` slews a clock by 500 ppm at most.
 const MOST_DRIFT: f64 = 500e-6;
 /// How long an answer is waited for before the request is sent again.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The other machine's clock minus this machine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl OffsetMeter {
 
     /// Whether a request for the time is due now.
     pub fn poll(&mut self, now: Moment) -> bool {
-        if self.asked.is_some_and(|asked| now.since(asked) < PATIENCE) {
+        if self.asked.is_some_and(|asked| now.since(asked) < ANSWER_TIMEOUT) {
             return false;
         }
         let is_due = self.exchanges > 0 || self.burst_began.is_none_or(|began| now.since(began) >= EVERY);

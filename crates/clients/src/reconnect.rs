@@ -11,7 +11,7 @@ pub(crate) const FIRST: Duration = Duration::from_millis(100);
 pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 
 /// How long a client tries. Brokers that read gigabytes of persistence at their start take most of a minute.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const RECONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long clients try to come back when their link is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Return {
 
 impl Return {
     /// After any loss, for a minute.
-    pub const USUAL: Self = Self { after_loss: Some(PATIENCE), after_end: None };
+    pub const USUAL: Self = Self { after_loss: Some(RECONNECT_TIMEOUT), after_end: None };
 
     /// Whether any loss may be come back from.
     pub(crate) fn is_asked_for(self) -> bool {

@@ -1,7 +1,7 @@
 //! Numbered units: which are missing, late or doubled.
 
 /// How far behind the highest number a unit may still come before it is lost.
-const PATIENCE: u32 = 8;
+const REORDER_LIMIT: u32 = 8;
 
 /// A gap or step back beyond this is another publisher, not loss.
 const RESTART: u32 = 10_000;
@@ -66,9 +66,9 @@ impl Sequence {
     }
 }
 
-/// Numbers that have not come and still may: less than [`PATIENCE`] below the highest.
+/// Numbers that have not come and still may: less than [`REORDER_LIMIT`] below the highest.
 fn missing(seen: u64) -> u32 {
-    (!seen & ((1 << PATIENCE) - 1)).count_ones()
+    (!seen & ((1 << REORDER_LIMIT) - 1)).count_ones()
 }
 
 #[cfg(test)]

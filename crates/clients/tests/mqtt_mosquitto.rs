@@ -18,7 +18,7 @@ use weir_testing::{Mosquitto, lines, soon};
 
 const QOS: [Qos; 3] = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
 const VERSIONS: [MqttVersion; 2] = [MqttVersion::V311, MqttVersion::V5];
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A publisher of so many messages, a thousand a second. In MQTT 3.1.1 mosquitto 2.0.11 cannot say how many messages it
 /// takes at once: of QoS 2 it acknowledges more than 20 and hands on only some, whoever publishes them.
@@ -50,13 +50,13 @@ fn of(shard: &mut ShardRecorder, workload: u16) -> &Recorder {
 }
 
 fn until_playing(bench: &mut Bench<'_>, workload: u16, clients: u64) {
-    bench.run_until(PATIENCE, "all play", |shard| of(shard, workload).gauge(PLAYING) == clients);
+    bench.run_until(TEST_TIMEOUT, "all play", |shard| of(shard, workload).gauge(PLAYING) == clients);
 }
 
 fn until_received(bench: &mut Bench<'_>, workload: u16, units: u64) {
     let began = std::time::Instant::now();
     while of(&mut bench.shard.world, workload).counter(UNITS) < units {
-        if began.elapsed() >= PATIENCE {
+        if began.elapsed() >= TEST_TIMEOUT {
             let remarks = bench.shard.world.take_failures();
             let figures = bench.shard.world.take_figures();
             let counts = figures.iter().map(|figures| {
@@ -72,7 +72,7 @@ fn until_received(bench: &mut Bench<'_>, workload: u16, units: u64) {
 
 /// Publishers leave by themselves when they have done their work.
 fn until_done(bench: &mut Bench<'_>, workload: u16) {
-    bench.run_until(PATIENCE, "all published", |shard| {
+    bench.run_until(TEST_TIMEOUT, "all published", |shard| {
         let figures = of(shard, workload);
         figures.counter(PLAYED) > 0 && figures.gauge(PLAYING) == 0
     });
@@ -221,7 +221,7 @@ fn clients_that_only_connect_keep_their_connections_and_subscribe_to_nothing() {
         let mut bench = Bench::new(vec![&clients]);
         bench.start(0, 0..20);
         until_playing(&mut bench, 0, 20);
-        bench.run_until(PATIENCE, "all ping", |shard| own(of(shard, 0), "mqtt.pings") >= 40);
+        bench.run_until(TEST_TIMEOUT, "all ping", |shard| own(of(shard, 0), "mqtt.pings") >= 40);
         let (figures, ended, mut shard) = bench.stop();
         let counted =
             ["mqtt.connects", "mqtt.reconnects", "units", "lost"].map(|name| own(&figures[0], name));
@@ -258,7 +258,7 @@ fn what_the_broker_drops_is_counted_to_the_message() {
     bench.run(Duration::from_millis(250));
     bench.start(0, 0..1);
     until_done(&mut bench, 1);
-    bench.run_until(PATIENCE, "each has come or is missing", |shard| {
+    bench.run_until(TEST_TIMEOUT, "each has come or is missing", |shard| {
         let figures = of(shard, 0);
         figures.counter(UNITS) + own(figures, "mqtt.missing") == 500
     });
@@ -297,7 +297,7 @@ fn what_the_broker_drops_at_the_tail_is_counted_to_the_message() {
     bench.start(1, 0..1);
     until_done(&mut bench, 1);
     bench.shard.stop(watching[0]);
-    bench.run_until(PATIENCE, "it leaves", |shard| of(shard, 0).gauge(PLAYING) == 0);
+    bench.run_until(TEST_TIMEOUT, "it leaves", |shard| of(shard, 0).gauge(PLAYING) == 0);
     let (figures, _, _) = bench.stop();
     let (received, sent) = (&figures[0], &figures[1]);
     assert_eq!(own(sent, "mqtt.acknowledged"), 5_000);
@@ -332,7 +332,7 @@ fn those_that_share_a_subscription_receive_each_message_once_between_them() {
 fn failure(workload: &Workload) -> (Failure, String) {
     let mut bench = Bench::new(vec![workload]);
     bench.start(0, 0..1);
-    bench.run_until(PATIENCE, "the client ends", |shard| of(shard, 0).failures().next().is_some());
+    bench.run_until(TEST_TIMEOUT, "the client ends", |shard| of(shard, 0).failures().next().is_some());
     let (_, ended, mut shard) = bench.stop();
     let [(_, Ending::Failed(failure))] = ended[..] else { panic!("{ended:?}") };
     (failure, shard.take_failures().remove(0).words)
@@ -398,10 +398,10 @@ fn a_client_that_is_sent_away_or_left_alone_says_so() {
     bench.start(0, 0..1);
     until_playing(&mut bench, 0, 1);
     bench.start(1, 0..1);
-    bench.run_until(PATIENCE, "the first is sent away", |shard| of(shard, 0).gauge(PLAYING) == 0);
+    bench.run_until(TEST_TIMEOUT, "the first is sent away", |shard| of(shard, 0).gauge(PLAYING) == 0);
     until_playing(&mut bench, 1, 1);
     broker.kill();
-    bench.run_until(PATIENCE, "the second is left alone", |shard| of(shard, 1).gauge(PLAYING) == 0);
+    bench.run_until(TEST_TIMEOUT, "the second is left alone", |shard| of(shard, 1).gauge(PLAYING) == 0);
     let (_, ended, mut shard) = bench.stop();
     // mosquitto 2.0.11 closes the link of the first without a DISCONNECT; what it has not read of it makes that a reset.
     let gone = |(_, ending): &(PlannedStart, Ending)| {

@@ -18,7 +18,7 @@ use weir_shard::clock;
 const END_WITHIN: Duration = Duration::from_secs(20);
 
 /// How often it is looked whether they have.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Those at agents, and those that took over here.
 struct AgentIngesters {
@@ -100,7 +100,7 @@ impl Consumer for AgentIngesters {
         self.agents.ask_for_end();
         let began = clock::now();
         while !self.agents.have_ended() && clock::now().since(began) < END_WITHIN {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         // Those that were lost only now.
         self.counted();

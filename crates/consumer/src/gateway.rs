@@ -19,7 +19,7 @@ use weir_shard::clock;
 const PATH: &str = "csp/mqtt/rest";
 
 /// How long an answer may take that does not wait for rows. A reset empties a table.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What an answer to a wait may take beyond what was asked for.
 const ROUND_TRIP: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const ROUND_TRIP: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(15);
 
 /// How often the wish to go on is looked for.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Longest text of the gateway that weir shows.
 const WORDS: usize = 300;
@@ -115,7 +115,7 @@ impl Gateway {
             Some(_) => Vec::new(),
             None => vec![format!("{self}: {path}: {}", waited.words())],
         };
-        let answer = self.ask(http, "measure", PATIENCE)?;
+        let answer = self.ask(http, "measure", ANSWER_TIMEOUT)?;
         Ok(Measured { over, answer, remarks })
     }
 }
@@ -154,7 +154,7 @@ impl GatewayConsumer {
     ) -> Result<Self, ConsumerError> {
         let trouble = |words: String| ConsumerError::new(IngestStage::Consumer, words);
         let http = Http::new(&gateway.base, &gateway.trust).map_err(|error| trouble(error.to_string()))?;
-        gateway.ask(&http, &format!("reset/{encoding}/{count}"), PATIENCE).map_err(trouble)?;
+        gateway.ask(&http, &format!("reset/{encoding}/{count}"), ANSWER_TIMEOUT).map_err(trouble)?;
         let (go, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let rows = Arc::new(AtomicU64::new(0));
         let (begin, halt, counted) = (go.clone(), stop.clone(), rows.clone());
@@ -164,7 +164,7 @@ impl GatewayConsumer {
                 if halt.load(Relaxed) {
                     return Ok(None);
                 }
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             let measured = gateway.measure(&http, &encoding, patience)?;
             counted.store(measured.answer.count.unwrap_or_default(), Relaxed);

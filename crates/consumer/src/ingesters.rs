@@ -11,7 +11,7 @@ use weir_ingest::{Decode, Destination, Durability, IngestSettings, Loader, Stock
 use weir_shard::clock;
 
 /// How often it is asked whether subscriptions were granted.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Who looks after the tables that ingesters save into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ pub fn ingesters(
                 ingesters.leave();
                 return Err(ConsumerError::new(IngestStage::Broker, words));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         if let Some(broker) = ingesters.each.iter().find(|it| it.has_ended()).map(|it| it.broker().to_owned())
         {

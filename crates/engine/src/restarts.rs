@@ -12,7 +12,7 @@ use weir_metrics::Moment;
 use weir_shard::clock;
 
 /// How often the request to stop is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long after its start a server may not be seen among the processes yet: a census of them is taken every few seconds.
 const UNSEEN: Duration = Duration::from_secs(5);
@@ -104,7 +104,7 @@ impl RestartScript {
             if left.is_zero() {
                 return true;
             }
-            std::thread::sleep(left.min(LOOK));
+            std::thread::sleep(left.min(POLL_INTERVAL));
         }
     }
 

@@ -36,7 +36,7 @@ const LEAD: Duration = Duration::from_millis(100);
 /// The same with agents, which have to receive the moment first.
 const LEAD_OF_AGENTS: Duration = Duration::from_secs(1);
 /// How long a generator thread's last interval is waited for after the drain.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LAST_INTERVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A run that is ready to start.
 pub struct Prepared {
@@ -113,7 +113,7 @@ pub fn run(
         Load::Elsewhere(_) => Vec::new(),
         _ => segments(&plan, &workload_facts, &leave_last, &scenario),
     };
-    let patience = consuming.as_ref().map_or(PATIENCE, |it| PATIENCE + it.messages.timeout * 2);
+    let patience = consuming.as_ref().map_or(LAST_INTERVAL_TIMEOUT, |it| LAST_INTERVAL_TIMEOUT + it.messages.timeout * 2);
     let gathered = consuming.as_ref().and_then(|it| match &it.messages.share {
         Share::Agents(counts) => Some(counts.clone()),
         Share::Whole | Share::Part => None,

@@ -19,11 +19,11 @@ use weir_web::websocket::OpeningError;
 use weir_web::{Carrier, CarrierError, SocketRequest};
 
 /// How long the broker may take for the connection, and for its answers to CONNECT and SUBSCRIBE.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the end of a connection may take: the last acknowledgements and DISCONNECT are sent, and the broker closes the
 /// link.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A message of the saving thread to this one.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Receiver {
             buffer: ReadBuffer { connection, ..ReadBuffer::default() },
             large: None,
             paused: false,
-            deadline: Some(now + PATIENCE),
+            deadline: Some(now + CONNECT_TIMEOUT),
             read_again: None,
             was_subscribed: false,
         }
@@ -230,7 +230,7 @@ impl Receiver {
         self.client
             .subscribe(&subscription, &Properties::NONE, 0, since_start(now))
             .map_err(|error| (error.to_string(), true))?;
-        (self.phase, self.deadline) = (ReceiverPhase::Subscribing, Some(now + PATIENCE));
+        (self.phase, self.deadline) = (ReceiverPhase::Subscribing, Some(now + CONNECT_TIMEOUT));
         Ok(())
     }
 
@@ -272,7 +272,7 @@ impl Receiver {
             let _ = self
                 .client
                 .disconnect(&Disconnect { reason: ReasonCode::Success, properties: properties.properties() });
-            (self.phase, self.deadline) = (ReceiverPhase::Leaving, Some(now + FAREWELL));
+            (self.phase, self.deadline) = (ReceiverPhase::Leaving, Some(now + CLOSE_TIMEOUT));
             // What still comes is read and dropped: a link that is closed with bytes unread is reset, and with it goes
             // what was sent last.
             context.pause_reading(false);
@@ -287,7 +287,7 @@ impl Receiver {
                 ReceiverPhase::Subscribing => "SUBACK",
                 _ => "the end",
             };
-            return Err((format!("{waits_for} did not come within {} s", PATIENCE.as_secs()), false));
+            return Err((format!("{waits_for} did not come within {} s", CONNECT_TIMEOUT.as_secs()), false));
         }
         if self.client.deadline().is_some_and(|deadline| deadline <= since_start(now)) {
             let keep_alive = Duration::from_secs(self.client.granted().keep_alive.into());
@@ -354,7 +354,7 @@ impl Session<ReceiverState> for Receiver {
         }
         let outcome = match event {
             Event::Connected => {
-                (self.phase, self.deadline) = (ReceiverPhase::Handshaking, Some(context.now + PATIENCE));
+                (self.phase, self.deadline) = (ReceiverPhase::Handshaking, Some(context.now + CONNECT_TIMEOUT));
                 self.carrier.begin(&mut self.wire);
                 Ok(())
             }

@@ -14,7 +14,7 @@ use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
 use crate::retry::{BACK_OFF, pause};
 use crate::store::{Destination, Durability, Store};
-use crate::store_thread::{Attended, GRACE, LOOK, OPENING, Step, StoreThread, Waiting, on_a_thread};
+use crate::store_thread::{Attended, GRACE, POLL_INTERVAL, OPENING, Step, StoreThread, Waiting, on_a_thread};
 use crate::writer::{Finish, Writer};
 use std::cell::Cell;
 use std::fmt;
@@ -276,7 +276,7 @@ impl StoreThread<'_, Finish> {
     /// not come back from the one that it has.
     fn finish(&self, ending: &Ending<'_>, left_behind: &AtomicBool) -> Option<Finish> {
         loop {
-            match self.look(LOOK) {
+            match self.look(POLL_INTERVAL) {
                 Ok(Some(finish)) => return Some(finish),
                 Ok(None) if ending.is_over_by(GRACE) => return None,
                 Ok(None) if ending.is_over() => left_behind.store(true, Relaxed),
@@ -461,7 +461,7 @@ impl Links<'_> {
         let until = clock::now() + wait;
         while clock::now() < until && !shard.world.finished && !self.ending.has_begun() {
             self.listen();
-            if shard.turn(until.min(clock::now() + LOOK)).is_err() {
+            if shard.turn(until.min(clock::now() + POLL_INTERVAL)).is_err() {
                 return;
             }
         }
@@ -518,7 +518,7 @@ impl Links<'_> {
                 let again = if resuming { " again" } else { "" };
                 (self.say)(&format!("{}: connected{again}{lost}", self.source.name));
             }
-            if let Err(error) = shard.turn(clock::now() + LOOK) {
+            if let Err(error) = shard.turn(clock::now() + POLL_INTERVAL) {
                 return ConnectionEnd {
                     session: MqttSession::new(),
                     words: error.to_string(),

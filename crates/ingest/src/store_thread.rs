@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How often the wish to stop is looked for.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a store is waited for that is opened, or that is to begin with no other batch: it says at once what is wrong, if it can.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
@@ -106,7 +106,7 @@ impl Waiting<'_> {
     /// The same of something that itself waits for as long as it is told to.
     fn watch(&self, what: &str, reminder: Duration, mut is_so: impl FnMut(Duration) -> bool) -> bool {
         let mut reminded = Instant::now();
-        while !is_so(LOOK) {
+        while !is_so(POLL_INTERVAL) {
             if (self.is_over)() {
                 return false;
             }

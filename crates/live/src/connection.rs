@@ -11,7 +11,7 @@ use weir_web::{Message, Request, Requests};
 /// How often a tab without changes receives a sign of life: well below [`crate::listener::IDLE`].
 const STILL: Duration = Duration::from_secs(5);
 /// How long a peer may take to go when the kernel has taken the last answer.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -81,7 +81,7 @@ impl Connection {
             let id = context.id();
             context.world.answered(id);
         }
-        self.phase = if goes_on { Phase::Asking } else { Phase::Leaving(context.now + FAREWELL) };
+        self.phase = if goes_on { Phase::Asking } else { Phase::Leaving(context.now + CLOSE_TIMEOUT) };
     }
 
     fn open_tab(&mut self, request: &Request, context: &mut Context<'_, Site>) {
@@ -164,7 +164,7 @@ impl Session<Site> for Connection {
                 }
             }
             // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
-            Phase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
+            Phase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + CLOSE_TIMEOUT,
             Phase::Leaving(at) if now >= *at => context.close(),
             Phase::Asking | Phase::Tab(_) | Phase::Leaving(_) => {}
         }

@@ -18,9 +18,9 @@ const REQUEST: Duration = Duration::from_secs(5);
 /// How long a tab may take nothing of what it is sent.
 pub(crate) const IDLE: Duration = Duration::from_secs(20);
 /// How long tabs have to take the end of the page. The run is over by then, and its user should not have to wait for a tab.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How often the thread looks up from its sleep.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What cannot be listened to.
 #[derive(Debug, thiserror::Error)]
@@ -128,8 +128,8 @@ fn begin(site: Site, listener: TcpListener) -> io::Result<Shard<Site>> {
 /// Turn after turn, until the run is over and tabs have what they were to have.
 fn serve(mut shard: Shard<Site>) {
     // The poll fails for no reason that a peer has.
-    while !shard.world.is_leaving && shard.turn(clock::now() + LOOK).is_ok() {}
-    let until = clock::now() + FAREWELL;
+    while !shard.world.is_leaving && shard.turn(clock::now() + POLL_INTERVAL).is_ok() {}
+    let until = clock::now() + CLOSE_TIMEOUT;
     while !shard.world.tabs.is_empty() && clock::now() < until && shard.turn(until).is_ok() {}
 }
 

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     /// On a machine that has other things to do.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
     fn metrics_are_sent_when_asked_and_at_the_end() {
@@ -149,9 +149,9 @@ mod tests {
         let send = move |push: Push| sent.send(push);
         let pusher = Pusher::start(Arc::default(), &[], send, |words| panic!("{words}")).unwrap();
         pusher.push();
-        let push = pushes.recv_timeout(PATIENCE).unwrap();
+        let push = pushes.recv_timeout(TEST_TIMEOUT).unwrap();
         assert!(push.head.contains(&("Content-Encoding", "snappy")) && !push.body.is_empty());
-        pusher.finish(PATIENCE);
+        pusher.finish(TEST_TIMEOUT);
         assert!(pushes.try_iter().count() >= 1, "the last was not sent");
     }
 
@@ -167,9 +167,9 @@ mod tests {
         let pusher = Pusher::start(Arc::default(), &[], send, warn).unwrap();
         for _ in 0..3 {
             pusher.push();
-            pushes.recv_timeout(PATIENCE).unwrap();
+            pushes.recv_timeout(TEST_TIMEOUT).unwrap();
         }
-        pusher.finish(PATIENCE);
+        pusher.finish(TEST_TIMEOUT);
         assert_eq!(warnings.try_iter().collect::<Vec<_>>(), ["connection refused"]);
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weir_live::{Listener, Look, Part};
 
 /// On a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn start() -> (Listener, SocketAddr, String) {
     let look = Look { title: "weir <live>", style: "p {}", script: "" };
@@ -20,7 +20,7 @@ fn start() -> (Listener, SocketAddr, String) {
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 
@@ -64,7 +64,7 @@ fn read_to(stream: &mut impl Read, words: &str) -> String {
 fn soon(what: &str, mut is: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is() {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -18,7 +18,7 @@ use weir_engine::scenario::{Fill, Step, Variant, program, shown_command};
 use weir_observe::redact;
 
 /// How often a command, a port or the request to stop is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a port may take to be there.
 const PORT_PATIENCE: Duration = Duration::from_secs(30);
@@ -273,7 +273,7 @@ impl StepRunner {
                     return Err(StepError::Failed { name, status, said, log });
                 }
                 None if interrupt.load(Relaxed) => return Err(StepError::Interrupted),
-                None => std::thread::sleep(LOOK),
+                None => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }
@@ -294,7 +294,7 @@ impl StepRunner {
                 let (address, log) = (address.to_owned(), self.log.clone());
                 return Err(StepError::Silent { address, within: PORT_PATIENCE, log });
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -354,7 +354,7 @@ impl Group {
         let began = Instant::now();
         let is_copied = || self.copying.as_ref().is_none_or(JoinHandle::is_finished);
         while !is_copied() && began.elapsed() < OUTPUT_PATIENCE {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&latest);
@@ -376,7 +376,7 @@ impl Group {
             if began.elapsed() > patience {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         true
     }
@@ -456,7 +456,7 @@ mod tests {
         let said = || std::fs::read_to_string(folder.path().join(LOG)).unwrap();
         // A thread copies it.
         while said().len() < "{ workers 2; }two 2\n".len() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         assert_eq!(said(), "{ workers 2; }two 2\n");
     }
@@ -505,7 +505,7 @@ mod tests {
         let pid = loop {
             match std::fs::read_to_string(&path).unwrap_or_default().trim().parse::<i32>() {
                 Ok(pid) => break pid,
-                Err(_) => std::thread::sleep(LOOK),
+                Err(_) => std::thread::sleep(POLL_INTERVAL),
             }
         };
         drop(of_run);
@@ -516,7 +516,7 @@ mod tests {
         let began = Instant::now();
         while !gone(pid) {
             assert!(began.elapsed() < END_PATIENCE, "the server's own child goes on");
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

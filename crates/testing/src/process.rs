@@ -30,7 +30,7 @@ pub fn program(name: &str, package: &str) -> Command {
 }
 
 /// How long [`soon`] waits: a server in Java is there after five seconds, and after twenty beside a build and other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a process may take to end: the longest run of a test is one of 50 s, and its report is written behind it.
 const LONGEST_RUN: Duration = Duration::from_secs(150);
@@ -39,7 +39,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(150);
 pub fn soon(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "{what}: not within {TEST_TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -26,7 +26,7 @@ const READ: usize = 1 << 20;
 /// What the names of totals begin with in a threshold.
 const PREFIX: &str = "ts.";
 /// Longest wait for a pipe before the interrupt flag is looked at again.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 /// Between two drawings of how far it is.
 const DRAW: Duration = Duration::from_millis(250);
 
@@ -173,7 +173,7 @@ impl Source {
     fn is_ready(&self) -> bool {
         let mut pipe = [PollFd::new(&self.file, PollFlags::IN)];
         self.length.is_some()
-            || match poll(&mut pipe, Some(&PATIENCE)) {
+            || match poll(&mut pipe, Some(&POLL_INTERVAL)) {
                 Ok(ready) => ready > 0,
                 Err(Errno::INTR) => false,
                 // What cannot be waited for is read; that says what is wrong with it.

@@ -15,7 +15,7 @@ use weir_ingest::{Counts, DropCause, Totals};
 const DRAW: Duration = Duration::from_millis(250);
 
 /// Between two looks at how fast it goes.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Between two lines where they are not drawn over each other.
 const PLAIN: Duration = Duration::from_secs(10);
@@ -122,7 +122,7 @@ fn show(
             locked(view).say(&subject.subscribed);
         }
         let now = Instant::now();
-        if now - looked.0 >= LOOK {
+        if now - looked.0 >= POLL_INTERVAL {
             let totals = counts.totals();
             pace = Pace::between(&looked.1, &totals, now - looked.0);
             looked = (now, totals);

@@ -14,7 +14,7 @@ use weir_report::{page_script, page_style};
 use weir_runner::{ErrorKind, RunError};
 
 /// How long weir waits at its end for the receiver of the last metrics.
-const FAREWELL: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What can be seen of a run while it goes on.
 #[derive(Clone, Debug, Default, Args)]
@@ -86,7 +86,7 @@ impl Outlets {
 impl Drop for Outlets {
     fn drop(&mut self) {
         if let Some(pusher) = self.pusher.take() {
-            pusher.finish(FAREWELL);
+            pusher.finish(CLOSE_TIMEOUT);
         }
         let late = self.late.lock().unwrap_or_else(PoisonError::into_inner).take();
         late.into_iter().for_each(note);

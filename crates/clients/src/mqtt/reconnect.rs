@@ -3,7 +3,7 @@
 
 use super::outage::Outages;
 use crate::client_state::ClientPhase;
-use crate::reconnect::{Attempt, PATIENCE, Reconnection, may_pass};
+use crate::reconnect::{Attempt, RECONNECT_TIMEOUT, Reconnection, may_pass};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -80,7 +80,7 @@ impl Reconnecting {
 
     /// The connection, or an attempt at one, has failed. Whether there will be another attempt.
     pub(super) fn lost(&mut self, failure: Failure, words: &str, now: Moment) -> bool {
-        may_pass(failure) && self.attempts.lost(failure, words, PATIENCE, now)
+        may_pass(failure) && self.attempts.lost(failure, words, RECONNECT_TIMEOUT, now)
     }
 
     /// When to call [`Self::turn`].
@@ -162,7 +162,7 @@ mod tests {
             assert!(longest / 2 <= *wait && *wait <= longest, "{waits:?}");
         }
         let length = now.since(start);
-        assert!(length >= PATIENCE && length < PATIENCE + LONGEST, "{length:?}");
+        assert!(length >= RECONNECT_TIMEOUT && length < RECONNECT_TIMEOUT + LONGEST, "{length:?}");
         let (failure, words) = reconnecting.why().unwrap();
         assert_eq!(failure, Failure::ConnectionRefused);
         assert_eq!(reconnecting.verdict(Failure::ConnectTimeout, "x"), (failure, words.clone()));

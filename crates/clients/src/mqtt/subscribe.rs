@@ -47,7 +47,7 @@ pub(super) struct SharedOptions {
 }
 
 /// How often a subscriber that lingers looks whether all has come.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What came, of one subscriber or of all that share a subscription.
 #[derive(Debug, Default)]
@@ -400,7 +400,7 @@ impl ClientSession for Subscriber {
 
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let ping = self.client.deadline().map(moment);
-        let look = self.viewer.leaves.map(|leaves| leaves.min(context.now + LOOK));
+        let look = self.viewer.leaves.map(|leaves| leaves.min(context.now + POLL_INTERVAL));
         [ping, look, self.reconnecting.deadline()].into_iter().flatten().min()
     }
 

@@ -31,7 +31,7 @@ use weir_rtc::turn::Carrier;
 use weir_shard::{Context, Endpoint};
 
 /// How often the kernel is asked what it has dropped.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What all connections of a workload share.
 pub(super) struct Terms {
@@ -136,7 +136,7 @@ impl Connection {
             reached: now,
             consented: None,
             steps: Vec::new(),
-            look_at: now + LOOK,
+            look_at: now + POLL_INTERVAL,
             dropped: 0,
             leaving: None,
         }
@@ -482,7 +482,7 @@ impl Connection {
     ) -> Result<Option<Milestone>, End> {
         let now = context.now;
         if self.look_at <= now {
-            self.look_at = now + LOOK;
+            self.look_at = now + POLL_INTERVAL;
             self.look(context);
         }
         if let Some((_, servers)) = self.spare.take_if(|(at, _)| *at <= now) {

@@ -18,7 +18,7 @@ pub(super) const SCHEMES: &[Scheme] = &[Scheme::tcp("turn", 3478), Scheme::tls("
 const CARRIERS: [Carrier; 3] = [Carrier::Tcp, Carrier::Tls, Carrier::Udp];
 
 /// How long one address may take to answer while there is another to try.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a name that is being sought is asked for.
 const AGAIN: Duration = Duration::from_millis(20);
 /// Bytes that may wait for a server that does not read; what comes then is gone, as datagrams are.
@@ -218,7 +218,7 @@ impl Relay {
     /// Until when the server may take for the step that it is at, if there is anything else to try.
     fn patience(&self, now: Moment) -> Option<Moment> {
         let is_last = self.rest.is_empty() && (self.addresses.is_empty() || self.is_open);
-        (!is_last).then(|| now + PATIENCE)
+        (!is_last).then(|| now + ADDRESS_TIMEOUT)
     }
 
     /// The server, at the address that was tried, is of no use: tries the next address, or the next server.

@@ -20,7 +20,7 @@ const SERVER: &str = "127.0.0.1:5000";
 /// Parameter sets in a session description: keyframes of this server have none in front of them.
 const DESCRIBED: &str = ";sprop-parameter-sets=Z0IAHg==,aM4=";
 /// How long a viewer waits in each phase.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PHASE_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn server_address() -> SocketAddr {
     SERVER.parse().unwrap()
@@ -30,7 +30,7 @@ pub(crate) fn server_address() -> SocketAddr {
 pub(crate) const WHEP: &str = "whep+http://127.0.0.1:9/live/a";
 
 fn workload(url: &str, rtc: &RtcOptions, returns: Return) -> Workload {
-    let options = PlayOptions { timeouts: Timeouts::all(PATIENCE), returns, ..PlayOptions::default() };
+    let options = PlayOptions { timeouts: Timeouts::all(PHASE_TIMEOUT), returns, ..PlayOptions::default() };
     let play = if url.starts_with("ws:") { rtc::oven } else { rtc::whep };
     play(&[url.to_owned()], &options, rtc).unwrap()
 }

@@ -1,6 +1,6 @@
 //! WHEP as servers speak it (draft-ietf-wish-whep, RFC 9725): places, tags, candidates that come later, relays, tokens.
 
-use crate::stage::{PATIENCE, Server, Stage, WHEP, server_address};
+use crate::stage::{PHASE_TIMEOUT, Server, Stage, WHEP, server_address};
 use std::time::Duration;
 use weir_clients::{Ending, RtcOptions};
 use weir_metrics::Failure;
@@ -85,7 +85,7 @@ fn a_session_is_deleted_after_a_failure_as_well() {
 
     // Keys, and nothing else.
     let mut stage = Stage::playing(0);
-    stage.handle_timeout(PATIENCE);
+    stage.handle_timeout(PHASE_TIMEOUT);
     assert_eq!(stage.failure().0, Failure::NoMedia);
     let (_, said) = farewell(&mut stage);
     assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
@@ -284,7 +284,7 @@ fn a_relay_over_udp_that_does_not_answer_is_sought_at_the_signalling_and_then_na
     stage.handle_timeout(Duration::from_millis(2_001));
     let last = stage.rig.take_datagrams().pop().expect("another try").0;
     assert_eq!(last.to_string(), "127.0.0.1:3479");
-    stage.handle_timeout(PATIENCE);
+    stage.handle_timeout(PHASE_TIMEOUT);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::HandshakeTimeout);
     assert_eq!(words, "TURN server 127.0.0.7:3479: it did not answer in time", "not where the signalling is");
@@ -392,7 +392,7 @@ fn a_relay_that_says_what_is_no_frame_or_nothing_is_named() {
     assert!(words.starts_with("TURN server 127.0.0.7:3479: ") && words.contains("STUN"), "{words}");
 
     let mut stage = begin();
-    stage.handle_timeout(PATIENCE);
+    stage.handle_timeout(PHASE_TIMEOUT);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::HandshakeTimeout);
     assert_eq!(words, "TURN server 127.0.0.7:3479: it did not answer in time");
@@ -512,7 +512,7 @@ fn each_relay_of_a_list_is_tried_and_what_became_of_each_is_said() {
     // The last one is asked by UDP, at both places.
     assert_eq!(linked(&stage), "none");
     assert_eq!(stage.rig.take_datagrams().pop().unwrap().0.to_string(), "127.0.0.8:3480");
-    stage.handle_timeout(PATIENCE);
+    stage.handle_timeout(PHASE_TIMEOUT);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::ConnectionRefused);
     let part = "no way by 3 TURN servers: 127.0.0.7:3479: refused; 127.0.0.9:3481: 401 no!; 127.0.0.8:3480: ";
@@ -597,7 +597,7 @@ fn names_of_multicast_dns_and_those_that_nobody_knows_are_said() {
         let [hidden, lost] = [hidden, "no-such-host.invalid"].map(|name| line.replace("127.0.0.1", name));
         format!("{hidden}\r\n{lost}\r\n")
     });
-    stage.handle_timeout(PATIENCE);
+    stage.handle_timeout(PHASE_TIMEOUT);
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::IceTimeout);
     assert!(words.contains(&format!("{hidden} (multicast DNS)")), "{words}");

@@ -20,7 +20,7 @@ use weir_metrics::{Counter, Moment, Recorder, Schema};
 use weir_shard::clock;
 
 /// How often the counts are looked at.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes a consumer; none if it was interrupted before the consumer was there.
 pub type MakeConsumer =
@@ -191,7 +191,7 @@ impl Intake {
                 return Waited::Over;
             }
             if matches!(share, Share::Part) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
                 continue;
             }
             let quiet = now.since(moved);
@@ -222,7 +222,7 @@ impl Intake {
             if quiet >= longest && (publishers > 0 || now >= end) {
                 return Waited::Stuck(stuck(consumer, counted, sent, planned, longest));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

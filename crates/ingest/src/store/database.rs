@@ -27,13 +27,13 @@ use weir_shard::tls;
 
 /// How long a connection over TCP, its TLS, and the login may take, each. Two retransmissions of a SYN are over after 3 s (RFC 6298, 2.1
 /// and 5.5), and a server that forks a process for each client and looks a user up elsewhere takes seconds when it is busy.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a batch may take, unless something else is said: one of megabytes on a busy disk takes seconds.
 pub(super) const STATEMENT: Duration = Duration::from_secs(60);
 
 /// How long a connection may take to close.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What tokio-postgres says when the server asks for a password and none was given (`connect_raw`).
 const NO_PASSWORD: &str = "password missing";
@@ -104,7 +104,7 @@ impl DerefMut for Session {
 /// A client says good-bye when it is dropped, and would wait until that is sent.
 impl Drop for Session {
     fn drop(&mut self) {
-        self.deadline.allow(FAREWELL, "the connection did not close in time");
+        self.deadline.allow(CLOSE_TIMEOUT, "the connection did not close in time");
     }
 }
 
@@ -388,13 +388,13 @@ impl FromStr for Database {
         let hosts: Vec<_> = hosts.collect();
         let shown = format!("{}/{}", hosts.join(","), config.get_dbname().unwrap_or_default());
         config
-            .connect_timeout(PATIENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
             .keepalives_idle(Duration::from_secs(30))
             .application_name("weir ingest");
         let link = LinkMaker {
             wanted: wanted_link,
             tls: MakeRustlsConnect::new((*tls).clone()),
-            patience: PATIENCE,
+            patience: CONNECT_TIMEOUT,
             deadline: Deadline::default(),
             exposure: Exposure::Exposed,
         };
@@ -404,7 +404,7 @@ impl FromStr for Database {
             shows_certificate: wanted.identity.is_some(),
             config,
             by_day: false,
-            patience: PATIENCE,
+            patience: CONNECT_TIMEOUT,
             statement: STATEMENT,
             asks_for_plain: encryption.mode == Mode::Disable,
         })

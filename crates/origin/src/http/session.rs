@@ -18,7 +18,7 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 /// Requests of one peer that are answered before others have their turn.
 const ANSWERS_A_TURN: usize = 16;
 /// How long a peer may take to go when the kernel has taken the last answer.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session of an HTTP connection.
 pub(crate) struct HttpSession {
@@ -185,7 +185,7 @@ impl HttpSession {
 
     fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.answered();
-        self.phase = if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + FAREWELL) };
+        self.phase = if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + CLOSE_TIMEOUT) };
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);
         }
@@ -200,7 +200,7 @@ impl HttpSession {
                 playing.viewer.send(LAST_CHUNK, context);
                 context.answered();
                 self.leave(context);
-                self.phase = HttpPhase::Leaving(context.now + FAREWELL);
+                self.phase = HttpPhase::Leaving(context.now + CLOSE_TIMEOUT);
             }
             Standing::Ended => self.cut = Some(Cut::Close),
             Standing::Cut(cut) => self.cut = Some(cut),
@@ -280,7 +280,7 @@ impl Session<Worker> for HttpSession {
         match &mut self.phase {
             HttpPhase::Playing(_) => self.pump(context),
             // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
-            HttpPhase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + FAREWELL,
+            HttpPhase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + CLOSE_TIMEOUT,
             HttpPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
             HttpPhase::Asking | HttpPhase::Leaving(_) | HttpPhase::Silent => {}
         }
@@ -315,11 +315,11 @@ mod tests {
         rig.dispatch(&mut session, Event::Connected);
         rig.room = 10;
         rig.dispatch(&mut session, Event::Bytes(b"GET /api/version HTTP/1.1\r\nConnection: close\r\n\r\n"));
-        rig.advance(&mut session, 10 * FAREWELL);
+        rig.advance(&mut session, 10 * CLOSE_TIMEOUT);
         assert!(!rig.closed, "{} bytes wait", rig.unsent.len());
         rig.make_room(&mut session, 1 << 20);
         assert!(rig.sent.ends_with(b"}"));
-        rig.advance(&mut session, FAREWELL);
+        rig.advance(&mut session, CLOSE_TIMEOUT);
         assert!(rig.closed);
     }
 }

@@ -55,7 +55,7 @@ const WINDOW: u16 = 1_000;
 /// Topics that are known by number on a connection, each way: as mosquitto 2 has by default, and some more. A topic has up to 64 KiB.
 const TOPIC_ALIASES: u16 = 16;
 /// How long a client may take to receive the last packet and close.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session of an MQTT connection.
 pub(crate) struct MqttSession {
@@ -372,7 +372,7 @@ impl MqttSession {
             (Version::V5, MqttPhase::Connected) => self.farewell(reason),
             _ => {}
         }
-        self.phase = MqttPhase::Leaving(now + FAREWELL);
+        self.phase = MqttPhase::Leaving(now + CLOSE_TIMEOUT);
     }
 
     /// The last word of MQTT 5; 3.1.1 has none.

@@ -29,7 +29,7 @@ use weir_web::{Message as Answer, PRODUCT, Request, Requests};
 /// Bytes of answers that may wait for a peer that does not read.
 const UNSENT_LIMIT: usize = 256 * 1024;
 /// How long a peer may take to receive the last answer and close.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Requests of one peer that are answered before others have their turn: each may begin a session, which takes more than
 /// a millisecond.
 const ANSWERS_A_TURN: usize = 4;
@@ -372,7 +372,7 @@ impl RtcSession {
     fn respond(&mut self, answer: Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.send(&answer.keep_alive(keep_alive).end());
         if !keep_alive {
-            self.phase = RtcPhase::Leaving(context.now + FAREWELL);
+            self.phase = RtcPhase::Leaving(context.now + CLOSE_TIMEOUT);
         }
         if context.unsent() > UNSENT_LIMIT {
             self.cut = Some(Cut::Close);

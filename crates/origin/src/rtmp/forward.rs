@@ -10,7 +10,7 @@ use weir_rtmp::{Client, ClientEvent, ClientOptions};
 use weir_shard::{Context, Endpoint, Session, Shard};
 
 /// From the connection to the other server's consent.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The session of one connection to another server.
 pub(super) struct ForwardSession {
@@ -52,7 +52,7 @@ impl ForwardSession {
         let options = ClientOptions { chunk_size: CHUNK_SIZE, ..ClientOptions::publish(url, app, stream) };
         let seed = now.as_nanos();
         let client = Client::new(options, seed);
-        Self { forwarding, client, deadline: now + PATIENCE, viewer: None, since: None }
+        Self { forwarding, client, deadline: now + CONNECT_TIMEOUT, viewer: None, since: None }
     }
 
     fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {

@@ -22,7 +22,7 @@ const UNSENT_LIMIT: usize = 256 * 1024;
 /// Bytes of an application's and a stream's name together.
 const NAME_LIMIT: usize = 1_024;
 /// How long a refused peer may take to receive the refusal and close.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most bytes that are read of one peer before others have their turn. A publisher has some hundred messages a second.
 const EVENTS_A_TURN: usize = 1_024;
 /// Bytes after which the events are counted.
@@ -203,7 +203,7 @@ impl RtmpSession {
                 self.send_output(context);
                 if context.world.settings().departure == Departure::Close {
                     self.handler.leave(context);
-                    self.handler.phase = RtmpPhase::Leaving(context.now + FAREWELL);
+                    self.handler.phase = RtmpPhase::Leaving(context.now + CLOSE_TIMEOUT);
                 }
             }
             Standing::Cut(cut) => self.handler.cut = Some(cut),
@@ -374,7 +374,7 @@ impl Handler {
                     words.unwrap_or(usual),
                 );
                 self.replies.push(Reply::RejectConnect(status));
-                self.phase = RtmpPhase::Leaving(context.now + FAREWELL);
+                self.phase = RtmpPhase::Leaving(context.now + CLOSE_TIMEOUT);
             }
         }
     }
@@ -484,7 +484,7 @@ impl Handler {
     fn turn_away(&mut self, id: u32, status: Status<'static>, context: &mut Context<'_, Worker>) {
         self.replies.push(Reply::Status(id, status));
         self.leave(context);
-        self.phase = RtmpPhase::Leaving(context.now + FAREWELL);
+        self.phase = RtmpPhase::Leaving(context.now + CLOSE_TIMEOUT);
     }
 
     /// Answers a request as a fault wants it.

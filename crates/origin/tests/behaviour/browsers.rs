@@ -2,7 +2,7 @@
 //! such a page only if the answer allows it (Fetch standard, section 3.2, `Access-Control-Allow-Origin`), and no page of the
 //! origin's own needs that.
 
-use crate::peers::{PATIENCE, until};
+use crate::peers::{TEST_TIMEOUT, until};
 use crate::readers::services;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -18,7 +18,7 @@ const FROM_ELSEWHERE: &str =
 /// The head of the answer to a request from elsewhere.
 fn head(address: SocketAddr, request: &str, fields: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
     let request = format!("{request} HTTP/1.1\r\n{FROM_ELSEWHERE}{fields}{length}\r\n{body}");
     stream.write_all(request.as_bytes()).unwrap();

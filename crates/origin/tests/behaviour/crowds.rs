@@ -1,6 +1,6 @@
 //! Readers that are many, slow, or mean no good.
 
-use crate::peers::{PATIENCE, until};
+use crate::peers::{TEST_TIMEOUT, until};
 use crate::readers::{PACKET, Reader, address, report, serve, services, tuner, tuners, wrongs};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -52,7 +52,7 @@ fn a_slow_reader_loses_whole_packets_and_the_count_is_exact() {
             std::thread::sleep(Duration::from_secs(3));
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(1) || skipped(&slow) == 0 {
-                assert!(began.elapsed() < PATIENCE, "30 MB fitted into the kernel's buffers");
+                assert!(began.elapsed() < TEST_TIMEOUT, "30 MB fitted into the kernel's buffers");
                 slow.step();
             }
             let lost = skipped(&slow);
@@ -91,7 +91,7 @@ fn hundreds_read_and_none_misses_a_packet() {
 
 /// Reads what is there until the connection ends.
 fn ends(stream: &mut TcpStream) -> Vec<u8> {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let mut all = Vec::new();
     match stream.read_to_end(&mut all) {
         Ok(_) => {}
@@ -147,7 +147,7 @@ fn who_never_asks_is_let_go() {
 fn answers_that_are_never_read_fill_no_memory() {
     let origin = tuner(1_000_000, &[]);
     let mut stream = TcpStream::connect(address(&origin)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
     let requests = "GET /api/status HTTP/1.1\r\n\r\n".repeat(1_000);
     let mut sent = 0_u64;
     while stream.write_all(requests.as_bytes()).is_ok() {

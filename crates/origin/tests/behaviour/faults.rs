@@ -1,6 +1,6 @@
 //! Each fault does what its line says, and is told of truly.
 
-use crate::peers::{FRAME, PATIENCE, Peer, Publisher, address, origin, until};
+use crate::peers::{FRAME, TEST_TIMEOUT, Peer, Publisher, address, origin, until};
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -227,7 +227,7 @@ fn a_publisher_is_read_no_faster_than_said() {
 #[test]
 fn connections_are_refused() {
     let origin = origin(&["refuse"]);
-    let error = TcpStream::connect_timeout(&address(&origin), PATIENCE).unwrap_err();
+    let error = TcpStream::connect_timeout(&address(&origin), TEST_TIMEOUT).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
 }
 

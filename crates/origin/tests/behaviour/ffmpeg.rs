@@ -1,6 +1,6 @@
 //! ffmpeg publishes and plays, without a word of warning.
 
-use crate::peers::{PATIENCE, Peer, address, identity, start, until};
+use crate::peers::{TEST_TIMEOUT, Peer, address, identity, start, until};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -34,7 +34,7 @@ impl Tool {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break Some(status);
             }
-            if began.elapsed() > 3 * PATIENCE {
+            if began.elapsed() > 3 * TEST_TIMEOUT {
                 break None;
             }
             std::thread::sleep(Duration::from_millis(20));

@@ -1,7 +1,7 @@
 //! What is published here is published again elsewhere.
 
 use crate::ffmpeg::{Tool, publish, url};
-use crate::peers::{PATIENCE, Peer, Publisher, Unit, address, start, until};
+use crate::peers::{TEST_TIMEOUT, Peer, Publisher, Unit, address, start, until};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use weir_origin::{MissingStream, OriginConfig, RTMP};
@@ -25,7 +25,7 @@ fn nginx(folder: &std::path::Path) -> (Tool, SocketAddr) {
     std::fs::write(&path, config).unwrap();
     let (folder, path) = (folder.to_str().unwrap(), path.to_str().unwrap());
     let server = Tool::start("/usr/sbin/nginx", &["-p", folder, "-c", path]);
-    until("nginx listens", || TcpStream::connect_timeout(&address, PATIENCE).is_ok());
+    until("nginx listens", || TcpStream::connect_timeout(&address, TEST_TIMEOUT).is_ok());
     (server, address)
 }
 

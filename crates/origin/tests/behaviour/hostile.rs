@@ -1,6 +1,6 @@
 //! Peers that mean no good, or know no better.
 
-use crate::peers::{PATIENCE, Peer, Publisher, address, origin, start, until};
+use crate::peers::{TEST_TIMEOUT, Peer, Publisher, address, origin, start, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use weir_rtmp::message::MessageKind;
 
 /// Reads until the peer ends the connection.
 fn ends(mut stream: &TcpStream) -> bool {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let mut buffer = [0; 4096];
     loop {
         match stream.read(&mut buffer) {
@@ -105,7 +105,7 @@ fn pings_that_are_never_read_fill_no_memory() {
     let mut ping = Vec::new();
     weir_rtmp::chunk::frame(&header, &[0, 6, 0, 0, 0, 1], 128, &mut ping);
     let pings = ping.repeat(1_000);
-    viewer.stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    viewer.stream.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
     let mut sent = 0_u64;
     while viewer.stream.write_all(&pings).is_ok() {
         sent += pings.len() as u64;

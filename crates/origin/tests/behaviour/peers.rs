@@ -9,7 +9,7 @@ use weir_rtmp::message::{MediaKind, Status};
 use weir_rtmp::{Client, ClientEvent, ClientOptions, flv};
 
 /// Longest wait for anything in these tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An origin that sends each packet as it comes, with these faults.
 pub(crate) fn origin(faults: &[&str]) -> Origin {
@@ -42,7 +42,7 @@ pub(crate) fn identity(folder: &Path) -> Identity {
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -88,7 +88,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn connect(address: SocketAddr, options: ClientOptions) -> Self {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        let stream = TcpStream::connect_timeout(&address, TEST_TIMEOUT).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         stream.set_nodelay(true).unwrap();
         Self {
@@ -159,7 +159,7 @@ impl Peer {
         while !holds(self) {
             let (units, statuses) = (self.units.len(), &self.statuses);
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < TEST_TIMEOUT,
                 "waited in vain: {what}; {units} units, {statuses:?}, {:?}",
                 self.end
             );

@@ -1,6 +1,6 @@
 //! Simple readers of MPEG-TS over HTTP on blocking sockets, and helpers around them.
 
-use crate::peers::PATIENCE;
+use crate::peers::TEST_TIMEOUT;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -63,12 +63,12 @@ impl Reader {
 
     /// Says this and waits for the head of the answer.
     pub(crate) fn ask(address: SocketAddr, request: &str) -> Self {
-        Self::ask_for(address, request, PATIENCE)
+        Self::ask_for(address, request, TEST_TIMEOUT)
     }
 
     /// Says this and waits for so long for the head of the answer, if one comes.
     pub(crate) fn ask_for(address: SocketAddr, request: &str, patience: Duration) -> Self {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        let stream = TcpStream::connect_timeout(&address, TEST_TIMEOUT).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         let mut reader = Self {
             stream,
@@ -142,7 +142,7 @@ impl Reader {
     pub(crate) fn packets(&mut self, count: usize) {
         let began = Instant::now();
         while self.body.len() < count * PACKET && self.end.is_none() {
-            assert!(began.elapsed() < PATIENCE, "waited in vain: {} bytes", self.body.len());
+            assert!(began.elapsed() < TEST_TIMEOUT, "waited in vain: {} bytes", self.body.len());
             self.step();
         }
     }
@@ -151,7 +151,7 @@ impl Reader {
     pub(crate) fn until_end(&mut self) {
         let began = Instant::now();
         while self.end.is_none() {
-            assert!(began.elapsed() < PATIENCE, "waited in vain: {} bytes", self.body.len());
+            assert!(began.elapsed() < TEST_TIMEOUT, "waited in vain: {} bytes", self.body.len());
             self.step();
         }
     }

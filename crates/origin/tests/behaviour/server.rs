@@ -1,6 +1,6 @@
 //! Publishing, playing, refusing: the ordinary life of the origin.
 
-use crate::peers::{PATIENCE, Peer, Publisher, address, origin, start, until};
+use crate::peers::{TEST_TIMEOUT, Peer, Publisher, address, origin, start, until};
 use std::net::TcpListener;
 use std::time::Duration;
 use weir_origin::{Departure, History, MissingStream, Origin, OriginConfig, OriginError, RTMP};
@@ -177,7 +177,7 @@ fn an_origin_that_stops_gives_its_port_and_threads_back() {
     viewer.until("consent to play", |viewer| viewer.began);
     let began = std::time::Instant::now();
     origin.stop();
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TEST_TIMEOUT);
     viewer.until("the connection's end", |viewer| viewer.end.is_some());
     Origin::start(&OriginConfig::default().listening(&RTMP, address)).unwrap().stop();
 }

@@ -1,6 +1,6 @@
 //! A tuner server's ordinary life: what it offers, what it plays, and when.
 
-use crate::peers::{PATIENCE, identity, until};
+use crate::peers::{TEST_TIMEOUT, identity, until};
 use crate::readers::{PACKET, Reader, address, report, serve, services, tuner, tuners, wrongs};
 use serde_json::json;
 use std::io::{Read, Write};
@@ -52,7 +52,7 @@ fn reads_slowly_and_asks_again(origin: &Origin, request: Duration) -> (bool, Dur
     socket.set_recv_buffer_size(8 << 10).unwrap();
     socket.connect(&address(origin).into()).unwrap();
     let mut stream = std::net::TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream.write_all(b"GET /api/services HTTP/1.1\r\n\r\n").unwrap();
     let mut heard = Vec::new();
     let mut buffer = vec![0; 64 << 10];
@@ -302,7 +302,7 @@ fn a_connection_asks_again_and_again() {
     let many = "GET /api/version HTTP/1.1\r\n\r\n".repeat(5) + "GET /1.ts HTTP/1.1\r\n\r\n";
     let mut reader = Reader::ask(address(&origin), &many);
     let began = Instant::now();
-    while reader.body.len() < 2_000 && began.elapsed() < PATIENCE {
+    while reader.body.len() < 2_000 && began.elapsed() < TEST_TIMEOUT {
         reader.step();
     }
     let rest = String::from_utf8_lossy(&reader.body).into_owned();

@@ -9,7 +9,7 @@ use weir_shard::{Context, Session};
 use weir_web::{Message, PRODUCT, Request, Requests, reason};
 
 /// How long a peer may take to go when the kernel has taken the last answer.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What listens.
 pub(super) static SERVER: Server = Server {
@@ -77,7 +77,7 @@ impl FlvSession {
         let answer = Message::response(status).field("Server", PRODUCT).keep_alive(false);
         context.send(&answer.body(format!("{}\n", reason(status))).end());
         context.answered();
-        self.phase = HttpFlvPhase::Leaving(context.now + FAREWELL);
+        self.phase = HttpFlvPhase::Leaving(context.now + CLOSE_TIMEOUT);
     }
 
     /// Sends a viewer what waits for it.

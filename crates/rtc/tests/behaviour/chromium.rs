@@ -18,7 +18,7 @@ use weir_rtc::transport::{
 use weir_rtc::{Datagram, account, nack, rtcp, rtx};
 
 /// On a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 const OUR_SSRC: u32 = 77;
 
@@ -223,7 +223,7 @@ impl Session {
         let mut report_at = self.begin.elapsed();
         let mut buffer = [0; 2048];
         while !done(self) {
-            assert!(self.begin.elapsed() < PATIENCE, "{:?} {:?}", self.transport, self.tracks);
+            assert!(self.begin.elapsed() < TEST_TIMEOUT, "{:?} {:?}", self.transport, self.tracks);
             let now = self.now();
             self.transport.handle_timeout(now);
             while let Some(output) = self.transport.poll() {
@@ -330,7 +330,7 @@ fn chromium_publishes_in_both_dtls_roles_to_a_full_and_to_a_lite_peer() {
     std::thread::spawn(move || serve(&listener, &sender));
     let _browser = browse(address);
     for role in [Setup::Passive, Setup::Active] {
-        let offer = offers.recv_timeout(PATIENCE).expect("an offer by Chromium");
+        let offer = offers.recv_timeout(TEST_TIMEOUT).expect("an offer by Chromium");
         assert_eq!(offer.0, role);
         let mut session = Session::answer(offer);
         session.receive(true, |session| session.video().keyframes().count() >= 1);

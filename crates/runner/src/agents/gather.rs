@@ -27,11 +27,11 @@ use weir_observe::TargetEnvironment;
 use weir_shard::clock;
 
 /// How long agents are waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const AGENTS_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long they have to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// How long the first may be the only one that is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const FIRST_ANSWERS: Duration = Duration::from_millis(500);
 /// How long an agent may take to end, over its drain.
 const END_WITHIN: Duration = Duration::from_secs(15);
 const TICK: Duration = Duration::from_millis(50);
@@ -147,7 +147,7 @@ fn call(
         }
         let free = roster.count_free();
         // The first agents to answer are not always the first by name.
-        if free >= wanted && began.elapsed() >= LOOK {
+        if free >= wanted && began.elapsed() >= FIRST_ANSWERS {
             let [mut load, watching] = roster.free();
             load.truncate(wanted);
             if !watching.is_empty() {
@@ -161,7 +161,7 @@ fn call(
             return Ok([load, watching]);
         }
         let there = format!("{free} of {wanted} agents are there and free");
-        if began.elapsed() >= PATIENCE {
+        if began.elapsed() >= AGENTS_TIMEOUT {
             let line = format!(
                 "{there}; start others with `weir agent --join URL`, and see `weir agents --nats URL`"
             );

@@ -16,7 +16,7 @@ use weir_shard::{
 };
 
 /// A test that is not over by then has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a session was told.
 #[derive(Clone, PartialEq, Eq)]
@@ -299,7 +299,7 @@ impl Bench {
 
     /// Turns the loop until something has happened.
     pub(crate) fn run_until(&mut self, mut happened: impl FnMut(&Diary) -> bool) {
-        let end = clock::now() + PATIENCE;
+        let end = clock::now() + TEST_TIMEOUT;
         while !happened(&self.shard.world) {
             let now = clock::now();
             assert!(now < end, "it never happens; what did: {:?}", self.summary());
@@ -343,8 +343,8 @@ pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
 
 /// A connection none of whose reads or writes lasts for ever.
 pub(crate) fn patient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 

@@ -1,6 +1,6 @@
 //! What one turn of the loop reads of a peer that floods: its share and no more, however long it goes on.
 
-use crate::bench::{Bench, Diary, Happened, PATIENCE, React, accept, echo, endpoint, silent};
+use crate::bench::{Bench, Diary, Happened, TEST_TIMEOUT, React, accept, echo, endpoint, silent};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use weir_shard::{Context, Event, clock};
@@ -42,7 +42,7 @@ fn a_flood_is_read_for_one_share_a_turn_however_long_it_lasts() {
     let (began, mut answers) = (clock::now(), 0);
     // A second peer asks again whenever it was answered.
     while bench.diary().bytes_read("flood") < TURNS * SHARE || answers < ANSWERS {
-        assert!(clock::now().since(began) < PATIENCE, "the second peer was answered {answers} times");
+        assert!(clock::now().since(began) < TEST_TIMEOUT, "the second peer was answered {answers} times");
         flood(&mut peer);
         let read = turn(&mut bench, |diary| diary.bytes_read("flood"));
         assert!(read <= SHARE, "{read} bytes in one turn");

@@ -13,7 +13,7 @@ use weir_runner::RunError;
 use weir_runner::agents::of_nats;
 
 /// How long answers are waited for.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Lists the agents that answer.
 pub(crate) fn list(args: &AgentList) -> Result<Exit, RunError> {
@@ -23,7 +23,7 @@ pub(crate) fn list(args: &AgentList) -> Result<Exit, RunError> {
     link.send(CoordinatorCommand::Call);
     let began = Instant::now();
     let mut heard = Roster::default();
-    while let Some(left) = PATIENCE.checked_sub(began.elapsed()) {
+    while let Some(left) = ANSWER_TIMEOUT.checked_sub(began.elapsed()) {
         if let Ok(CoordinatorEvent::Hello(name, instance, hello)) = link.event(left) {
             heard.enter(name, instance, *hello);
         }

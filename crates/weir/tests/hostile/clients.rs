@@ -5,7 +5,7 @@ mod rtc;
 mod rtmp;
 mod web;
 
-use crate::process::{PATIENCE, Process};
+use crate::process::{TEST_TIMEOUT, Process};
 use crate::witness::{self, Question};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -82,15 +82,15 @@ impl Origin {
                 let addresses = lines.map(|(scheme, at)| (scheme.to_owned(), at.parse().unwrap())).collect();
                 return Self { process, addresses };
             }
-            assert!(began.elapsed() < PATIENCE, "the origin does not listen: {}", process.err());
+            assert!(began.elapsed() < TEST_TIMEOUT, "the origin does not listen: {}", process.err());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// A connection to the listener of a scheme.
     fn connect(&self, scheme: &str) -> TcpStream {
-        let stream = TcpStream::connect_timeout(&self.addresses[scheme], PATIENCE).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let stream = TcpStream::connect_timeout(&self.addresses[scheme], TEST_TIMEOUT).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         // Who is not read from any more stops: that is what back-pressure is for.
         stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
         stream
@@ -146,7 +146,7 @@ fn settle(held: &[TcpStream]) {
         sockets.lines().skip(1).filter_map(of_line).sum()
     };
     let (began, mut last, mut since) = (Instant::now(), u64::MAX, Instant::now());
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < TEST_TIMEOUT {
         let now = waiting();
         if now != last {
             (last, since) = (now, Instant::now());

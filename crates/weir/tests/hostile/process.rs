@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest wait for anything that has to come: only a hang is longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// weir, with its output in files: a pipe that nobody reads would hold it up.
 pub(crate) struct Process {
@@ -83,7 +83,7 @@ impl Process {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(began.elapsed() < PATIENCE, "it does not end; stderr: {}", self.err());
+            assert!(began.elapsed() < TEST_TIMEOUT, "it does not end; stderr: {}", self.err());
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -1,6 +1,6 @@
 //! A well-behaved client beside the attacker, which has to be served.
 
-use crate::process::{PATIENCE, Process};
+use crate::process::{TEST_TIMEOUT, Process};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +35,8 @@ pub(crate) fn watch(server: &Process, address: SocketAddr, question: Question, d
     loop {
         let is_last = done.load(Ordering::Relaxed);
         let before = server.spent().expect("the server has ended").processor;
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).expect("a witness is let in");
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = TcpStream::connect_timeout(&address, TEST_TIMEOUT).expect("a witness is let in");
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.write_all(question.ask).unwrap();
         let mut answer = vec![0; question.answer.len()];
         stream.read_exact(&mut answer).expect("a witness is answered");

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// On a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The row of the figures of all clients, of which every run has each.
 const COMMON: &str = "Every client";
@@ -46,7 +46,7 @@ fn queries() -> Vec<(String, String, String)> {
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "{what}: not within {TEST_TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -10,7 +10,7 @@ use weir_rtc::transport::Output;
 use weir_shard::Context;
 
 /// How long the server may take to receive the end.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// The failure of a client that has waited too long to receive or send media; `None` if its connection stands, so
@@ -99,7 +99,7 @@ impl Connection {
         self.flush_relay(context);
     }
 
-    /// Ends the session with the server. The client is over when the server has answered, or after [`FAREWELL`].
+    /// Ends the session with the server. The client is over when the server has answered, or after [`CLOSE_TIMEOUT`].
     pub(in crate::rtc) fn depart(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         self.look(context);
@@ -113,7 +113,7 @@ impl Connection {
         let resource = self.resource.as_ref();
         match resource.and_then(|resource| self.request.endpoint_of(resource, &self.endpoint)) {
             Some(endpoint) => {
-                self.leaving = Some(now + FAREWELL);
+                self.leaving = Some(now + CLOSE_TIMEOUT);
                 context.reopen(endpoint);
             }
             None => self.leaving = Some(now),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_shard::tls::{ClientConfig, ClientConnection, Error as TlsError, ServerName, StreamOwned};
 
 /// How long a connection may take, its TLS included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What helps against a certificate that is not trusted.
 const TRUST: &str = "name who signed its certificate (--cacert FILE), and the host as the certificate does";
@@ -60,8 +60,8 @@ impl Link {
         address: &SocketAddr,
         tls: Option<&Arc<ClientConfig>>,
     ) -> Result<Self, Failed> {
-        let until = Instant::now() + PATIENCE;
-        let socket = TcpStream::connect_timeout(address, PATIENCE)?;
+        let until = Instant::now() + CONNECT_TIMEOUT;
+        let socket = TcpStream::connect_timeout(address, CONNECT_TIMEOUT)?;
         socket.set_nodelay(true)?;
         let mut timed = Timed { socket, until };
         let Some(config) = tls else { return Ok(Self(Way::Plain(timed))) };
@@ -144,7 +144,7 @@ fn of_handshake(error: &io::Error) -> Failed {
             )
         }
         (None, ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-            Failed::Away(format!("no TLS within {} s", PATIENCE.as_secs()))
+            Failed::Away(format!("no TLS within {} s", CONNECT_TIMEOUT.as_secs()))
         }
         (None, _) => Failed::Away(error.to_string()),
     }

@@ -19,7 +19,7 @@ const USUAL_LIMIT: usize = 1_048_588;
 const READING: Duration = Duration::from_secs(600);
 
 /// How often nothing may come of what is there to be read.
-const PATIENCE: u32 = 20;
+const MOST_EMPTY_READS: u32 = 20;
 
 /// A partition.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,7 @@ impl Topic {
                 self.begin(session, &leaders, &ends)?;
             }
             in_vain = if read { 0 } else { in_vain + 1 };
-            if in_vain == PATIENCE {
+            if in_vain == MOST_EMPTY_READS {
                 return Err(Failed::Away(format!("topic {}: what is there cannot be read", self.name)));
             }
         }

@@ -1,7 +1,7 @@
 //! CONNECT: whether a client is let in, and what it is told.
 
 use super::{
-    Answer, Broker, Context, FAREWELL, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
+    Answer, Broker, Context, CLOSE_TIMEOUT, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
     Publication, Publish, ReasonCode, TOPIC_ALIASES, Version, WINDOW, Why, fault, reason,
 };
 use crate::mqtt::broker::{Entered, LONGEST_AWAY};
@@ -51,7 +51,7 @@ impl MqttSession {
         }
         if let Some(limit) = self.keep_alive.limit() {
             // A client that is silent for too long gets a DISCONNECT before the shard ends its link.
-            context.allow_silence(limit + FAREWELL);
+            context.allow_silence(limit + CLOSE_TIMEOUT);
         }
         self.client_id = connect.client_id.to_owned();
         if self.client_id.is_empty() {
@@ -121,7 +121,7 @@ impl MqttSession {
         self.out.truncate(before);
         let properties = if fits { connack.properties } else { Properties::NONE };
         self.send(&Packet::Connack(Connack { properties, ..connack }));
-        self.phase = MqttPhase::Leaving(now + FAREWELL);
+        self.phase = MqttPhase::Leaving(now + CLOSE_TIMEOUT);
     }
 }
 

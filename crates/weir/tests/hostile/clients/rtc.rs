@@ -56,7 +56,7 @@ fn no_media(origin: &Origin) -> Held {
     ends(&first);
     let began = std::time::Instant::now();
     while !ask(&origin.connect("whip+http")).starts_with("HTTP/1.1 201") {
-        assert!(began.elapsed() < crate::process::PATIENCE, "the name is kept for nobody");
+        assert!(began.elapsed() < crate::process::TEST_TIMEOUT, "the name is kept for nobody");
         std::thread::sleep(Duration::from_millis(100));
     }
     Held::new()

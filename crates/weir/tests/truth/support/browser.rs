@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// On a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A browser with one page open.
 pub(crate) struct Browser {
@@ -52,7 +52,7 @@ impl Browser {
     pub(crate) fn says(&self, before: &str, number: u64, after: &str) -> (u64, String) {
         let began = Instant::now();
         let mut last = String::new();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < TEST_TIMEOUT {
             let Ok(line) = self.lines.recv_timeout(Duration::from_secs(1)) else { continue };
             last = line;
             let said = between(&last, before, after).filter(|said| *said >= number);
@@ -60,14 +60,14 @@ impl Browser {
                 return (said, last);
             }
         }
-        panic!("not {before}{number}{after} within {PATIENCE:?}; the page said last: {last}");
+        panic!("not {before}{number}{after} within {TEST_TIMEOUT:?}; the page said last: {last}");
     }
 
     /// Waits until the browser has counted so many freezes of a second and more, and goes on for a while; the length of each
     /// in seconds. The page tells their sums once a second.
     pub(crate) fn freezes(&self, number: usize) -> Vec<f64> {
         let (began, mut found, mut before) = (Instant::now(), Vec::new(), None);
-        let mut until = PATIENCE;
+        let mut until = TEST_TIMEOUT;
         while began.elapsed() < until {
             let Ok(line) = self.lines.recv_timeout(Duration::from_millis(200)) else { continue };
             let Some(frozen) = between::<f64>(&line, " freezes, ", " s frozen") else { continue };
@@ -75,7 +75,7 @@ impl Browser {
             if grown >= 1.0 {
                 found.push(grown);
             }
-            if found.len() == number && until == PATIENCE {
+            if found.len() == number && until == TEST_TIMEOUT {
                 until = began.elapsed() + Duration::from_secs(3);
             }
         }

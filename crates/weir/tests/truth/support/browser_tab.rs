@@ -11,7 +11,7 @@ use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 
 /// On a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A tab of a browser of its own.
 pub(crate) struct BrowserTab {
@@ -75,7 +75,7 @@ impl BrowserTab {
             let value = self.evaluated(expression);
             match value {
                 Ok(value) if is_it(&value) => return value,
-                _ if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(100)),
+                _ if began.elapsed() < TEST_TIMEOUT => std::thread::sleep(Duration::from_millis(100)),
                 other => panic!("never {what}: {expression} is {other:#?}"),
             }
         }
@@ -132,7 +132,7 @@ impl BrowserTab {
 fn connect(address: &str) -> WebSocket<TcpStream> {
     let (host, path) = address.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let request = format!(
         "GET /{path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Key: d2VpciB3ZWlyIHdlaXIgdw==\r\nSec-WebSocket-Version: 13\r\n\r\n"

@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_testing::Kept;
 
 /// On a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What only the page of a run has, and no page of several.
 pub(crate) const A_RUN: &str = "id=\"glance\"";
@@ -85,7 +85,7 @@ pub(crate) fn says_on_its_page<S: AsRef<OsStr>>(arguments: impl IntoIterator<Ite
 fn events(page: &str) -> BufReader<TcpStream> {
     let (address, path) = page.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut link = TcpStream::connect(address).unwrap();
-    link.set_read_timeout(Some(PATIENCE)).unwrap();
+    link.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     write!(link, "GET /{path}events HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     BufReader::new(link)
 }
