@@ -72,7 +72,7 @@ fn thread_cpu() -> f64 {
 
 fn stream(version: Version, messages: usize, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut maker = Maker::new(version);
+    let mut maker = MessageWriter::new(version);
     for number in 0..messages {
         let id = PacketId::new(1 + (number % 20) as u16);
         maker.with(number, payload, |message| {
@@ -93,14 +93,14 @@ fn acknowledgements(messages: usize) -> Vec<u8> {
 }
 
 /// Makes one message after the other, as a publisher does.
-struct Maker {
+struct MessageWriter {
     version: Version,
     topic: String,
     properties: PropertyBuffer,
     stamp: String,
 }
 
-impl Maker {
+impl MessageWriter {
     fn new(version: Version) -> Self {
         Self { version, topic: String::new(), properties: PropertyBuffer::new(), stamp: String::new() }
     }
@@ -146,7 +146,7 @@ fn decode(stream: &[u8], version: Version) -> u64 {
 
 fn encode(version: Version, messages: usize, payload: &[u8]) -> u64 {
     let mut out = Vec::with_capacity(2 * PIECE);
-    let mut maker = Maker::new(version);
+    let mut maker = MessageWriter::new(version);
     let mut bytes = 0;
     for number in 0..messages {
         maker.with(number, payload, |message| {
@@ -192,7 +192,7 @@ fn subscribe(stream: &[u8]) -> u64 {
 
 fn publish(messages: usize, payload: &[u8]) -> u64 {
     let mut client = connected(BURST as u16);
-    let mut maker = Maker::new(Version::V5);
+    let mut maker = MessageWriter::new(Version::V5);
     let mut acknowledgements = Vec::new();
     let mut acknowledged = 0;
     for number in 0..messages {

@@ -8,10 +8,10 @@ use weir_metrics::Moment;
 use weir_rtc::turn::{Carrier, Client, Frame, Frames, TurnServer, datagrams};
 
 /// A frame: of a channel by its number, or a message.
-type Taken = (Option<u16>, Vec<u8>);
+type FrameParts = (Option<u16>, Vec<u8>);
 
 /// What a link says, up to the first byte that is no frame's.
-fn frames(link: &[u8], piece: usize) -> (Vec<Taken>, bool) {
+fn frames(link: &[u8], piece: usize) -> (Vec<FrameParts>, bool) {
     let (mut frames, mut found) = (Frames::default(), Vec::new());
     for piece in link.chunks(piece.max(1)) {
         let mut piece = piece.to_vec();

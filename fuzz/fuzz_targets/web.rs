@@ -13,9 +13,9 @@ use weir_web::{HttpError, Part, Request, Requests, Response, Responses};
 const MOST: usize = 4_096;
 
 /// What was heard, and the kind of error that ended it: the words of one may show what stood behind it.
-type Heard<T> = (Vec<T>, Option<Discriminant<HttpError>>);
+type ParsedMessages<T> = (Vec<T>, Option<Discriminant<HttpError>>);
 
-fn requests(pieces: &[&[u8]]) -> Heard<Request> {
+fn requests(pieces: &[&[u8]]) -> ParsedMessages<Request> {
     let (mut requests, mut heard) = (Requests::new(MOST), Vec::new());
     for mut piece in pieces.iter().copied() {
         loop {
@@ -32,7 +32,7 @@ fn requests(pieces: &[&[u8]]) -> Heard<Request> {
     (heard, None)
 }
 
-fn answers(pieces: &[&[u8]]) -> Heard<(Response, Vec<u8>)> {
+fn answers(pieces: &[&[u8]]) -> ParsedMessages<(Response, Vec<u8>)> {
     let (mut responses, mut heard) = (Responses::new(), Vec::<(Response, Vec<u8>)>::new());
     ["GET", "HEAD", "POST", "GET"].iter().for_each(|method| responses.on_request(method));
     for mut piece in pieces.iter().copied() {

@@ -24,9 +24,9 @@ pub(crate) enum Redirect {
 
 /// The endpoints of a workload's redirects, shared by its clients.
 #[derive(Clone)]
-pub struct Redirects(Arc<Mutex<Known>>);
+pub struct Redirects(Arc<Mutex<RedirectTable>>);
 
-struct Known {
+struct RedirectTable {
     finder: EndpointFinder,
     /// By scheme, host and port.
     redirects: HashMap<(String, String, u16), Redirect>,
@@ -41,7 +41,7 @@ impl Redirect {
 impl Redirects {
     /// What is known to begin with.
     pub fn new(finder: EndpointFinder) -> Self {
-        Self(Arc::new(Mutex::new(Known { finder, redirects: HashMap::new() })))
+        Self(Arc::new(Mutex::new(RedirectTable { finder, redirects: HashMap::new() })))
     }
 
     /// The way to a target; the first to ask for it starts the search.
@@ -85,7 +85,7 @@ impl Redirects {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, RedirectTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

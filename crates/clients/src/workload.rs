@@ -33,14 +33,14 @@ pub struct Workload {
     /// where a name has several.
     servers: Vec<String>,
     /// Of each target, the ways that its clients take in turn.
-    ways: Vec<Vec<Way>>,
+    ways: Vec<Vec<TargetPath>>,
     /// How long its clients try to come back when their links are lost.
     returns: Return,
     start: Start,
 }
 
 /// A way to a target.
-struct Way {
+struct TargetPath {
     endpoint: Endpoint,
     /// The first address of the target's name, whichever this is.
     name: SocketAddr,
@@ -52,7 +52,7 @@ struct Way {
 type Start = Box<
     dyn Fn(
             PlannedStart,
-            &Way,
+            &TargetPath,
             Option<Box<Comeback>>,
             Moment,
             &mut ShardRecorder,
@@ -86,13 +86,14 @@ impl Workload {
         start: impl Fn(NewClient<'_, Request>, &mut ShardRecorder) -> Client + Send + Sync + 'static,
     ) -> Self {
         let Endpoints { targets, ways, requests, warnings } = endpoints;
-        let start = move |planned: PlannedStart, way: &Way, comeback, now, shard: &mut ShardRecorder| {
-            let target = planned.client as usize % requests.len();
-            let request = Arc::clone(&requests[target]);
-            let (endpoint, name) = (&way.endpoint, way.name);
-            let client = start(NewClient { planned, target, request, endpoint, name, now }, shard);
-            Box::new(Driver::new(client, comeback)) as Box<dyn Session<ShardRecorder>>
-        };
+        let start =
+            move |planned: PlannedStart, way: &TargetPath, comeback, now, shard: &mut ShardRecorder| {
+                let target = planned.client as usize % requests.len();
+                let request = Arc::clone(&requests[target]);
+                let (endpoint, name) = (&way.endpoint, way.name);
+                let client = start(NewClient { planned, target, request, endpoint, name, now }, shard);
+                Box::new(Driver::new(client, comeback)) as Box<dyn Session<ShardRecorder>>
+            };
         let start: Start = Box::new(start);
         let sends_secret = targets.iter().any(shows_password);
         let (servers, ways) = by_server(&targets, ways);
@@ -168,7 +169,7 @@ impl Workload {
         self.ways.iter().flatten().map(|way| &way.endpoint)
     }
 
-    fn way(&self, client: u32) -> &Way {
+    fn way(&self, client: u32) -> &TargetPath {
         let (client, targets) = (client as usize, self.ways.len());
         let ways = &self.ways[client % targets];
         &ways[client / targets % ways.len()]
@@ -195,7 +196,7 @@ fn shows_password(target: &Target) -> bool {
 }
 
 /// The servers of targets, nothing if all have one, and of each way to a target the position of its server.
-fn by_server(targets: &[Target], ways: Vec<Vec<Endpoint>>) -> (Vec<String>, Vec<Vec<Way>>) {
+fn by_server(targets: &[Target], ways: Vec<Vec<Endpoint>>) -> (Vec<String>, Vec<Vec<TargetPath>>) {
     let mut servers: Vec<String> = Vec::new();
     let mut position = |server: String| {
         let known = servers.iter().position(|known| *known == server);
@@ -212,7 +213,7 @@ fn by_server(targets: &[Target], ways: Vec<Vec<Endpoint>>) -> (Vec<String>, Vec<
         let way = |endpoint: Endpoint| {
             let address = endpoint.address.ip();
             let server = if several { format!("{server} ({address})") } else { server.to_owned() };
-            Way { endpoint, name, server: position(server) }
+            TargetPath { endpoint, name, server: position(server) }
         };
         endpoints.into_iter().map(way).collect()
     });

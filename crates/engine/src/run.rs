@@ -113,7 +113,9 @@ pub fn run(
         Load::Elsewhere(_) => Vec::new(),
         _ => segments(&plan, &workload_facts, &leave_last, &scenario),
     };
-    let patience = consuming.as_ref().map_or(LAST_INTERVAL_TIMEOUT, |it| LAST_INTERVAL_TIMEOUT + it.messages.timeout * 2);
+    let patience = consuming
+        .as_ref()
+        .map_or(LAST_INTERVAL_TIMEOUT, |it| LAST_INTERVAL_TIMEOUT + it.messages.timeout * 2);
     let gathered = consuming.as_ref().and_then(|it| match &it.messages.share {
         Share::Agents(counts) => Some(counts.clone()),
         Share::Whole | Share::Part => None,

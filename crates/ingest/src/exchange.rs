@@ -33,7 +33,7 @@ pub(crate) struct Saving {
 
 /// There is no batch to wait for: none is being saved, or the saver has ended.
 #[derive(Debug)]
-pub(crate) struct Nobody;
+pub(crate) struct PeerGone;
 
 /// Both sides, for rows with this many columns. `left_behind` is set when the saver is not waited for any more.
 pub(crate) fn exchange(columns: usize, left_behind: Arc<AtomicBool>) -> (Filling, Saving) {
@@ -58,9 +58,9 @@ impl Filling {
     }
 
     /// Waits until a batch is saved.
-    pub(crate) fn wait(&mut self) -> Result<(), Nobody> {
+    pub(crate) fn wait(&mut self) -> Result<(), PeerGone> {
         if self.away.is_empty() {
-            return Err(Nobody);
+            return Err(PeerGone);
         }
         loop {
             match self.emptied.recv_timeout(POLL_INTERVAL) {
@@ -69,7 +69,7 @@ impl Filling {
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Timeout) if !self.left_behind.load(Relaxed) => {}
-                Err(_) => return Err(Nobody),
+                Err(_) => return Err(PeerGone),
             }
         }
     }
@@ -80,9 +80,9 @@ impl Filling {
     }
 
     /// Has a batch saved.
-    pub(crate) fn hand_over(&mut self, batch: Batch) -> Result<(), Nobody> {
+    pub(crate) fn hand_over(&mut self, batch: Batch) -> Result<(), PeerGone> {
         self.away.push_back(batch.records() as u64);
-        self.full.send(batch).map_err(|_| Nobody)
+        self.full.send(batch).map_err(|_| PeerGone)
     }
 
     fn came_back(&mut self, batch: Batch) {

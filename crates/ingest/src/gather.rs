@@ -5,7 +5,7 @@ use crate::counts::Counts;
 use crate::decode::{Decode, DecodeFailure};
 use crate::exchange::Filling;
 use crate::inbound::{InboundMessage, ReadBuffer};
-use crate::inbox::{Inbox, Taken};
+use crate::inbox::{Inbox, InboxItem};
 use crate::receive::SaverMessage;
 use crate::retry::{BACK_OFF, pause};
 use crate::rows::Rows;
@@ -171,16 +171,16 @@ impl Gatherer<'_> {
                 (*until.get_or_insert(now + self.bounds.linger)).min(now + self.bounds.quiet())
             });
             match self.inbox.take(deadline) {
-                Taken::ReadBuffer { buffer, room } => {
+                InboxItem::ReadBuffer { buffer, room } => {
                     if room {
                         self.message_sender.post(SaverMessage::Room);
                     }
                     *open = Some((Arc::new(buffer), 0));
                 }
                 // The saver is still busy with the batch before, so what comes until then may go with this one.
-                Taken::Nothing if self.filling.wait().is_ok() => {}
-                Taken::Nothing => return Gathered::Enough,
-                Taken::Closed => return Gathered::All,
+                InboxItem::Nothing if self.filling.wait().is_ok() => {}
+                InboxItem::Nothing => return Gathered::Enough,
+                InboxItem::Closed => return Gathered::All,
             }
         }
     }

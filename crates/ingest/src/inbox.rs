@@ -32,7 +32,7 @@ struct State {
 
 /// What the decoding thread finds.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum InboxItem {
     /// The next buffer; `room` if the reader waits for a signal that it may read again.
     ReadBuffer { buffer: ReadBuffer, room: bool },
     /// Nothing came until then.
@@ -66,7 +66,7 @@ impl Inbox {
     }
 
     /// Takes the next buffer, waiting for it until then.
-    pub(crate) fn take(&self, until: Option<Instant>) -> Taken {
+    pub(crate) fn take(&self, until: Option<Instant>) -> InboxItem {
         let mut state = self.lock();
         loop {
             if let Some(buffer) = state.buffers.pop_front() {
@@ -74,10 +74,10 @@ impl Inbox {
                 let room = state.full && state.weight <= self.limit / 2;
                 state.full &= !room;
                 self.counts.queued.store(state.weight as u64, Relaxed);
-                return Taken::ReadBuffer { buffer, room };
+                return InboxItem::ReadBuffer { buffer, room };
             }
             if state.closed {
-                return Taken::Closed;
+                return InboxItem::Closed;
             }
             let Some(until) = until else {
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl Inbox {
             };
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Taken::Nothing;
+                return InboxItem::Nothing;
             }
             state = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -126,7 +126,7 @@ mod tests {
         assert!(inbox.push(&mut buffer(60)));
         let mut rooms = Vec::new();
         for _ in 0..2 {
-            let Taken::ReadBuffer { room, .. } = inbox.take(None) else { panic!() };
+            let InboxItem::ReadBuffer { room, .. } = inbox.take(None) else { panic!() };
             rooms.push(room);
         }
         assert_eq!((rooms, inbox.lock().weight), (vec![false, true], 0));
@@ -137,12 +137,12 @@ mod tests {
         let inbox = inbox(100);
         inbox.push(&mut buffer(1));
         inbox.close();
-        assert!(matches!(inbox.take(None), Taken::ReadBuffer { .. }));
-        assert!(matches!(inbox.take(None), Taken::Closed));
+        assert!(matches!(inbox.take(None), InboxItem::ReadBuffer { .. }));
+        assert!(matches!(inbox.take(None), InboxItem::Closed));
     }
 
     #[test]
     fn nothing_comes_in_time() {
-        assert!(matches!(inbox(1).take(Some(Instant::now())), Taken::Nothing));
+        assert!(matches!(inbox(1).take(Some(Instant::now())), InboxItem::Nothing));
     }
 }

@@ -169,7 +169,7 @@ impl Receiver {
             // Of a session that goes on, messages come right behind CONNACK.
             taking: self.phase < ReceiverPhase::Stopping,
             received,
-            outcome: Heard::default(),
+            outcome: ReadOutcome::default(),
         };
         let outcome = self.client.input(bytes, since_start(now), &mut |event| reading.on_event(event));
         let heard = reading.outcome;
@@ -354,7 +354,8 @@ impl Session<ReceiverState> for Receiver {
         }
         let outcome = match event {
             Event::Connected => {
-                (self.phase, self.deadline) = (ReceiverPhase::Handshaking, Some(context.now + CONNECT_TIMEOUT));
+                (self.phase, self.deadline) =
+                    (ReceiverPhase::Handshaking, Some(context.now + CONNECT_TIMEOUT));
                 self.carrier.begin(&mut self.wire);
                 Ok(())
             }
@@ -405,7 +406,7 @@ impl Session<ReceiverState> for Receiver {
 
 /// What one read came to, beside its messages.
 #[derive(Debug, Default)]
-struct Heard {
+struct ReadOutcome {
     messages: u64,
     bytes: u64,
     /// Messages that came again, and had been saved meanwhile.
@@ -426,7 +427,7 @@ struct Reading<'a> {
     /// Whether messages are taken.
     taking: bool,
     received: i64,
-    outcome: Heard,
+    outcome: ReadOutcome,
 }
 
 impl Reading<'_> {

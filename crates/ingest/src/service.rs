@@ -14,7 +14,7 @@ use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
 use crate::retry::{BACK_OFF, pause};
 use crate::store::{Destination, Durability, Store};
-use crate::store_thread::{Attended, GRACE, POLL_INTERVAL, OPENING, Step, StoreThread, Waiting, on_a_thread};
+use crate::store_thread::{Attended, GRACE, OPENING, POLL_INTERVAL, Step, StoreThread, Waiting, on_a_thread};
 use crate::writer::{Finish, Writer};
 use std::cell::Cell;
 use std::fmt;
@@ -212,7 +212,7 @@ pub fn run_with_drain(
         let (inbox_of_writer, counts_of_writer, halt) = (inbox.clone(), counts.clone(), stop.clone());
         let count = settings.count;
         on_a_thread("weir-save", move || {
-            let _farewell = Farewell(message_sender.clone());
+            let _farewell = FinishedOnDrop(message_sender.clone());
             let say = |line: &str| {
                 // Whoever has left it behind hears nothing more.
                 let _ = steps.send(Step::Said(line.to_owned()));
@@ -388,9 +388,9 @@ fn client_options(settings: &IngestSettings) -> ClientOptions {
 }
 
 /// Reports that the saver has ended, also when its thread panics.
-struct Farewell(MessageSender<SaverMessage>);
+struct FinishedOnDrop(MessageSender<SaverMessage>);
 
-impl Drop for Farewell {
+impl Drop for FinishedOnDrop {
     fn drop(&mut self) {
         self.0.post(SaverMessage::Finished);
     }

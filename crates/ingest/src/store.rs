@@ -7,13 +7,13 @@ mod database;
 mod encryption;
 mod json_row;
 mod kafka;
-mod known;
 mod literal;
 mod parquet;
 mod postgres;
 mod publisher_numbers;
 mod row_counter;
 mod sqlite;
+mod stored_hashes;
 #[cfg(test)]
 mod tests;
 
@@ -52,7 +52,7 @@ pub(crate) struct Saved {
 
 /// What became of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum SaveOutcome {
     /// The row is in the table now.
     Kept,
     /// The row is in the table now, beside another with its publisher and number.
@@ -63,11 +63,11 @@ enum Fate {
 
 impl Saved {
     /// Counts a row, or a dead letter.
-    fn count(&mut self, fate: Fate, is_row: bool) {
-        let kept = u64::from(fate != Fate::Duplicate);
+    fn count(&mut self, fate: SaveOutcome, is_row: bool) {
+        let kept = u64::from(fate != SaveOutcome::Duplicate);
         *(if is_row { &mut self.rows } else { &mut self.dead }) += kept;
         self.duplicate += 1 - kept;
-        self.conflict += u64::from(fate == Fate::KeptBeside);
+        self.conflict += u64::from(fate == SaveOutcome::KeptBeside);
     }
 }
 

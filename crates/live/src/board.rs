@@ -39,10 +39,10 @@ pub struct Reading {
 
 /// What is known, behind a lock that is never held for longer than a copy takes.
 #[derive(Debug, Default)]
-pub struct Board(Mutex<Known>);
+pub struct Board(Mutex<BoardState>);
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct BoardState {
     /// Labels of the run that goes on, or of the last one.
     run: Vec<Label>,
     /// Runs that were begun.
@@ -101,19 +101,19 @@ impl Board {
         families
     }
 
-    fn change(&self) -> MutexGuard<'_, Known> {
+    fn change(&self) -> MutexGuard<'_, BoardState> {
         let mut known = self.known();
         known.version += 1;
         known
     }
 
     /// A thread that panicked with the lock left whole values behind.
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, BoardState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl BoardState {
     fn bring_to_an_end(&mut self) {
         self.is_running = false;
         for (origin, mut recorder) in std::mem::take(&mut self.now) {

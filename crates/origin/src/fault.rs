@@ -58,10 +58,10 @@ mod link;
 mod script;
 
 pub use effect::{Effect, Subject, What};
-pub(crate) use gate::{Front, Gate, Unit as GateUnit};
+pub(crate) use gate::{Gate, GateFront, Unit as GateUnit};
 pub use grammar::ParseFaultError;
 pub(crate) use link::LinkFaults;
-pub(crate) use script::{Answer, Cut, Ruling, Script};
+pub(crate) use script::{Answer, LinkEnd, Ruling, Script};
 
 use std::time::Duration;
 use weir_metrics::BitRate;

@@ -1,7 +1,7 @@
 //! What a protocol outside of this crate needs to serve streams: their messages in a form of its own, and a viewer that is sent
 //! them.
 
-use crate::fault::Cut;
+use crate::fault::LinkEnd;
 use crate::policy::MissingStream;
 use crate::rtmp::unframe;
 use crate::stream::{Packet, View};
@@ -69,8 +69,8 @@ impl StreamViewer {
         match self.0.pump(context) {
             Standing::Same | Standing::Begun => StreamState::Goes,
             Standing::Ended => StreamState::Ended,
-            Standing::Cut(Cut::Close) => StreamState::Close,
-            Standing::Cut(Cut::Reset) | Standing::Stuck => StreamState::Reset,
+            Standing::LinkEnd(LinkEnd::Close) => StreamState::Close,
+            Standing::LinkEnd(LinkEnd::Reset) | Standing::Stuck => StreamState::Reset,
         }
     }
 

@@ -1,7 +1,7 @@
 //! One publication of a stream, whatever protocol it comes in by: the name is taken, packets go into
 //! the log of this worker and to the other workers, faults of the stream act on the way.
 
-use crate::fault::{Cut, Front, Gate, GateUnit, Script, Subject};
+use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Script, Subject};
 use crate::stream::{Opening, Packet, Remake};
 use crate::worker::{Arrival, StreamKey, Worker};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Publisher {
         opening: Option<Arc<Opening>>,
         worker: &mut Worker,
         now: Moment,
-    ) -> Option<Cut> {
+    ) -> Option<LinkEnd> {
         use crate::stream::Kind;
         self.heard = now;
         let counts = worker.stream_counts(self.stream);
@@ -110,7 +110,7 @@ impl Publisher {
     /// Lets through what a fault held back until now.
     pub(crate) fn release(&mut self, worker: &mut Worker, now: Moment) {
         let Some(mut gate) = self.gate.take() else { return };
-        while let Front::Units(units) = gate.1.front(Some(&mut gate.0), now) {
+        while let GateFront::Units(units) = gate.1.front(Some(&mut gate.0), now) {
             for _ in 0..units {
                 if let Some(GateUnit { packet, owner }) = gate.1.pop() {
                     self.publish(Arrival { arrived: now, packet, opening: owner }, worker);
@@ -139,7 +139,7 @@ impl Publisher {
     }
 
     /// Whether the connection has to end now, because of a fault.
-    pub(crate) fn cut(&mut self, worker: &mut Worker, now: Moment) -> Option<Cut> {
+    pub(crate) fn cut(&mut self, worker: &mut Worker, now: Moment) -> Option<LinkEnd> {
         let script = self.script.as_mut()?;
         let cut = script.cut(now);
         worker.note(script.take_effects());
@@ -164,7 +164,7 @@ impl Publisher {
     pub(crate) fn deadline(&mut self, worker: &Worker, now: Moment) -> Moment {
         let mut deadline = self.heard + worker.settings().patience.publisher;
         if let Some(gate) = &mut self.gate
-            && let Front::Wait(Some(at)) = gate.1.front(Some(&mut gate.0), now)
+            && let GateFront::Wait(Some(at)) = gate.1.front(Some(&mut gate.0), now)
         {
             deadline = deadline.min(at);
         }

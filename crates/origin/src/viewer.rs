@@ -2,7 +2,7 @@
 //! waits, what faults do to it.
 
 use crate::counts::UnitCounts;
-use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script, Subject};
+use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Ruling, Script, Subject};
 use crate::stream::{BATCH, Cursor, Outlet, Packet, View, Written};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::io::IoSlice;
@@ -69,7 +69,7 @@ pub(crate) enum Standing {
     /// The publication is over, and everything of it was sent.
     Ended,
     /// A fault ends the connection.
-    Cut(Cut),
+    LinkEnd(LinkEnd),
     /// The viewer takes nothing any more.
     Stuck,
 }
@@ -135,12 +135,12 @@ impl Viewer {
             self.cursor.renew(&stream.log);
         }
         if let Some(cut) = self.overdue_cut(context) {
-            return Standing::Cut(cut);
+            return Standing::LinkEnd(cut);
         }
         let drained = if self.faults.is_some() {
             match self.pump_detour(context) {
                 Ok(drained) => drained,
-                Err(cut) => return Standing::Cut(cut),
+                Err(cut) => return Standing::LinkEnd(cut),
             }
         } else {
             self.pump_straight(context)
@@ -181,7 +181,7 @@ impl Viewer {
     }
 
     /// From the log through the gate, and from there to the link.
-    fn pump_detour(&mut self, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
+    fn pump_detour(&mut self, context: &mut Context<'_, Worker>) -> Result<bool, LinkEnd> {
         let now = context.now;
         let Some(mut faults) = self.faults.take() else { return Ok(true) };
         if self.blocked.is_none() {
@@ -231,13 +231,17 @@ impl Viewer {
         }
     }
 
-    fn empty(&mut self, faults: &mut ViewerFaults, context: &mut Context<'_, Worker>) -> Result<bool, Cut> {
+    fn empty(
+        &mut self,
+        faults: &mut ViewerFaults,
+        context: &mut Context<'_, Worker>,
+    ) -> Result<bool, LinkEnd> {
         let now = context.now;
         loop {
             let ready = match faults.front(now) {
-                Front::Units(ready) => ready.min(BATCH),
-                Front::Cut(cut) if self.outlet.cut().is_none() => return Err(cut),
-                Front::Cut(_) | Front::Wait(_) => 0,
+                GateFront::Units(ready) => ready.min(BATCH),
+                GateFront::LinkEnd(cut) if self.outlet.cut().is_none() => return Err(cut),
+                GateFront::LinkEnd(_) | GateFront::Wait(_) => 0,
             };
             let mut next = [None; BATCH];
             next.iter_mut().zip(faults.gate.units().take(ready)).for_each(|(place, unit)| {
@@ -257,7 +261,7 @@ impl Viewer {
         }
     }
 
-    fn overdue_cut(&mut self, context: &mut Context<'_, Worker>) -> Option<Cut> {
+    fn overdue_cut(&mut self, context: &mut Context<'_, Worker>) -> Option<LinkEnd> {
         let script = self.faults.as_mut()?.script.as_mut()?;
         let cut = script.cut(context.now)?;
         context.world.note(script.take_effects());
@@ -336,8 +340,8 @@ impl Viewer {
         let fault = self.faults.as_mut().and_then(|faults| {
             let cut = faults.script.as_ref().and_then(|script| script.next_cut());
             let wait = match faults.front(now) {
-                Front::Wait(at) => at,
-                Front::Units(_) | Front::Cut(_) => None,
+                GateFront::Wait(at) => at,
+                GateFront::Units(_) | GateFront::LinkEnd(_) => None,
             };
             [cut, wait].into_iter().flatten().min()
         });
@@ -355,7 +359,7 @@ impl Viewer {
 }
 
 impl ViewerFaults {
-    fn front(&mut self, now: Moment) -> Front {
+    fn front(&mut self, now: Moment) -> GateFront {
         self.gate.front(self.script.as_deref_mut(), now)
     }
 }

@@ -39,7 +39,7 @@ pub struct Records<'d, 'p> {
     number: usize,
     phase: DecoderPhase,
     /// Where the last value was read from.
-    found: Found,
+    found: ValuePosition,
     /// How many rows of it came.
     rows: usize,
 }
@@ -72,7 +72,7 @@ struct Open {
 
 /// Where a value is, after it was read.
 #[derive(Clone, Copy)]
-enum Found {
+enum ValuePosition {
     InPayload,
     Decompressed,
 }
@@ -150,7 +150,7 @@ impl Decoder {
         records.nothing_more().map_err(|fault| fault.at_record(0))?;
         let at = records.row();
         Ok(match first {
-            Some(Found::Decompressed) => self.record(&self.decompressed, at),
+            Some(ValuePosition::Decompressed) => self.record(&self.decompressed, at),
             _ => self.record(payload, at),
         })
     }
@@ -159,7 +159,7 @@ impl Decoder {
     #[inline]
     pub fn records<'d, 'p>(&'d mut self, payload: &'p [u8]) -> Records<'d, 'p> {
         self.rows.clear();
-        let (phase, found) = (DecoderPhase::Begin, Found::InPayload);
+        let (phase, found) = (DecoderPhase::Begin, ValuePosition::InPayload);
         Records { decoder: self, payload, at: 0, number: 0, phase, found, rows: 0 }
     }
 
@@ -208,8 +208,8 @@ impl Records<'_, '_> {
         let found = self.advance()?;
         let at = self.row();
         match found {
-            Ok(Found::InPayload) => Some(Ok(self.decoder.record(self.payload, at))),
-            Ok(Found::Decompressed) => Some(Ok(self.decoder.record(&self.decoder.decompressed, at))),
+            Ok(ValuePosition::InPayload) => Some(Ok(self.decoder.record(self.payload, at))),
+            Ok(ValuePosition::Decompressed) => Some(Ok(self.decoder.record(&self.decoder.decompressed, at))),
             Err(error) => Some(Err(error)),
         }
     }
@@ -220,7 +220,7 @@ impl Records<'_, '_> {
     }
 
     /// Goes on to the next row.
-    fn advance(&mut self) -> Option<Result<Found, DecodeError>> {
+    fn advance(&mut self) -> Option<Result<ValuePosition, DecodeError>> {
         if self.decoder.schema.plan.is_flat() {
             return self.advance_value();
         }
@@ -238,7 +238,7 @@ impl Records<'_, '_> {
         Some(Ok(self.found))
     }
 
-    fn advance_value(&mut self) -> Option<Result<Found, DecodeError>> {
+    fn advance_value(&mut self) -> Option<Result<ValuePosition, DecodeError>> {
         if u32::try_from(self.payload.len()).is_err() {
             self.phase = DecoderPhase::Over;
             let problem = Problem::PayloadTooLarge(self.payload.len());
@@ -292,7 +292,7 @@ impl Records<'_, '_> {
         if more { Err(Fault::new(Problem::SecondRecord, at)) } else { Ok(()) }
     }
 
-    fn schemaless(&mut self) -> Result<Option<Found>, Fault> {
+    fn schemaless(&mut self) -> Result<Option<ValuePosition>, Fault> {
         if matches!(self.phase, DecoderPhase::Over)
             || matches!(self.phase, DecoderPhase::Between) && self.at == self.payload.len()
         {
@@ -302,7 +302,7 @@ impl Records<'_, '_> {
     }
 
     /// A record in Avro's binary encoding.
-    fn binary(&mut self) -> Result<Option<Found>, Fault> {
+    fn binary(&mut self) -> Result<Option<ValuePosition>, Fault> {
         let end = self.decoder.read(self.payload, self.at)?;
         if end == self.at
             && end < self.payload.len()
@@ -313,11 +313,11 @@ impl Records<'_, '_> {
         }
         self.at = end;
         self.phase = DecoderPhase::Between;
-        Ok(Some(Found::InPayload))
+        Ok(Some(ValuePosition::InPayload))
     }
 
     /// A record behind what says who wrote it.
-    fn framed(&mut self, framing: Framing) -> Result<Option<Found>, Fault> {
+    fn framed(&mut self, framing: Framing) -> Result<Option<ValuePosition>, Fault> {
         if matches!(self.phase, DecoderPhase::Over)
             || matches!(self.phase, DecoderPhase::Between) && self.at == self.payload.len()
         {
@@ -354,7 +354,7 @@ impl Records<'_, '_> {
         self.binary()
     }
 
-    fn container(&mut self) -> Result<Option<Found>, Fault> {
+    fn container(&mut self) -> Result<Option<ValuePosition>, Fault> {
         let (marker, codec, mut block) = match self.phase {
             DecoderPhase::Container { marker, codec, block } => (marker, codec, block),
             DecoderPhase::Begin => {
@@ -387,7 +387,7 @@ impl Records<'_, '_> {
         };
         block.left -= 1;
         self.phase = DecoderPhase::Container { marker, codec, block };
-        Ok(Some(if block.decompressed { Found::Decompressed } else { Found::InPayload }))
+        Ok(Some(if block.decompressed { ValuePosition::Decompressed } else { ValuePosition::InPayload }))
     }
 
     /// Opens the next block.
@@ -412,7 +412,7 @@ impl Records<'_, '_> {
         Ok(open)
     }
 
-    fn json(&mut self) -> Result<Option<Found>, Fault> {
+    fn json(&mut self) -> Result<Option<ValuePosition>, Fault> {
         let begin = match self.phase {
             DecoderPhase::Over => return Ok(None),
             DecoderPhase::Listed => match json::next_item(self.payload, self.at, false)? {
@@ -443,6 +443,6 @@ impl Records<'_, '_> {
         let Decoder { schema, tape, format, .. } = &mut *self.decoder;
         tape.clear();
         self.at = json::record(&schema.plan, tape, self.payload, begin, *format == Format::AvroJson)?;
-        Ok(Some(Found::InPayload))
+        Ok(Some(ValuePosition::InPayload))
     }
 }

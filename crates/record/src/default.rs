@@ -10,7 +10,7 @@ const TRIED: usize = 1 << 16;
 
 /// The value of a type that a JSON text stands for; `None` if it is none.
 pub(crate) fn make(plan: &Plan, id: TypeId, json: &Value) -> Option<Tape> {
-    let mut maker = Maker { plan, tape: Tape::default(), left: TRIED };
+    let mut maker = DefaultEncoder { plan, tape: Tape::default(), left: TRIED };
     maker.value(id, json, 0)?;
     Some(maker.tape)
 }
@@ -20,13 +20,13 @@ pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect()
 }
 
-struct Maker<'p> {
+struct DefaultEncoder<'p> {
     plan: &'p Plan,
     tape: Tape,
     left: usize,
 }
 
-impl Maker<'_> {
+impl DefaultEncoder<'_> {
     fn value(&mut self, id: TypeId, json: &Value, depth: usize) -> Option<()> {
         self.left = self.left.checked_sub(1)?;
         if depth > MAX_DEPTH {

@@ -55,7 +55,7 @@ pub struct Generator {
     tape: Tape,
 }
 
-struct Maker<'m> {
+struct ValueGenerator<'m> {
     plan: &'m Plan,
     tape: &'m mut Tape,
     rng: Rng,
@@ -89,13 +89,14 @@ impl Generator {
         let rng = Rng::with_seed(seed);
         let (bytes_left, names_left) = (MAX_MADE_BYTES, MAX_MADE_BYTES);
         let tape = &mut self.tape;
-        Maker { plan, tape, rng, spread: self.spread, bytes_left, names_left }.value(plan.item, 0)?;
+        ValueGenerator { plan, tape, rng, spread: self.spread, bytes_left, names_left }
+            .value(plan.item, 0)?;
         let at = rows::begin(plan, &mut self.tape, 0);
         Ok(Record { view: View { plan, tape: &self.tape, input: &[] }, id: plan.row, at })
     }
 }
 
-impl Maker<'_> {
+impl ValueGenerator<'_> {
     fn value(&mut self, id: TypeId, depth: usize) -> Result<(), RecordTooLarge> {
         if self.tape.cells.len() >= MAX_VALUES {
             return Err(RecordTooLarge);

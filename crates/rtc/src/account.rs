@@ -22,6 +22,6 @@ pub use frames::FrameCounts;
 pub use freezes::Freezes;
 pub use gaps::GapLengths;
 pub use keyframes::Keyframes;
-pub use sent::{Came, Sent};
+pub use sent::{ReceivedTotals, Sent};
 pub use sequence::{Loss, MAX_DROPOUT, MAX_MISORDER};
 pub use track::{Kind, Track, TrackCounts, TrackSettings};

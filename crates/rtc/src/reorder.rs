@@ -38,7 +38,7 @@ pub struct Unit<'a> {
 }
 
 #[derive(Clone, Debug)]
-struct Held {
+struct BufferedPacket {
     timestamp: u32,
     marker: bool,
     payload: Vec<u8>,
@@ -50,7 +50,7 @@ pub struct Reorder {
     limits: Limits,
     /// The number that is to go next.
     next: Option<u64>,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, BufferedPacket>,
     /// When each of them came, in the order of coming; some have gone already.
     waiting: VecDeque<(Moment, u64)>,
     bytes: usize,
@@ -85,7 +85,7 @@ impl Reorder {
             let Unit { number, timestamp, marker, payload } = unit;
             self.bytes += payload.len();
             let payload = payload.to_vec();
-            self.held.insert(number, Held { timestamp, marker, payload });
+            self.held.insert(number, BufferedPacket { timestamp, marker, payload });
             self.waiting.push_back((now, number));
             if self.waiting.len() / 2 > self.limits.packets {
                 self.waiting.retain(|(_, number)| self.held.contains_key(number));
@@ -109,7 +109,7 @@ impl Reorder {
             while self.waiting.front().is_some_and(|(_, number)| !self.held.contains_key(number)) {
                 self.waiting.pop_front();
             }
-            let Held { timestamp, marker, ref payload } = held;
+            let BufferedPacket { timestamp, marker, ref payload } = held;
             on(Unit { number, timestamp, marker, payload });
         }
     }
@@ -122,7 +122,7 @@ impl Reorder {
     /// Another sequence begins: what waits goes out first, in its order.
     pub fn restart(&mut self, mut on: impl FnMut(Unit<'_>)) {
         for (number, held) in std::mem::take(&mut self.held) {
-            let Held { timestamp, marker, ref payload } = held;
+            let BufferedPacket { timestamp, marker, ref payload } = held;
             on(Unit { number, timestamp, marker, payload });
         }
         (self.next, self.bytes) = (None, 0);

@@ -1,6 +1,6 @@
 //! What a shard keeps for one session.
 
-use crate::guard::{Guard, Taken};
+use crate::guard::{Guard, SendProgress};
 use crate::link::Link;
 use crate::link_error::LinkError;
 use crate::links::{EachKind, Links};
@@ -58,9 +58,9 @@ impl<W> Deadlines for Guards<'_, W> {
 }
 
 /// What the peer of a session's link has taken.
-pub(crate) fn taken<W>(entry: &Entry<W>) -> Taken {
+pub(crate) fn taken<W>(entry: &Entry<W>) -> SendProgress {
     match &entry.links.stream {
-        Some(link) => Taken { acknowledged: link.acknowledged(), waits: link.unsent() > 0 },
-        None => Taken { acknowledged: Acknowledged { bytes: 0, ago: Duration::ZERO }, waits: false },
+        Some(link) => SendProgress { acknowledged: link.acknowledged(), waits: link.unsent() > 0 },
+        None => SendProgress { acknowledged: Acknowledged { bytes: 0, ago: Duration::ZERO }, waits: false },
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Guard {
 
 /// What the peer of a link has taken of what it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct SendProgress {
     pub(crate) acknowledged: Acknowledged,
     /// Whether more waits for it than the kernel keeps.
     pub(crate) waits: bool,
@@ -131,7 +131,7 @@ impl Guard {
     }
 
     /// Looks at the link.
-    pub(crate) fn judge(&mut self, now: Moment, taken: impl FnOnce() -> Taken) -> Verdict {
+    pub(crate) fn judge(&mut self, now: Moment, taken: impl FnOnce() -> SendProgress) -> Verdict {
         let next = self.poll_timeout();
         if next > now {
             return Verdict::GoesOn(next);
@@ -139,7 +139,7 @@ impl Guard {
         if let GuardPhase::Asked(_) = self.phase {
             return Verdict::NoRequest(self.limits.request);
         }
-        let Taken { acknowledged: Acknowledged { bytes, ago }, waits } = taken();
+        let SendProgress { acknowledged: Acknowledged { bytes, ago }, waits } = taken();
         let takes = std::mem::replace(&mut self.acknowledged, bytes) != bytes;
         // Not now: it may have been right behind the last look.
         let last = now - ago;
@@ -173,9 +173,9 @@ mod tests {
         Moment::from_nanos(n * 1_000_000_000)
     }
 
-    fn taken(bytes: u64, seconds_ago: u64) -> Taken {
+    fn taken(bytes: u64, seconds_ago: u64) -> SendProgress {
         let acknowledged = Acknowledged { bytes, ago: Duration::from_secs(seconds_ago) };
-        Taken { acknowledged, waits: false }
+        SendProgress { acknowledged, waits: false }
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn who_may_be_silent_for_longer_takes_what_waits_for_it_in_the_usual_time() {
-        let waiting = |bytes| Taken { waits: true, ..taken(bytes, 0) };
+        let waiting = |bytes| SendProgress { waits: true, ..taken(bytes, 0) };
         let mut guard = promised();
         assert_eq!(guard.judge(second(600), || taken(0, 0)), Verdict::GoesOn(second(1_200)));
         assert_eq!(guard.judge(second(1_200), || waiting(0)), Verdict::GoesOn(second(1_800)));

@@ -249,7 +249,7 @@ impl<W: World> Shard<W> {
             return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
         }
         let slept_out = events.is_empty();
-        // Taken before the events: a link that one of them has read for its share of this turn is read again in the next.
+        // SendProgress before the events: a link that one of them has read for its share of this turn is read again in the next.
         let unread = std::mem::take(&mut self.unread);
         events.iter().for_each(|event| self.on_ready(event));
         self.events = events;

@@ -143,7 +143,8 @@ impl Filling {
             }
             Self::Records { schema, format, records, schema_id } => {
                 let path = schema.display().to_string();
-                let mut maker = Maker::new(&read(schema)?, path, *format, *records, *schema_id, seed);
+                let mut maker =
+                    RecordGenerator::new(&read(schema)?, path, *format, *records, *schema_id, seed);
                 for number in 0..count.unwrap_or(POOL).clamp(1, POOL) {
                     let payload = maker.payload(number)?;
                     if number > 0 && payloads.bytes() + payload.len() > POOL_BYTES {
@@ -191,7 +192,7 @@ impl Filling {
 }
 
 /// Makes payloads of records.
-struct Maker {
+struct RecordGenerator {
     generator: Generator,
     encoder: Encoder,
     records: u64,
@@ -200,7 +201,7 @@ struct Maker {
     path: String,
 }
 
-impl Maker {
+impl RecordGenerator {
     fn new(schema: &Schema, path: String, format: Format, records: u32, schema_id: u64, seed: u64) -> Self {
         let generator = Generator::new(schema, seed);
         let encoder = Encoder::new(schema, format).schema_id(schema_id);

@@ -8,16 +8,16 @@ use super::figures::{
     AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED,
     UNSENT,
 };
-use super::heard::{Heard, number_of};
-use super::maker::{Maker, TopicAlias, publisher_number};
+use super::message_writer::{MessageWriter, TopicAlias, publisher_number};
 use super::outage::BROKEN;
 use super::pace::Pace;
 use super::published::Sent;
+use super::read_outcome::{ReadOutcome, number_of};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::refusal;
 use super::template::{ClientNames, MessageTemplate};
 use super::topic::Topic;
-use super::workload::Way;
+use super::workload::BrokerPath;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
@@ -47,7 +47,7 @@ pub(super) struct Publisher {
     state: ClientState,
     common: Arc<SharedOptions>,
     phase: PublishPhase,
-    maker: Maker,
+    maker: MessageWriter,
     pace: Pace,
     /// The next message to send.
     next: u64,
@@ -93,7 +93,7 @@ impl Publisher {
         options: ClientOptions,
         (topic, names): (Topic, &ClientNames),
         common: Arc<SharedOptions>,
-        Way { broker, again, carrier, outages }: Way,
+        BrokerPath { broker, again, carrier, outages }: BrokerPath,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
@@ -113,7 +113,7 @@ impl Publisher {
             carrier,
             state: ClientState::begin(planned, common.timeouts, now, shard),
             phase: PublishPhase::Working,
-            maker: Maker {
+            maker: MessageWriter {
                 topic,
                 publisher: publisher_number(now, planned.client),
                 begun: 0,
@@ -158,7 +158,7 @@ impl Publisher {
             self.flush(context);
         }
         let shard = &mut *context.world;
-        let mut heard = Heard::default();
+        let mut heard = ReadOutcome::default();
         let (pace, version) = (&self.pace, self.common.version);
         let outcome = self.client.input(bytes, since_start(now), &mut |event| {
             heard.on_event(&event, pace, version, now, shard, planned);

@@ -9,7 +9,7 @@ use super::outage::BROKEN;
 use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
-use super::workload::Way;
+use super::workload::BrokerPath;
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
@@ -117,7 +117,7 @@ impl Subscriber {
         options: ClientOptions,
         TopicFilters { filters, group }: TopicFilters,
         common: Arc<SharedOptions>,
-        Way { broker, again, carrier, outages }: Way,
+        BrokerPath { broker, again, carrier, outages }: BrokerPath,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {

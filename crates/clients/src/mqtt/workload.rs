@@ -226,7 +226,7 @@ fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError>
 }
 
 /// The way to a broker.
-pub(super) struct Way {
+pub(super) struct BrokerPath {
     /// What all clients of one name have in common: messages go between its addresses.
     pub(super) broker: SocketAddr,
     /// Of a client that is to connect again.
@@ -236,8 +236,8 @@ pub(super) struct Way {
     pub(super) outages: Option<Arc<Outages>>,
 }
 
-fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> Way {
-    Way {
+fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> BrokerPath {
+    BrokerPath {
         outages: outages.cloned(),
         broker: client.name,
         again: reconnect.then(|| client.endpoint.clone()),

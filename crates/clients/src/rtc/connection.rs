@@ -6,7 +6,7 @@ mod way;
 pub(in crate::rtc) use way::Relayed;
 
 use super::account::Numbers;
-use super::dialogue::{Dialogue, Heard, Signalling};
+use super::dialogue::{Dialogue, ServerMessage, Signalling};
 use super::figures::{DTLS_TIME, FIRST_KEYFRAME, FIRST_PACKET, ICE_TIME, MALFORMED, STRANGE};
 use super::negotiation::{Negotiation, read_offer};
 use super::refusal::of_transport;
@@ -232,16 +232,16 @@ impl Connection {
 
     fn on_signalling(
         &mut self,
-        heard: Heard,
+        heard: ServerMessage,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<Option<Milestone>, End> {
         let (now, client) = (context.now, self.planned.number());
         match heard {
-            Heard::Open => {
+            ServerMessage::Open => {
                 debug!(target: "rtc", client, "the WebSocket is open, asks for an offer");
                 return Ok(None);
             }
-            Heard::Answer(session) => {
+            ServerMessage::Answer(session) => {
                 let Session { sdp, resource, entity_tag, ice_servers, trickles } = *session;
                 self.resource = resource.map(Box::new);
                 self.dialogue = None;
@@ -264,7 +264,7 @@ impl Connection {
                     }
                 }
             }
-            Heard::Offer(offer) => {
+            ServerMessage::Offer(offer) => {
                 // A second one would be another session: weir has asked for one.
                 if self.negotiation.is_some() {
                     return Ok(None);
@@ -289,7 +289,7 @@ impl Connection {
                 self.send(&out, context);
                 self.consider(&offer.ice_servers, context)?;
             }
-            Heard::Goodbye(words) => return Err((Failure::StreamEnded, words)),
+            ServerMessage::Goodbye(words) => return Err((Failure::StreamEnded, words)),
         }
         self.reached = now;
         self.consented.get_or_insert(now);

@@ -27,7 +27,7 @@ pub(super) enum Signalling {
 
 /// What the server has said.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum ServerMessage {
     /// The WebSocket is open: nothing to be done but what has been said already.
     Open,
     /// An answer to our offer, and the session's URL with what else the response says of it.
@@ -81,7 +81,7 @@ impl Dialogue {
         request: &Request,
         bytes: &mut &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<Heard>, End> {
+    ) -> Result<Option<ServerMessage>, End> {
         match self {
             Self::Http(http) => http.read(request, bytes),
             Self::Oven(oven) => oven.read(request, bytes, out),
@@ -89,7 +89,7 @@ impl Dialogue {
     }
 
     /// The link has ended; whether that ends the answer as well.
-    pub(super) fn end(&mut self, request: &Request) -> Option<Result<Heard, End>> {
+    pub(super) fn end(&mut self, request: &Request) -> Option<Result<ServerMessage, End>> {
         match self {
             Self::Http(http) if http.responses.ending() == Ending::Whole => http.judge(request),
             _ => None,
@@ -115,7 +115,7 @@ impl Dialogue {
 }
 
 impl Http {
-    fn read(&mut self, request: &Request, bytes: &mut &[u8]) -> Result<Option<Heard>, End> {
+    fn read(&mut self, request: &Request, bytes: &mut &[u8]) -> Result<Option<ServerMessage>, End> {
         loop {
             match self.responses.take(bytes).map_err(malformed)? {
                 Some(Part::Head(response)) => self.response = Some(response),
@@ -130,11 +130,11 @@ impl Http {
     }
 
     /// What a whole answer means.
-    fn judge(&self, request: &Request) -> Option<Result<Heard, End>> {
+    fn judge(&self, request: &Request) -> Option<Result<ServerMessage, End>> {
         let response = self.response.as_ref()?;
         let body = String::from_utf8_lossy(&self.body);
         let session = http::session(request.url(), response.status, &response.fields, &body);
-        Some(session.map(|session| Heard::Answer(Box::new(session))).map_err(|refusal| {
+        Some(session.map(|session| ServerMessage::Answer(Box::new(session))).map_err(|refusal| {
             let text = body.lines().next().unwrap_or_default();
             // A description is no word to a person.
             let text = if text.starts_with("v=0") { "" } else { text };
@@ -153,7 +153,7 @@ impl Oven {
         request: &Request,
         bytes: &mut &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<Heard>, End> {
+    ) -> Result<Option<ServerMessage>, End> {
         if self.socket.is_none() {
             if !self.opening.take(bytes).map_err(of_opening)? {
                 return Ok(None);
@@ -161,7 +161,7 @@ impl Oven {
             self.socket
                 .insert(Box::new(WebSocket::new(Role::Client, oven::MOST_BYTES)))
                 .text(oven::REQUEST_OFFER, out);
-            return Ok(Some(Heard::Open));
+            return Ok(Some(ServerMessage::Open));
         }
         let Some(socket) = &mut self.socket else { return Ok(None) };
         socket.input(std::mem::take(bytes));
@@ -171,13 +171,13 @@ impl Oven {
                 Incoming::Binary(_) => return Err(malformed(WebSocketError::NoText)),
                 Incoming::Close(code, reason) => {
                     let words = format!("the server closed the WebSocket: {code} {reason}");
-                    return Ok(Some(Heard::Goodbye(words.trim_end().to_owned())));
+                    return Ok(Some(ServerMessage::Goodbye(words.trim_end().to_owned())));
                 }
             };
             match oven::Message::parse(&text).map_err(malformed)? {
                 oven::Message::Offer(offer) => {
                     self.id = Some(offer.id);
-                    return Ok(Some(Heard::Offer(Box::new(offer))));
+                    return Ok(Some(ServerMessage::Offer(Box::new(offer))));
                 }
                 oven::Message::Refused { code, error } => {
                     return Err(of_oven(code, &error, request.is_signed()));

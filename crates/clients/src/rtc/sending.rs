@@ -48,7 +48,7 @@ pub(super) struct Sending {
     base: Duration,
     stamps: u32,
     pictures: Sender,
-    kept: Kept,
+    kept: SentPackets,
     sound: Option<Sound>,
     inbound: Inbound,
     outbound: Outbound,
@@ -70,7 +70,7 @@ struct Sound {
 }
 
 /// Headers and payloads of the last packets of pictures.
-struct Kept {
+struct SentPackets {
     packets: VecDeque<(Header, Vec<u8>)>,
     repair: Option<Repair>,
 }
@@ -107,7 +107,7 @@ impl Sound {
     }
 }
 
-impl Kept {
+impl SentPackets {
     fn keep(&mut self, header: Header, payload: &[u8]) {
         let oldest = if self.packets.len() == KEPT { self.packets.pop_front() } else { None };
         let mut bytes = oldest.map(|(_, bytes)| bytes).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Sending {
             base: Duration::ZERO,
             stamps: 0,
             pictures: sender(sources.pictures, video),
-            kept: Kept { packets: VecDeque::new(), repair },
+            kept: SentPackets { packets: VecDeque::new(), repair },
             sound: audio.map(|agreed| Sound { sender: sender(sources.sound, agreed), next: Duration::ZERO }),
             inbound: Inbound::new(&keys.inbound).map_err(failed)?,
             outbound: Outbound::new(&keys.outbound).map_err(failed)?,

@@ -76,7 +76,7 @@ struct Blocked {
 
 /// What the server said in one read.
 #[derive(Default)]
-struct Heard {
+struct ReadOutcome {
     publishing: bool,
     refused: Option<(Failure, String)>,
     ended: Option<String>,
@@ -255,15 +255,15 @@ impl ClientSession for Publisher {
         if self.attempts.is_next() {
             return Ok(());
         }
-        let mut heard = Heard::default();
+        let mut heard = ReadOutcome::default();
         let (state, attempts) = (&mut self.state, &mut self.attempts);
         let outcome =
             self.client.input(bytes, &mut |event| heard.on_event(event, state, attempts, now, shard));
         outcome.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         match heard {
-            Heard { refused: Some(end), .. } => Err(end),
-            Heard { ended: Some(words), .. } => Err((Failure::StreamEnded, words)),
-            Heard { publishing: true, .. } => self.begin(now, shard),
+            ReadOutcome { refused: Some(end), .. } => Err(end),
+            ReadOutcome { ended: Some(words), .. } => Err((Failure::StreamEnded, words)),
+            ReadOutcome { publishing: true, .. } => self.begin(now, shard),
             _ => Ok(()),
         }
     }
@@ -314,7 +314,7 @@ impl ClientSession for Publisher {
     }
 }
 
-impl Heard {
+impl ReadOutcome {
     fn on_event(
         &mut self,
         event: ClientEvent<'_>,

@@ -5,11 +5,11 @@ const LOOKED_AT: usize = 64;
 
 /// The first bytes of an answer.
 #[derive(Debug, Default)]
-pub(super) struct Front {
+pub(super) struct StreamPrefix {
     bytes: Vec<u8>,
 }
 
-impl Front {
+impl StreamPrefix {
     /// Takes the next piece of the answer; all but the first few bytes cost nothing.
     #[inline]
     pub(super) fn take(&mut self, piece: &[u8]) {
@@ -75,7 +75,7 @@ mod tests {
             (b"\x7f\x03\x05\x78", "MMT/TLV"),
         ] {
             for size in [1, 3, body.len()] {
-                let mut front = Front::default();
+                let mut front = StreamPrefix::default();
                 body.chunks(size).for_each(|piece| front.take(piece));
                 assert!(
                     front.name().is_some_and(|name| name.contains(words)),
@@ -85,7 +85,7 @@ mod tests {
             }
         }
         for body in [&b"G@\0\x10"[..], b"", b"\0\0\0"] {
-            let mut front = Front::default();
+            let mut front = StreamPrefix::default();
             front.take(body);
             assert_eq!(front.name(), None);
         }

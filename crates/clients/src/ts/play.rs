@@ -1,7 +1,7 @@
 //! A viewer of a transport stream over HTTP.
 
 use super::beginning::Beginnings;
-use super::container::Front;
+use super::container::StreamPrefix;
 use super::decoded::DecodedStreams;
 use super::figures;
 use crate::client_session::{ClientSession, End, Stop};
@@ -66,7 +66,7 @@ pub(super) struct Player {
     /// How many of its findings have been looked at.
     findings: usize,
     /// How the answer begins, to name what is no transport stream.
-    front: Front,
+    front: StreamPrefix,
     /// Position of what it reads among the workload's targets.
     target: u32,
     /// Since when it has read.
@@ -107,7 +107,7 @@ impl Player {
             media: 0,
             base: 0,
             findings: 0,
-            front: Front::default(),
+            front: StreamPrefix::default(),
             target,
             since: None,
             before: Some(0),
@@ -433,7 +433,7 @@ impl ClientSession for Player {
         self.earlier = (self.earlier.0 + self.get.body(), self.earlier.1 + std::mem::take(&mut self.booked));
         self.get.begin_again();
         let analyser = analyser(self.decoded.is_some());
-        (*self.analyser, self.findings, self.front) = (analyser, 0, Front::default());
+        (*self.analyser, self.findings, self.front) = (analyser, 0, StreamPrefix::default());
         self.beginnings = Some(Box::default());
         (self.before, self.told) = (Some(0), [false; 2]);
     }

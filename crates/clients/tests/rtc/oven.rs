@@ -10,7 +10,7 @@ use weir_rtc::signalling::websocket::{self, Incoming, Role, WebSocket};
 use weir_shard::Event;
 
 /// What the server has said last.
-enum Farewell {
+enum LastMessage {
     /// The WebSocket is closed, and then the link.
     WebSocket,
     /// The DTLS association.
@@ -59,19 +59,19 @@ fn play(stage: &mut Stage, asked: &str) -> WebSocket {
 
 #[test]
 fn a_publisher_that_leaves_is_one_ending_however_the_server_says_it() {
-    for farewell in [Farewell::WebSocket, Farewell::Association, Farewell::Link] {
+    for farewell in [LastMessage::WebSocket, LastMessage::Association, LastMessage::Link] {
         let (mut stage, mut socket) = playing();
         match farewell {
-            Farewell::WebSocket => {
+            LastMessage::WebSocket => {
                 let mut out = Vec::new();
                 socket.close(1000, &mut out);
                 stage.dispatch(Event::Bytes(&out));
             }
-            Farewell::Association => {
+            LastMessage::Association => {
                 stage.server.as_mut().unwrap().transport.close();
                 stage.exchange();
             }
-            Farewell::Link => stage.dispatch(Event::HungUp { failure: Failure::ClosedByPeer, words: "" }),
+            LastMessage::Link => stage.dispatch(Event::HungUp { failure: Failure::ClosedByPeer, words: "" }),
         }
         let (failure, words) = stage.failure();
         assert_eq!(failure, Failure::StreamEnded, "{words}");

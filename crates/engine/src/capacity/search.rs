@@ -150,7 +150,7 @@ struct Outcome {
 
 /// What is known of a load.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct LoadRecord {
     good_seconds: u32,
     bad_seconds: u32,
     trials: u32,
@@ -217,7 +217,7 @@ impl Outcome {
     }
 }
 
-impl Known {
+impl LoadRecord {
     /// Whether the load was carried, by all that is known of it.
     fn passes(&self) -> bool {
         self.bad_seconds <= self.good_seconds
@@ -388,8 +388,8 @@ impl Search {
         self.outcomes.iter().any(|outcome| !outcome.passed())
     }
 
-    fn known(&self) -> BTreeMap<u32, Known> {
-        let mut all: BTreeMap<u32, Known> = BTreeMap::new();
+    fn known(&self) -> BTreeMap<u32, LoadRecord> {
+        let mut all: BTreeMap<u32, LoadRecord> = BTreeMap::new();
         for outcome in &self.outcomes {
             let known = all.entry(outcome.trial.load).or_default();
             known.good_seconds += outcome.trial.good_seconds;
@@ -415,7 +415,7 @@ impl Search {
         Step::Hold { load, seconds: self.goal.short_seconds, purpose: Purpose::Narrow }
     }
 
-    fn next(&self, known: &BTreeMap<u32, Known>, Bounds { lower, upper }: Bounds) -> Option<Step> {
+    fn next(&self, known: &BTreeMap<u32, LoadRecord>, Bounds { lower, upper }: Bounds) -> Option<Step> {
         if let Some(load) = self.goal.at_least {
             return self.next_of_one(known, load);
         }
@@ -462,7 +462,7 @@ impl Search {
     }
 
     /// The next step where only one load matters.
-    fn next_of_one(&self, known: &BTreeMap<u32, Known>, load: u32) -> Option<Step> {
+    fn next_of_one(&self, known: &BTreeMap<u32, LoadRecord>, load: u32) -> Option<Step> {
         let of = known.get(&load).copied().unwrap_or_default();
         let (passes, failures) = self.criteria_of_one(&of);
         let is_open = of.long_passes < passes && of.long_failures < failures;
@@ -470,13 +470,13 @@ impl Search {
     }
 
     /// How many trials of one load must pass, or fail, before it is known: one more for each that contradicts.
-    fn criteria_of_one(&self, of: &Known) -> (u32, u32) {
+    fn criteria_of_one(&self, of: &LoadRecord) -> (u32, u32) {
         (self.goal.passes + of.long_failures, self.goal.failures + of.long_passes)
     }
 
     /// The next step where the target admitted some clients at the upper bound and refused the others: first as many as it
     /// admitted, then as many more as the precision allows.
-    fn next_of_admitted(&self, known: &BTreeMap<u32, Known>, lower: u32, upper: u32) -> Option<Step> {
+    fn next_of_admitted(&self, known: &BTreeMap<u32, LoadRecord>, lower: u32, upper: u32) -> Option<Step> {
         let admitted = self.admitted_at(upper).filter(|admitted| (lower..upper).contains(admitted))?;
         let hold =
             |load| Some(Step::Hold { load, seconds: self.goal.long_seconds, purpose: Purpose::Confirm });
@@ -521,10 +521,10 @@ impl Search {
     /// A long trial of the load, if it has not been confirmed as often as is asked for.
     fn confirm(
         &self,
-        known: &BTreeMap<u32, Known>,
+        known: &BTreeMap<u32, LoadRecord>,
         load: u32,
         times: u32,
-        count: impl Fn(&Known) -> u32,
+        count: impl Fn(&LoadRecord) -> u32,
     ) -> Option<Step> {
         let is_open = known.get(&load).map_or(0, count) < times;
         is_open.then_some(Step::Hold { load, seconds: self.goal.long_seconds, purpose: Purpose::Confirm })
@@ -533,7 +533,7 @@ impl Search {
     /// How many long trials of the lower bound must pass, and of the upper one fail. A target that refuses all but as many as
     /// it carries says its limit itself. A target whose limit wanders has trials that contradict each other, and each of them
     /// is a reason to ask both bounds once more: few trials that agree may have met a good or a bad moment.
-    fn criteria(&self, known: &BTreeMap<u32, Known>, lower: u32, upper: Option<u32>) -> (u32, u32) {
+    fn criteria(&self, known: &BTreeMap<u32, LoadRecord>, lower: u32, upper: Option<u32>) -> (u32, u32) {
         let Goal { passes, failures, .. } = self.goal;
         if self.admits(Bounds { lower: Some(lower), upper }).is_some() {
             return (1, 0);
@@ -546,7 +546,7 @@ impl Search {
 
     /// How many trials contradict the limit that contradicts the fewest, of those near the bounds: one that is far away is no
     /// sign that the limit wanders.
-    fn unexplained(&self, known: &BTreeMap<u32, Known>, lower: u32, upper: Option<u32>) -> u32 {
+    fn unexplained(&self, known: &BTreeMap<u32, LoadRecord>, lower: u32, upper: Option<u32>) -> u32 {
         let near = lower / 2..=upper.unwrap_or(lower).saturating_mul(2);
         let contradicting = |limit: u32| {
             let contradicts = |outcome: &&Outcome| outcome.passed() != (outcome.trial.load <= limit);
@@ -576,9 +576,9 @@ impl Step {
 
 /// The smallest load that is too much, and the largest below it that is not. A pass above a failure is a fluke
 /// (RFC 9971, section 4.6): the target does not carry what it carries only sometimes.
-fn bounds(known: &BTreeMap<u32, Known>) -> Bounds {
-    let is_mixed = |load: u32, it: &Known| it.is_mixed() && !is_left_behind(known, load);
-    let is_failure = |load: u32, it: &Known| is_mixed(load, it) || it.is_upper();
+fn bounds(known: &BTreeMap<u32, LoadRecord>) -> Bounds {
+    let is_mixed = |load: u32, it: &LoadRecord| it.is_mixed() && !is_left_behind(known, load);
+    let is_failure = |load: u32, it: &LoadRecord| is_mixed(load, it) || it.is_upper();
     let first_failure = known.iter().find(|(load, it)| is_failure(**load, it)).map(|(load, _)| *load);
     let below = |load: &u32| first_failure.is_none_or(|failure| *load < failure);
     let lower = known.iter().rfind(|(load, it)| below(load) && it.is_lower());
@@ -589,6 +589,6 @@ fn bounds(known: &BTreeMap<u32, Known>) -> Bounds {
 }
 
 /// Whether a load at which trials disagree is below two others that were carried: its failure was a false step.
-fn is_left_behind(known: &BTreeMap<u32, Known>, load: u32) -> bool {
+fn is_left_behind(known: &BTreeMap<u32, LoadRecord>, load: u32) -> bool {
     known.range(load + 1..).take_while(|(_, it)| it.is_lower()).count() >= TWICE as usize
 }

@@ -17,13 +17,13 @@ pub(crate) const LEVEL: f64 = 0.01;
 
 /// A change: the position of the first number behind it, and the share of random orders with one as large.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct ChangePoint {
     pub(crate) at: usize,
     pub(crate) p: f64,
 }
 
 /// All changes of a row, in its order. The random orders are the same each time.
-pub(crate) fn change_points(row: &[f64]) -> Vec<Found> {
+pub(crate) fn change_points(row: &[f64]) -> Vec<ChangePoint> {
     let mut random = Rng::with_seed(0);
     let mut found = Vec::new();
     let mut parts = vec![(0, row.len())];
@@ -32,7 +32,7 @@ pub(crate) fn change_points(row: &[f64]) -> Vec<Found> {
         let Some((at, most)) = largest(part) else { continue };
         let p = probability(part, most, &mut random);
         if p <= LEVEL {
-            found.push(Found { at: begin + at, p });
+            found.push(ChangePoint { at: begin + at, p });
             parts.extend([(begin, begin + at), (begin + at, end)]);
         }
     }

@@ -11,9 +11,9 @@ mod cluster;
 mod connection;
 mod failed;
 mod link;
+mod newest_records;
 #[cfg(test)]
 mod scripted;
-mod seen;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -21,13 +21,13 @@ mod topic;
 
 pub use cluster::Cluster;
 
-use self::attempt::{Burial, Packing, Rounds, TooLarge};
+use self::attempt::{BatchRounds, Burial, Packing, TooLarge};
 use self::failed::Failed;
-use self::seen::{Generation, Novelty};
+use self::newest_records::{Generation, Novelty};
 use self::session::Session;
 use self::topic::Topic;
 use super::json_row;
-use super::{Fate, Part, Saved, Stock, Store};
+use super::{Part, SaveOutcome, Saved, Stock, Store};
 use crate::batch::Batch;
 use crate::column::Table;
 use crate::decode::Decode;
@@ -64,8 +64,8 @@ pub(crate) struct Kafka {
 /// A part of a batch on its way.
 struct Attempt {
     part: Part,
-    rounds: Rounds,
-    /// Rounds that are known to be there. Of each partition only one batch is ever sent again: a broker knows the last five of a
+    rounds: BatchRounds,
+    /// BatchRounds that are known to be there. Of each partition only one batch is ever sent again: a broker knows the last five of a
     /// producer, and refuses those from before.
     done: usize,
     generations: [Generation; 2],
@@ -164,7 +164,7 @@ impl Kafka {
 
     /// Puts into batches what of a part is not there yet.
     fn pack(&self, batch: &Batch, part: &Part, producer: ProducerId) -> Result<Attempt, StoreError> {
-        let (mut saved, mut rounds) = (Saved::default(), Rounds::default());
+        let (mut saved, mut rounds) = (Saved::default(), BatchRounds::default());
         let [rows, dead] = &self.topics;
         let mut packing = Packing::new(ROWS, rows, producer, &mut rounds);
         let mut json = String::new();
@@ -238,7 +238,7 @@ impl Kafka {
                 };
                 let position = attempt.positions[sealed.topic].get_mut(sealed.partition);
                 match (answer.error, position) {
-                    // Nobody else wrote in between: what lies there is known.
+                    // PeerGone else wrote in between: what lies there is known.
                     (ErrorCode::NONE, Some(position)) if *position == Some(answer.offset) => {
                         *position = Some(answer.offset.saturating_add(sealed.records.into()));
                     }
@@ -336,11 +336,11 @@ fn is_end_of_producer(failed: &Failed) -> bool {
     )
 }
 
-fn fate(novelty: Novelty) -> Fate {
+fn fate(novelty: Novelty) -> SaveOutcome {
     match novelty {
-        Novelty::New => Fate::Kept,
-        Novelty::Conflict => Fate::KeptBeside,
-        Novelty::Known => Fate::Duplicate,
+        Novelty::New => SaveOutcome::Kept,
+        Novelty::Conflict => SaveOutcome::KeptBeside,
+        Novelty::Known => SaveOutcome::Duplicate,
     }
 }
 

@@ -4,9 +4,9 @@
 //! when it is opened, publishers and sequence numbers only, so that nothing is saved twice. One ingester has a directory
 //! for itself.
 
-use super::known::{Known, has_fields, position, time_of, values};
 use super::publisher_numbers::PublisherNumbers;
-use super::{Fate, Part, Saved, Stock, Store};
+use super::stored_hashes::{StoredHashes, has_fields, position, time_of, values};
+use super::{Part, SaveOutcome, Saved, Stock, Store};
 use crate::batch::{Batch, Source};
 use crate::column::{Kind, Provenance, Table};
 use crate::error::StoreError;
@@ -340,10 +340,10 @@ impl Parquet {
         }
         let is_row = std::ptr::eq(directory, &*self.directory);
         if before.is_empty() {
-            sources.iter().for_each(|_| saved.count(Fate::Kept, is_row));
+            sources.iter().for_each(|_| saved.count(SaveOutcome::Kept, is_row));
             return Ok((first..first + sources.len()).map(|place| (place, false)).collect());
         }
-        let mut known = Known::default();
+        let mut known = StoredHashes::default();
         // What came for the first time in this part is in no file.
         let mut wanted = before.clone();
         for (source, _) in sources.iter().zip(&is_new).filter(|(_, is_new)| **is_new) {
@@ -354,23 +354,23 @@ impl Parquet {
         if let Some(schema) = if is_row { &self.rows } else { &self.dead } {
             known.read(parquet_files(directory)?, schema, &self.table, wanted)?;
         }
-        let mut fate = Fate::Kept;
+        let mut fate = SaveOutcome::Kept;
         let mut picked = Vec::new();
         for ((source, is_new), place) in sources.iter().zip(&is_new).zip(first..) {
             if let (0, Some(it), Some(hash)) = (source.record, source.origin, source.hash) {
                 let identity = (it.publisher, it.sequence_number);
                 let is_known = before.contains(&identity) && !known.insert(identity, hash);
                 fate = match (is_new, is_known) {
-                    (true, _) => Fate::Kept,
-                    (false, false) => Fate::KeptBeside,
-                    (false, true) => Fate::Duplicate,
+                    (true, _) => SaveOutcome::Kept,
+                    (false, false) => SaveOutcome::KeptBeside,
+                    (false, true) => SaveOutcome::Duplicate,
                 };
             } else if source.record == 0 {
-                fate = Fate::Kept;
+                fate = SaveOutcome::Kept;
             }
             saved.count(fate, is_row);
-            if fate != Fate::Duplicate {
-                picked.push((place, fate == Fate::KeptBeside));
+            if fate != SaveOutcome::Duplicate {
+                picked.push((place, fate == SaveOutcome::KeptBeside));
             }
         }
         Ok(picked)

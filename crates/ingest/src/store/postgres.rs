@@ -8,7 +8,8 @@ mod types;
 
 use super::database::{Database, Session};
 use super::{
-    Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
+    Durability, Part, SaveOutcome, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir,
+    without_indexes,
 };
 use crate::batch::{Batch, Source};
 use crate::column::{Provenance, Table, quoted};
@@ -422,7 +423,7 @@ impl DeadLetterRow<'_> {
         client: &mut C,
         statements: &Statements,
         again: bool,
-    ) -> Result<Fate, Error> {
+    ) -> Result<SaveOutcome, Error> {
         let Self { source, reason, size, payload } = self;
         let publisher = source.origin.map(|origin| origin.publisher as i64);
         let number = source.origin.map(|origin| origin.sequence_number as i64);
@@ -444,7 +445,7 @@ impl DeadLetterRow<'_> {
             client.execute(&statements.bury, &parameters)
         };
         if put(client, false)? > 0 {
-            return Ok(Fate::Kept);
+            return Ok(SaveOutcome::Kept);
         }
         // As in SQLite: see `put_beside` there.
         let there = |row: &Row| (row.get::<_, Option<Vec<u8>>>(0), row.get::<_, i64>(1));
@@ -453,14 +454,14 @@ impl DeadLetterRow<'_> {
         if let Some((stored, received)) = first.as_ref().map(there)
             && (stored.is_none() || stored.as_deref() == hash)
         {
-            return Ok(if kept_before(Some(received)) { Fate::Kept } else { Fate::Duplicate });
+            return Ok(if kept_before(Some(received)) { SaveOutcome::Kept } else { SaveOutcome::Duplicate });
         }
         if put(client, true)? > 0 {
-            return Ok(Fate::KeptBeside);
+            return Ok(SaveOutcome::KeptBeside);
         }
         let beside = client.query_opt(&statements.buried_beside, &[&publisher, &number, &record, &hash])?;
         let received = beside.as_ref().map(|row| there(row).1);
-        Ok(if kept_before(received) { Fate::KeptBeside } else { Fate::Duplicate })
+        Ok(if kept_before(received) { SaveOutcome::KeptBeside } else { SaveOutcome::Duplicate })
     }
 }
 

@@ -3,7 +3,8 @@
 use super::checkpoint::Checkpointer;
 use super::literal;
 use super::{
-    Durability, Fate, Part, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir, without_indexes,
+    Durability, Part, SaveOutcome, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir,
+    without_indexes,
 };
 use crate::batch::{Batch, Source};
 use crate::column::{Column, Kind, Provenance, Table, quoted};
@@ -481,18 +482,20 @@ struct Insert<'a> {
 impl Insert<'_> {
     /// Inserts the row whose own values are bound to the first `bound` parameters.
     #[inline]
-    fn put(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<Fate> {
+    fn put(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<SaveOutcome> {
         bind_source(&mut self.statement, bound, source)?;
         if self.statement.raw_execute()? > 0 {
-            return Ok(Fate::Kept);
+            return Ok(SaveOutcome::Kept);
         }
         self.put_beside(bound, source)
     }
 
     /// The same, when the identity is there already.
     #[cold]
-    fn put_beside(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<Fate> {
-        let (Some(origin), Some(hash)) = (source.origin, source.hash) else { return Ok(Fate::Duplicate) };
+    fn put_beside(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<SaveOutcome> {
+        let (Some(origin), Some(hash)) = (source.origin, source.hash) else {
+            return Ok(SaveOutcome::Duplicate);
+        };
         let (publisher, number) = (origin.publisher as i64, origin.sequence_number as i64);
         let fields = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?));
         // What was tried before and is there with the same time of receipt was saved then.
@@ -503,15 +506,15 @@ impl Insert<'_> {
         if let Some((stored, received)) = first
             && stored.is_none_or(|stored| stored == hash.0)
         {
-            return Ok(if kept_before(Some(received)) { Fate::Kept } else { Fate::Duplicate });
+            return Ok(if kept_before(Some(received)) { SaveOutcome::Kept } else { SaveOutcome::Duplicate });
         }
         self.statement.raw_bind_parameter(bound + Provenance::ALL.len(), true)?;
         if self.statement.raw_execute()? > 0 {
-            return Ok(Fate::KeptBeside);
+            return Ok(SaveOutcome::KeptBeside);
         }
         let mut beside = self.connection.prepare_cached(&self.find.beside)?;
         let beside = beside.query_row((publisher, number, source.record, &hash.0[..]), fields).optional()?;
-        Ok(if kept_before(beside.map(|it| it.1)) { Fate::KeptBeside } else { Fate::Duplicate })
+        Ok(if kept_before(beside.map(|it| it.1)) { SaveOutcome::KeptBeside } else { SaveOutcome::Duplicate })
     }
 }
 

@@ -17,7 +17,7 @@ const BYTES: u64 = 300_000_000;
 const BURNT_SECONDS: f64 = 8.0;
 
 /// A load that was seen by `/proc` and by others, over the same window.
-struct Seen {
+struct LoadReadings {
     seconds: f64,
     here: MachineUsage,
     others: Vec<MachineUsage>,
@@ -26,7 +26,7 @@ struct Seen {
 }
 
 /// Watches a process that burns CPU, and bytes on `lo`, until all machines have said what was a little after.
-fn see(machines: Vec<Remote>) -> Seen {
+fn see(machines: Vec<Remote>) -> LoadReadings {
     let start = Instant::now();
     let now_ns = move || start.elapsed().as_nanos() as u64;
     let mut observer = Observer::new([]).unwrap();
@@ -66,7 +66,7 @@ fn see(machines: Vec<Remote>) -> Seen {
             samples.iter().flat_map(|sample| &sample.machines[machine].points).copied().collect();
         over(&points)
     };
-    Seen {
+    LoadReadings {
         seconds: end as f64 * 1e-9,
         here: over(&here),
         others: (0..count).map(other).collect(),
@@ -79,7 +79,7 @@ fn mean(figure: Option<Figure>) -> f64 {
 }
 
 /// The burner's CPU time and the bytes on `lo` are in both, and the one says what the other says.
-fn assert_alike(seen: &Seen, there: MachineUsage) {
+fn assert_alike(seen: &LoadReadings, there: MachineUsage) {
     let here = seen.here;
     let cpus = std::thread::available_parallelism().unwrap().get() as f64;
     for usage in [here, there] {

@@ -1,7 +1,7 @@
 //! Where units wait because of a fault.
 
 use super::Counted;
-use super::script::{Cut, Ruling, Script};
+use super::script::{LinkEnd, Ruling, Script};
 use crate::stream::Packet;
 use std::collections::VecDeque;
 use weir_metrics::Moment;
@@ -20,7 +20,7 @@ pub(crate) struct Gate<T> {
 #[derive(Debug)]
 enum Item<T> {
     Unit(Unit<T>),
-    Cut(Cut),
+    LinkEnd(LinkEnd),
 }
 
 /// A unit on its way, with what its owner wants to know when it comes out.
@@ -32,11 +32,11 @@ pub(crate) struct Unit<T> {
 
 /// What [`Gate::front`] finds.
 #[derive(Debug)]
-pub(crate) enum Front {
+pub(crate) enum GateFront {
     /// This number of units may go.
     Units(usize),
     /// The connection ends.
-    Cut(Cut),
+    LinkEnd(LinkEnd),
     /// Nothing may go before this time; with no time, nothing waits.
     Wait(Option<Moment>),
 }
@@ -51,7 +51,7 @@ impl<T: Clone> Gate<T> {
         let at = (now + ruling.wait).max(self.last);
         self.last = at;
         if let Some(cut) = ruling.cut {
-            self.queue.push_back((at, Item::Cut(cut)));
+            self.queue.push_back((at, Item::LinkEnd(cut)));
             return;
         }
         if ruling.dropped {
@@ -75,17 +75,17 @@ impl<T: Clone> Gate<T> {
     }
 
     /// What may happen now.
-    pub(crate) fn front(&self, script: Option<&mut Script>, now: Moment) -> Front {
-        let Some((at, item)) = self.queue.front() else { return Front::Wait(None) };
+    pub(crate) fn front(&self, script: Option<&mut Script>, now: Moment) -> GateFront {
+        let Some((at, item)) = self.queue.front() else { return GateFront::Wait(None) };
         if let Some(end) = script.and_then(|script| script.stalled(now)) {
-            return Front::Wait(Some(end));
+            return GateFront::Wait(Some(end));
         }
         match item {
-            _ if *at > now => Front::Wait(Some(*at)),
-            Item::Cut(cut) => Front::Cut(*cut),
+            _ if *at > now => GateFront::Wait(Some(*at)),
+            Item::LinkEnd(cut) => GateFront::LinkEnd(*cut),
             Item::Unit(_) => {
                 let ready = |entry: &&(Moment, Item<T>)| entry.0 <= now && matches!(entry.1, Item::Unit(_));
-                Front::Units(self.queue.iter().take_while(ready).count())
+                GateFront::Units(self.queue.iter().take_while(ready).count())
             }
         }
     }
@@ -94,7 +94,7 @@ impl<T: Clone> Gate<T> {
     pub(crate) fn units(&self) -> impl Iterator<Item = &Unit<T>> {
         self.queue.iter().map_while(|(_, item)| match item {
             Item::Unit(unit) => Some(unit),
-            Item::Cut(_) => None,
+            Item::LinkEnd(_) => None,
         })
     }
 
@@ -102,7 +102,7 @@ impl<T: Clone> Gate<T> {
     pub(crate) fn pop(&mut self) -> Option<Unit<T>> {
         match self.queue.pop_front()?.1 {
             Item::Unit(unit) => Some(unit),
-            Item::Cut(_) => None,
+            Item::LinkEnd(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The faults of one accepted link, and of the viewer or publisher that it carries.
 
-use super::script::{Answer, Cut, Script};
+use super::script::{Answer, LinkEnd, Script};
 use super::{Fault, LinkPhase, Subject};
 use crate::worker::Worker;
 use weir_metrics::Moment;
@@ -42,7 +42,7 @@ impl LinkFaults {
     }
 
     /// Whether the link has to be ended now.
-    pub(crate) fn cut(&mut self, worker: &mut Worker, now: Moment) -> Option<Cut> {
+    pub(crate) fn cut(&mut self, worker: &mut Worker, now: Moment) -> Option<LinkEnd> {
         let script = self.0.as_mut()?;
         let cut = script.cut(now)?;
         worker.note(script.take_effects());

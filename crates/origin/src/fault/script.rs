@@ -39,7 +39,7 @@ pub(crate) struct Ruling {
     /// Microseconds to move the timestamp by.
     pub(crate) shift: i64,
     /// The connection ends before this unit.
-    pub(crate) cut: Option<Cut>,
+    pub(crate) cut: Option<LinkEnd>,
     /// What is done to it.
     pub(crate) damages: Vec<Damage>,
 }
@@ -54,12 +54,12 @@ impl Ruling {
 
 /// How a connection is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum LinkEnd {
     Reset,
     Close,
 }
 
-impl Cut {
+impl LinkEnd {
     /// Ends a session's link.
     pub(crate) fn carry_out<W>(self, context: &mut Context<'_, W>) {
         match self {
@@ -240,11 +240,11 @@ impl Script {
                     What::Stalled { until: now + ruling.wait }
                 }),
                 Action::Reset(When::Unit(pick)) => active.meets(pick, packet).map(|_| {
-                    ruling.cut = Some(Cut::Reset);
+                    ruling.cut = Some(LinkEnd::Reset);
                     What::Reset
                 }),
                 Action::Close(When::Unit(pick)) => active.meets(pick, packet).map(|_| {
-                    ruling.cut = Some(Cut::Close);
+                    ruling.cut = Some(LinkEnd::Close);
                     What::Closed
                 }),
                 _ => None,
@@ -286,12 +286,12 @@ impl Script {
     }
 
     /// Whether the connection has to end now.
-    pub(crate) fn cut(&mut self, now: Moment) -> Option<Cut> {
+    pub(crate) fn cut(&mut self, now: Moment) -> Option<LinkEnd> {
         let elapsed = now.since(self.began?);
         for active in &mut self.active {
             let (at, cut, what) = match active.action {
-                Action::Reset(When::At(at)) => (at, Cut::Reset, What::Reset),
-                Action::Close(When::At(at)) => (at, Cut::Close, What::Closed),
+                Action::Reset(When::At(at)) => (at, LinkEnd::Reset, What::Reset),
+                Action::Close(When::At(at)) => (at, LinkEnd::Close, What::Closed),
                 _ => continue,
             };
             if elapsed >= at && active.once() {

@@ -2,7 +2,7 @@
 
 use super::answer::{error, stream_head};
 use super::api::{self, Resource};
-use crate::fault::{Answer as Decree, Cut, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
 use crate::stream::View;
 use crate::tuner;
 use crate::viewer::{Standing, Viewer, Watcher};
@@ -29,7 +29,7 @@ pub(crate) struct HttpSession {
     /// Bytes sent before the peer became a reader.
     said: u64,
     /// The end of the connection, if it is decided.
-    cut: Option<Cut>,
+    cut: Option<LinkEnd>,
 }
 
 enum HttpPhase {
@@ -185,9 +185,10 @@ impl HttpSession {
 
     fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.answered();
-        self.phase = if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + CLOSE_TIMEOUT) };
+        self.phase =
+            if keep_alive { HttpPhase::Asking } else { HttpPhase::Leaving(context.now + CLOSE_TIMEOUT) };
         if context.unsent() > UNSENT_LIMIT {
-            self.cut = Some(Cut::Close);
+            self.cut = Some(LinkEnd::Close);
         }
     }
 
@@ -202,9 +203,9 @@ impl HttpSession {
                 self.leave(context);
                 self.phase = HttpPhase::Leaving(context.now + CLOSE_TIMEOUT);
             }
-            Standing::Ended => self.cut = Some(Cut::Close),
-            Standing::Cut(cut) => self.cut = Some(cut),
-            Standing::Stuck => self.cut = Some(Cut::Reset),
+            Standing::Ended => self.cut = Some(LinkEnd::Close),
+            Standing::LinkEnd(cut) => self.cut = Some(cut),
+            Standing::Stuck => self.cut = Some(LinkEnd::Reset),
         }
     }
 
@@ -240,7 +241,7 @@ impl HttpSession {
         }
     }
 
-    fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
+    fn end(&mut self, cut: Option<LinkEnd>, context: &mut Context<'_, Worker>) {
         self.leave(context);
         if let Some(cut) = cut {
             cut.carry_out(context);
@@ -281,13 +282,13 @@ impl Session<Worker> for HttpSession {
             HttpPhase::Playing(_) => self.pump(context),
             // What a slow reader has not taken would be lost; the shard ends one that takes nothing.
             HttpPhase::Leaving(at) if now >= *at && context.unsent() > 0 => *at = now + CLOSE_TIMEOUT,
-            HttpPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
+            HttpPhase::Leaving(at) if now >= *at => self.cut = Some(LinkEnd::Close),
             HttpPhase::Asking | HttpPhase::Leaving(_) | HttpPhase::Silent => {}
         }
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
-        self.end(Some(Cut::Close), context);
+        self.end(Some(LinkEnd::Close), context);
     }
 
     fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {

@@ -4,7 +4,7 @@ use super::flight::{Acknowledged, Again, Flight};
 use super::inbox::{Delivery, Inbox, InboxKey};
 use super::publication::Publication;
 use super::retained::Retained;
-use super::subscriptions::{Matched, Subscriptions, Taken};
+use super::subscriptions::{Matched, SubscribeOutcome, Subscriptions};
 use super::wills::{Will, Wills};
 use crate::fault::{Effect, Script, Subject, Whom};
 use crate::stream::{Kind, Packet};
@@ -425,9 +425,9 @@ impl Broker {
     ) -> bool {
         let taken = self.subscriptions.add(key, filter, options, identifier);
         let wanted = match options.retain_handling {
-            _ if taken == Taken::TooMany => return false,
+            _ if taken == SubscribeOutcome::TooMany => return false,
             RetainHandling::Always => true,
-            RetainHandling::New => taken == Taken::New,
+            RetainHandling::New => taken == SubscribeOutcome::New,
             RetainHandling::Never => false,
         };
         if filter.share.is_none() && wanted {

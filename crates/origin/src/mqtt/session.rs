@@ -23,7 +23,7 @@ use super::inbox::{Delivery, InboxKey};
 use super::publication::Publication;
 use super::role::{Role, fault, reason};
 use super::wills::Will;
-use crate::fault::{Answer, Cut, Front, Gate, GateUnit, LinkPhase, Script, Subject, Why};
+use crate::fault::{Answer, Gate, GateFront, GateUnit, LinkEnd, LinkPhase, Script, Subject, Why};
 use carrier::Carrier;
 use connecting::kept_for;
 use keep_alive::KeepAlive;
@@ -88,7 +88,7 @@ pub(crate) struct MqttSession {
     window: u16,
     /// When a message that waits because of a fault may go.
     resume: Option<Moment>,
-    cut: Option<Cut>,
+    cut: Option<LinkEnd>,
     /// What it has had done in this turn.
     work: usize,
     /// The client has said DISCONNECT.
@@ -198,7 +198,7 @@ impl MqttSession {
             }
         }
         if self.carrier.is_over() {
-            self.cut = self.cut.or(Some(Cut::Close));
+            self.cut = self.cut.or(Some(LinkEnd::Close));
         } else if !bytes.is_empty() {
             context.give_back(bytes);
         } else if self.work >= WORK_A_TURN {
@@ -245,7 +245,7 @@ impl MqttSession {
                     context.world.keep_for(key, kept_for(seconds));
                 }
                 self.said_goodbye = true;
-                self.cut = Some(Cut::Close);
+                self.cut = Some(LinkEnd::Close);
             }
             _ => return Err(Violation::WrongSide),
         }
@@ -301,12 +301,12 @@ impl MqttSession {
             let delivery = if rules {
                 let script = self.subscriber.as_mut().and_then(|subscriber| subscriber.script.as_deref_mut());
                 match self.gate.front(script, now) {
-                    Front::Units(_) => self.gate.pop().map(|unit| unit.owner),
-                    Front::Cut(cut) => {
+                    GateFront::Units(_) => self.gate.pop().map(|unit| unit.owner),
+                    GateFront::LinkEnd(cut) => {
                         self.cut = Some(cut);
                         return;
                     }
-                    Front::Wait(at) => {
+                    GateFront::Wait(at) => {
                         self.resume = at;
                         return;
                     }
@@ -356,7 +356,7 @@ impl MqttSession {
     fn hold_to_largest(&mut self, before: usize) {
         if self.out.len() - before > self.largest as usize {
             self.out.truncate(before);
-            (self.phase, self.cut) = (MqttPhase::Silent, Some(Cut::Close));
+            (self.phase, self.cut) = (MqttPhase::Silent, Some(LinkEnd::Close));
         }
     }
 
@@ -495,7 +495,7 @@ impl Session<Broker> for MqttSession {
             }
         }
         match self.phase {
-            MqttPhase::Leaving(at) if now >= at => self.cut = Some(Cut::Close),
+            MqttPhase::Leaving(at) if now >= at => self.cut = Some(LinkEnd::Close),
             MqttPhase::Connected
                 if self.keep_alive.is_over(now, is_read(context), || context.acknowledged()) =>
             {
@@ -507,7 +507,7 @@ impl Session<Broker> for MqttSession {
     }
 
     fn handle_stop(&mut self, _: &mut Context<'_, Broker>) {
-        self.cut = Some(Cut::Close);
+        self.cut = Some(LinkEnd::Close);
     }
 
     fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Broker>) {
@@ -518,7 +518,7 @@ impl Session<Broker> for MqttSession {
         // Its link may have room before it is woken by the connection that has taken its name.
         self.yield_name(context);
         self.pump(context);
-        if self.cut == Some(Cut::Close) && self.phase == MqttPhase::Connected && !self.said_goodbye {
+        if self.cut == Some(LinkEnd::Close) && self.phase == MqttPhase::Connected && !self.said_goodbye {
             self.farewell(ReasonCode::ServerShuttingDown);
         }
         self.flush(context);
@@ -526,7 +526,7 @@ impl Session<Broker> for MqttSession {
         match self.cut.take() {
             Some(cut) => {
                 self.leave(context);
-                if cut == Cut::Close {
+                if cut == LinkEnd::Close {
                     self.carrier.close(&mut self.wire);
                     context.send(&self.wire);
                 }

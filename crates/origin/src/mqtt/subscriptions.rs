@@ -67,7 +67,7 @@ struct Owned {
 
 /// What became of a wish to subscribe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum SubscribeOutcome {
     /// It is a new one.
     New,
     /// It has taken the place of an older one of the same filter.
@@ -92,18 +92,18 @@ impl Subscriptions {
         filter: &Filter<'_>,
         options: SubscriptionOptions,
         identifier: Option<SubscriptionIdentifier>,
-    ) -> Taken {
+    ) -> SubscribeOutcome {
         let name: Name = (filter.share.map(Into::into), filter.pattern.into());
         let owned = self.of.entry(inbox).or_default();
         let again = self.names.get(&name).and_then(|audience| owned.subscriptions.get(audience));
         if let Some(key) = again {
             let (audience, place) = self.places[key.0];
             self.audiences[audience.0].members[place] = Member { inbox, options, identifier, key: *key };
-            return Taken::Again;
+            return SubscribeOutcome::Again;
         }
         let bytes = bytes_of(&name);
         if owned.subscriptions.len() >= MOST_OF_ONE || owned.bytes + bytes > MOST_BYTES_OF_ONE {
-            return Taken::TooMany;
+            return SubscribeOutcome::TooMany;
         }
         owned.bytes += bytes;
         let audience = match self.names.get(&name) {
@@ -122,7 +122,7 @@ impl Subscriptions {
         let key = SubscriptionKey(self.places.insert((audience, members.len())));
         members.push(Member { inbox, options, identifier, key });
         owned.subscriptions.insert(audience, key);
-        Taken::New
+        SubscribeOutcome::New
     }
 
     /// Says whether there was one.
@@ -224,7 +224,7 @@ fn bytes_of((share, pattern): &Name) -> usize {
 mod tests {
     use super::*;
 
-    fn add(subscriptions: &mut Subscriptions, inbox: usize, filter: &str) -> Taken {
+    fn add(subscriptions: &mut Subscriptions, inbox: usize, filter: &str) -> SubscribeOutcome {
         let filter = Filter::parse(filter).unwrap();
         subscriptions.add(InboxKey(inbox), &filter, SubscriptionOptions::default(), None)
     }
@@ -254,9 +254,9 @@ mod tests {
             (3, "$share/g/a/+"),
             (4, "$share/h/a/+"),
         ] {
-            assert_eq!(add(&mut all, inbox, filter), Taken::New);
+            assert_eq!(add(&mut all, inbox, filter), SubscribeOutcome::New);
         }
-        assert_eq!(add(&mut all, 2, "$share/g/a/+"), Taken::Again);
+        assert_eq!(add(&mut all, 2, "$share/g/a/+"), SubscribeOutcome::Again);
         let turns = [(); 4].map(|()| chosen(&mut all, "a/b"));
         assert_eq!(turns[0], [0, 1, 1, 2, 4], "overlapping subscriptions each bring it");
         assert_eq!(turns[1], [0, 1, 1, 3, 4]);
@@ -314,12 +314,14 @@ mod tests {
     #[test]
     fn one_client_may_keep_so_many_filters_and_levels_and_no_more() {
         let mut all = Subscriptions::default();
-        let fitting = (0..5_000).filter(|n| add(&mut all, 0, &format!("a/{n}")) == Taken::New).count();
+        let fitting =
+            (0..5_000).filter(|n| add(&mut all, 0, &format!("a/{n}")) == SubscribeOutcome::New).count();
         assert_eq!(fitting, MOST_OF_ONE);
-        assert_eq!(add(&mut all, 0, "a/7"), Taken::Again);
+        assert_eq!(add(&mut all, 0, "a/7"), SubscribeOutcome::Again);
         let deep = "/".repeat(20_000);
-        let fitting = (0..10).filter(|n| add(&mut all, 1, &format!("{n}{deep}")) == Taken::New).count();
+        let fitting =
+            (0..10).filter(|n| add(&mut all, 1, &format!("{n}{deep}")) == SubscribeOutcome::New).count();
         assert_eq!(fitting, MOST_BYTES_OF_ONE / (20_001 * (LEVEL_BYTES + 1)));
-        assert_eq!(add(&mut all, 2, "a/7"), Taken::New, "another client has room of its own");
+        assert_eq!(add(&mut all, 2, "a/7"), SubscribeOutcome::New, "another client has room of its own");
     }
 }

@@ -3,7 +3,7 @@
 use super::channel::{Channel, Service};
 use super::remux::Remux;
 use super::track_receiver::TrackReceiver;
-use crate::fault::Cut;
+use crate::fault::LinkEnd;
 use crate::publisher::Publisher;
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,7 +168,7 @@ impl Ingest {
             publisher.release(worker, now);
             cut = cut.or_else(|| publisher.cut(worker, now));
             if publisher.is_silent(worker, now) {
-                cut = Some(Cut::Close);
+                cut = Some(LinkEnd::Close);
             }
         }
         self.end_at(cut, service);
@@ -222,8 +222,8 @@ impl Ingest {
     }
 
     /// A fault, or its own silence, ends the session; a reset says nothing to the publisher.
-    fn end_at(&mut self, cut: Option<Cut>, service: &mut Service<'_, '_>) {
-        if cut == Some(Cut::Close) {
+    fn end_at(&mut self, cut: Option<LinkEnd>, service: &mut Service<'_, '_>) {
+        if cut == Some(LinkEnd::Close) {
             self.channel.close(service);
         }
         self.channel.is_gone |= cut.is_some();

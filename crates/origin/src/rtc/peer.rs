@@ -3,7 +3,7 @@
 use super::channel::{Channel, Service};
 use super::feed::{Feed, TrackKind, has_marker, ordinal_of, track_kind_of};
 use crate::counts::UnitCounts;
-use crate::fault::{Cut, Front, Gate, GateUnit, Ruling, Script};
+use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Ruling, Script};
 use crate::stream::{Cursor, Packet};
 use crate::worker::CountKey;
 use std::net::SocketAddr;
@@ -196,17 +196,17 @@ impl Peer {
         }
         loop {
             match gate.front(Some(script), now) {
-                Front::Units(ready) => {
+                GateFront::Units(ready) => {
                     for _ in 0..ready {
                         let Some(unit) = gate.pop() else { break };
                         self.send(&unit.packet, unit.owner, path, service);
                     }
                 }
-                Front::Cut(cut) => {
+                GateFront::LinkEnd(cut) => {
                     self.cut(cut, service);
                     break;
                 }
-                Front::Wait(at) => {
+                GateFront::Wait(at) => {
                     self.go_on_at = [self.go_on_at, at].into_iter().flatten().min();
                     break;
                 }
@@ -222,8 +222,8 @@ impl Peer {
     }
 
     /// A fault ends the session; a reset says nothing to the viewer.
-    fn cut(&mut self, cut: Cut, service: &mut Service<'_, '_>) {
-        if cut == Cut::Close {
+    fn cut(&mut self, cut: LinkEnd, service: &mut Service<'_, '_>) {
+        if cut == LinkEnd::Close {
             self.channel.close(service);
         }
         self.channel.is_gone = true;

@@ -110,9 +110,9 @@ mod tests {
     const PICTURE: &[u8] = &[0x68, 2];
 
     #[derive(Default)]
-    struct Taken(Vec<(Kind, bool, i64)>, Vec<Vec<u8>>, Vec<usize>);
+    struct RemuxedFrames(Vec<(Kind, bool, i64)>, Vec<Vec<u8>>, Vec<usize>);
 
-    impl Taken {
+    impl RemuxedFrames {
         fn take(&mut self, packet: &Packet, opening: Option<&Opening>) {
             self.0.push((packet.kind, packet.keyframe, packet.timestamp));
             self.1.push(unframe(packet).unwrap().1);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_stream_begins_with_its_first_keyframe_and_what_decoders_need() {
-        let (mut remux, mut taken) = (Remux::default(), Taken::default());
+        let (mut remux, mut taken) = (Remux::default(), RemuxedFrames::default());
         let mut take =
             |packet: Packet, opening: Option<Arc<Opening>>| taken.take(&packet, opening.as_deref());
         assert!(!remux.sound(&[0xFC, 1], 0, &mut take));
@@ -132,7 +132,7 @@ mod tests {
         assert!(remux.sound(&[0xFC, 1], 50_000, &mut take));
         remux.picture(&access_unit(&[&[0x41, 1]]), false, 76_666, &mut take);
         remux.picture(&keyframe, true, 110_000, &mut take);
-        let Taken(kinds, payloads, openings) = taken;
+        let RemuxedFrames(kinds, payloads, openings) = taken;
         assert_eq!(
             kinds,
             [
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn pictures_that_are_shown_before_others_keep_their_times() {
-        let (mut remux, mut taken) = (Remux::default(), Taken::default());
+        let (mut remux, mut taken) = (Remux::default(), RemuxedFrames::default());
         let mut take =
             |packet: Packet, opening: Option<Arc<Opening>>| taken.take(&packet, opening.as_deref());
         remux.picture(&access_unit(&[SEQUENCE, PICTURE, &[0x65, 1]]), true, 0, &mut take);

@@ -7,7 +7,7 @@ use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
 use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
-use crate::fault::{Answer as Decree, Cut, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
@@ -70,7 +70,7 @@ pub(crate) struct RtcSession {
     /// When sessions were begun over this connection that may not have their keys yet.
     begun: VecDeque<Moment>,
     /// The end of the connection, if it is decided.
-    cut: Option<Cut>,
+    cut: Option<LinkEnd>,
 }
 
 enum RtcPhase {
@@ -375,7 +375,7 @@ impl RtcSession {
             self.phase = RtcPhase::Leaving(context.now + CLOSE_TIMEOUT);
         }
         if context.unsent() > UNSENT_LIMIT {
-            self.cut = Some(Cut::Close);
+            self.cut = Some(LinkEnd::Close);
         }
     }
 
@@ -398,7 +398,7 @@ impl RtcSession {
         self.faults.answer(phase, who, None, context.world, context.now)
     }
 
-    fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
+    fn end(&mut self, cut: Option<LinkEnd>, context: &mut Context<'_, Worker>) {
         self.leave(context);
         if let Some(cut) = cut {
             cut.carry_out(context);
@@ -425,14 +425,14 @@ impl Session<Worker> for RtcSession {
             return;
         }
         match &self.phase {
-            RtcPhase::Leaving(at) if now >= *at => self.cut = Some(Cut::Close),
+            RtcPhase::Leaving(at) if now >= *at => self.cut = Some(LinkEnd::Close),
             RtcPhase::Socket(_) => self.ping(context),
             RtcPhase::Asking | RtcPhase::Leaving(_) | RtcPhase::Silent => {}
         }
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
-        self.end(Some(Cut::Close), context);
+        self.end(Some(LinkEnd::Close), context);
     }
 
     fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {

@@ -3,7 +3,7 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use super::liveness::{Liveness, Look};
-use crate::fault::{Answer, Cut, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
 use crate::policy::{Departure, MissingStream};
 use crate::publisher::Publisher;
 use crate::stream::View;
@@ -48,7 +48,7 @@ struct Handler {
     /// Bytes sent before the peer became a viewer.
     said: u64,
     /// The end of the connection, if it is decided.
-    cut: Option<Cut>,
+    cut: Option<LinkEnd>,
 }
 
 enum RtmpPhase {
@@ -138,7 +138,7 @@ impl RtmpSession {
             return;
         }
         if outcome.is_err() {
-            return self.end(Some(Cut::Close), context);
+            return self.end(Some(LinkEnd::Close), context);
         }
         self.reply(context);
         self.handler.pace(bytes.len(), context);
@@ -183,7 +183,7 @@ impl RtmpSession {
             }
         }
         if context.unsent() > UNSENT_LIMIT {
-            self.handler.cut = Some(Cut::Close);
+            self.handler.cut = Some(LinkEnd::Close);
         }
     }
 
@@ -206,8 +206,8 @@ impl RtmpSession {
                     self.handler.phase = RtmpPhase::Leaving(context.now + CLOSE_TIMEOUT);
                 }
             }
-            Standing::Cut(cut) => self.handler.cut = Some(cut),
-            Standing::Stuck => self.handler.cut = Some(Cut::Reset),
+            Standing::LinkEnd(cut) => self.handler.cut = Some(cut),
+            Standing::Stuck => self.handler.cut = Some(LinkEnd::Reset),
         }
     }
 
@@ -217,7 +217,7 @@ impl RtmpSession {
         let sent = playing.viewer.link_bytes(context.world);
         match playing.liveness.look(context.now, sent) {
             Look::Wait => {}
-            Look::Gone => self.handler.cut = Some(Cut::Close),
+            Look::Gone => self.handler.cut = Some(LinkEnd::Close),
             Look::Ask => {
                 // The server's time in milliseconds, which goes round.
                 self.server.ping((context.now.as_nanos() / 1_000_000) as u32);
@@ -230,7 +230,7 @@ impl RtmpSession {
         }
     }
 
-    fn end(&mut self, cut: Option<Cut>, context: &mut Context<'_, Worker>) {
+    fn end(&mut self, cut: Option<LinkEnd>, context: &mut Context<'_, Worker>) {
         self.handler.leave(context);
         if let Some(cut) = cut {
             cut.carry_out(context);
@@ -301,16 +301,16 @@ impl Session<Worker> for RtmpSession {
                     publishing.resume = None;
                     context.pause_reading(false);
                 } else if publisher.is_silent(context.world, now) {
-                    self.handler.cut = Some(Cut::Close);
+                    self.handler.cut = Some(LinkEnd::Close);
                 }
             }
-            RtmpPhase::Leaving(at) if now >= *at => self.handler.cut = Some(Cut::Close),
+            RtmpPhase::Leaving(at) if now >= *at => self.handler.cut = Some(LinkEnd::Close),
             RtmpPhase::Accepted | RtmpPhase::Asking | RtmpPhase::Leaving(_) | RtmpPhase::Silent => {}
         }
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
-        self.end(Some(Cut::Close), context);
+        self.end(Some(LinkEnd::Close), context);
     }
 
     fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {

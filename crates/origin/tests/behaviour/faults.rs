@@ -1,6 +1,6 @@
 //! Each fault does what its line says, and is told of truly.
 
-use crate::peers::{FRAME, TEST_TIMEOUT, Peer, Publisher, address, origin, until};
+use crate::peers::{FRAME, Peer, Publisher, TEST_TIMEOUT, address, origin, until};
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! ffmpeg publishes and plays, without a word of warning.
 
-use crate::peers::{TEST_TIMEOUT, Peer, address, identity, start, until};
+use crate::peers::{Peer, TEST_TIMEOUT, address, identity, start, until};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};

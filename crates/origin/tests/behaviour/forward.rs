@@ -1,7 +1,7 @@
 //! What is published here is published again elsewhere.
 
 use crate::ffmpeg::{Tool, publish, url};
-use crate::peers::{TEST_TIMEOUT, Peer, Publisher, Unit, address, start, until};
+use crate::peers::{Peer, Publisher, TEST_TIMEOUT, Unit, address, start, until};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 use weir_origin::{MissingStream, OriginConfig, RTMP};

@@ -1,6 +1,6 @@
 //! Peers that mean no good, or know no better.
 
-use crate::peers::{TEST_TIMEOUT, Peer, Publisher, address, origin, start, until};
+use crate::peers::{Peer, Publisher, TEST_TIMEOUT, address, origin, start, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Publishing, playing, refusing: the ordinary life of the origin.
 
-use crate::peers::{TEST_TIMEOUT, Peer, Publisher, address, origin, start, until};
+use crate::peers::{Peer, Publisher, TEST_TIMEOUT, address, origin, start, until};
 use std::net::TcpListener;
 use std::time::Duration;
 use weir_origin::{Departure, History, MissingStream, Origin, OriginConfig, OriginError, RTMP};

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 /// The writer's schema and the reader's.
 pub(crate) fn pair(seed: u64) -> (Value, Value) {
-    let mut maker = Maker { rng: Rng::with_seed(seed), number: 0 };
+    let mut maker = PairGenerator { rng: Rng::with_seed(seed), number: 0 };
     maker.record(0)
 }
 
-struct Maker {
+struct PairGenerator {
     rng: Rng,
     /// Makes names unique.
     number: usize,
@@ -17,7 +17,7 @@ struct Maker {
 
 type Pair = (Value, Value);
 
-impl Maker {
+impl PairGenerator {
     fn name(&mut self, prefix: &str) -> String {
         self.number += 1;
         format!("{prefix}{}", self.number)

@@ -24,7 +24,7 @@ const LONGEST: u64 = 1_500;
 
 /// What came of a track so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Came {
+pub struct ReceivedTotals {
     /// Packets that were expected by their numbers (appendix A.3), and those of them that are missing.
     pub expected: u64,
     /// Of these, how many are missing now.
@@ -35,7 +35,7 @@ pub struct Came {
     pub bytes: u64,
 }
 
-impl Came {
+impl ReceivedTotals {
     /// The bytes of `lost` packets, each as long as the mean of those that came.
     fn bytes_of(&self, lost: u64) -> u64 {
         (u128::from(self.bytes) * u128::from(lost)).checked_div(u128::from(self.packets)).unwrap_or(0) as u64
@@ -46,14 +46,14 @@ impl Came {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     /// The first report of the sender that is believed, and what had come then.
-    base: Option<(SenderFigures, Came)>,
+    base: Option<(SenderFigures, ReceivedTotals)>,
     /// Bytes that were missing at the last report, packets that were, and whether there was a report that says so.
     reported: Option<(u64, u64)>,
 }
 
 impl Sent {
     /// A report came of the sender of this track.
-    pub fn report(&mut self, figures: &SenderFigures, came: Came) {
+    pub fn report(&mut self, figures: &SenderFigures, came: ReceivedTotals) {
         let Some((first, before)) = &self.base else {
             self.base = Some((*figures, came));
             return;
@@ -83,7 +83,7 @@ impl Sent {
     }
 
     /// Bytes of payload that were sent and have not come, by what is known now.
-    pub fn missing_bytes(&self, came: Came) -> u64 {
+    pub fn missing_bytes(&self, came: ReceivedTotals) -> u64 {
         match self.reported {
             Some((bytes, lost)) => bytes + came.bytes_of(came.lost.saturating_sub(lost)),
             None => came.bytes_of(came.lost),
@@ -100,15 +100,15 @@ mod tests {
         SenderFigures { ntp_time: NtpTime::default(), rtp_timestamp: 0, packets, payload_bytes }
     }
 
-    fn came(expected: u64, lost: u64, bytes: u64) -> Came {
-        Came { expected, lost, packets: expected - lost, bytes }
+    fn came(expected: u64, lost: u64, bytes: u64) -> ReceivedTotals {
+        ReceivedTotals { expected, lost, packets: expected - lost, bytes }
     }
 
     #[test]
     fn without_reports_a_lost_packet_is_as_long_as_the_mean() {
         let sent = Sent::default();
         assert_eq!(sent.missing_bytes(came(1_000, 200, 800_000)), 200_000);
-        assert_eq!(sent.missing_bytes(Came::default()), 0);
+        assert_eq!(sent.missing_bytes(ReceivedTotals::default()), 0);
     }
 
     #[test]
@@ -122,12 +122,12 @@ mod tests {
         sent.report(&report(990, 499_000), now);
         assert_eq!(sent.missing_bytes(now), 10_000 + 100_000);
         // Since then ten more are missing.
-        let later = Came { expected: 1_200, lost: 220, packets: 980, bytes: 539_000 };
+        let later = ReceivedTotals { expected: 1_200, lost: 220, packets: 980, bytes: 539_000 };
         assert_eq!(sent.missing_bytes(later), 110_000 + 5_500);
     }
 
     /// 30 packets of 1,000 bytes between two reports, and one in ten of them is lost.
-    fn half_a_second(number: u64) -> Came {
+    fn half_a_second(number: u64) -> ReceivedTotals {
         let (expected, lost) = (30 * number, 3 * number);
         came(expected, lost, (expected - lost) * 1_000)
     }

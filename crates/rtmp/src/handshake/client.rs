@@ -1,6 +1,6 @@
 //! The client's side of the handshake.
 
-use super::digest::{self, Maker};
+use super::digest::{self, HandshakeSide};
 use super::{Error, Incoming, Progress, Schema, Scheme, VERSION};
 use super::{PACKET_LEN, random_packet, skip, take_version};
 
@@ -41,7 +41,7 @@ impl Client {
             Scheme::Simple => random_packet(&mut self.random, [0; 4]),
             Scheme::Digest => {
                 let mut c1 = random_packet(&mut self.random, FLASH_PLAYER);
-                digest::sign(&mut c1, Schema::DigestFirst, Maker::Client);
+                digest::sign(&mut c1, Schema::DigestFirst, HandshakeSide::Client);
                 c1
             }
         });
@@ -74,14 +74,14 @@ impl Client {
     fn c2(&mut self) -> [u8; PACKET_LEN] {
         let found = match self.scheme {
             Scheme::Simple => None,
-            Scheme::Digest => digest::find(&self.s1.bytes, Maker::Server),
+            Scheme::Digest => digest::find(&self.s1.bytes, HandshakeSide::Server),
         };
         let Some((_, s1_digest)) = found else {
             self.scheme = Scheme::Simple;
             return self.s1.bytes;
         };
         let mut c2 = random_packet(&mut self.random, [0; 4]);
-        digest::answer(&mut c2, &s1_digest, Maker::Client);
+        digest::answer(&mut c2, &s1_digest, HandshakeSide::Client);
         c2
     }
 }

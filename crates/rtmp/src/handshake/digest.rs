@@ -25,7 +25,7 @@ pub enum Schema {
 
 /// The side that made a packet, which decides the fixed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Maker {
+pub(super) enum HandshakeSide {
     Client,
     Server,
 }
@@ -53,7 +53,7 @@ impl Schema {
     }
 }
 
-impl Maker {
+impl HandshakeSide {
     /// The part of the fixed key that C1 and S1 are signed with.
     fn words(self) -> &'static [u8] {
         match self {
@@ -64,7 +64,7 @@ impl Maker {
 }
 
 /// Puts a digest into a C1 or S1, and returns it.
-pub(super) fn sign(packet: &mut [u8; PACKET_LEN], schema: Schema, maker: Maker) -> Digest {
+pub(super) fn sign(packet: &mut [u8; PACKET_LEN], schema: Schema, maker: HandshakeSide) -> Digest {
     let at = schema.digest_at(packet);
     let digest = digest_around(packet, at, maker);
     packet[at..at + DIGEST_LEN].copy_from_slice(&digest);
@@ -72,7 +72,7 @@ pub(super) fn sign(packet: &mut [u8; PACKET_LEN], schema: Schema, maker: Maker) 
 }
 
 /// The digest of a C1 or S1, if it has one.
-pub(super) fn find(packet: &[u8; PACKET_LEN], maker: Maker) -> Option<(Schema, Digest)> {
+pub(super) fn find(packet: &[u8; PACKET_LEN], maker: HandshakeSide) -> Option<(Schema, Digest)> {
     [Schema::KeyFirst, Schema::DigestFirst].into_iter().find_map(|schema| {
         let at = schema.digest_at(packet);
         let digest = digest_around(packet, at, maker);
@@ -81,14 +81,14 @@ pub(super) fn find(packet: &[u8; PACKET_LEN], maker: Maker) -> Option<(Schema, D
 }
 
 /// Ends a C2 or S2 with the digest that answers that of a S1 or C1.
-pub(super) fn answer(packet: &mut [u8; PACKET_LEN], answered: &Digest, maker: Maker) {
+pub(super) fn answer(packet: &mut [u8; PACKET_LEN], answered: &Digest, maker: HandshakeSide) {
     let key =
         hmac(maker.words().iter().chain(&KEY_TAIL).copied().collect::<Vec<u8>>().as_slice(), &[answered]);
     let (contents, digest) = packet.split_at_mut(PACKET_LEN - DIGEST_LEN);
     digest.copy_from_slice(&hmac(&key, &[contents]));
 }
 
-fn digest_around(packet: &[u8; PACKET_LEN], at: usize, maker: Maker) -> Digest {
+fn digest_around(packet: &[u8; PACKET_LEN], at: usize, maker: HandshakeSide) -> Digest {
     hmac(maker.words(), &[&packet[..at], &packet[at + DIGEST_LEN..]])
 }
 
@@ -112,7 +112,7 @@ mod tests {
     fn a_signed_packet_is_recognised_in_either_schema() {
         for seed in 0..100 {
             for schema in [Schema::KeyFirst, Schema::DigestFirst] {
-                for maker in [Maker::Client, Maker::Server] {
+                for maker in [HandshakeSide::Client, HandshakeSide::Server] {
                     let mut packet = packet(seed);
                     let digest = sign(&mut packet, schema, maker);
                     assert_eq!(find(&packet, maker), Some((schema, digest)));
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn a_packet_of_the_other_side_is_not_recognised() {
         let mut packet = packet(1);
-        sign(&mut packet, Schema::DigestFirst, Maker::Client);
-        assert_eq!(find(&packet, Maker::Server), None);
+        sign(&mut packet, Schema::DigestFirst, HandshakeSide::Client);
+        assert_eq!(find(&packet, HandshakeSide::Server), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The server's side of the handshake.
 
-use super::digest::{self, Digest, Maker};
+use super::digest::{self, Digest, HandshakeSide};
 use super::{
     Error, Incoming, PACKET_LEN, Progress, Schema, Scheme, VERSION, random_packet, skip, take_version,
 };
@@ -60,7 +60,7 @@ impl Server {
 
     fn answer(&mut self, out: &mut Vec<u8>) {
         out.push(VERSION);
-        match digest::find(&self.c1.bytes, Maker::Client) {
+        match digest::find(&self.c1.bytes, HandshakeSide::Client) {
             Some((schema, c1_digest)) => self.answer_digest(schema, &c1_digest, out),
             None => {
                 out.extend(random_packet(&mut self.random, [0; 4]));
@@ -72,9 +72,9 @@ impl Server {
     fn answer_digest(&mut self, schema: Schema, c1_digest: &Digest, out: &mut Vec<u8>) {
         self.scheme = Scheme::Digest;
         let mut s1 = random_packet(&mut self.random, MEDIA_SERVER);
-        digest::sign(&mut s1, schema, Maker::Server);
+        digest::sign(&mut s1, schema, HandshakeSide::Server);
         let mut s2 = random_packet(&mut self.random, [0; 4]);
-        digest::answer(&mut s2, c1_digest, Maker::Server);
+        digest::answer(&mut s2, c1_digest, HandshakeSide::Server);
         out.extend(s1);
         out.extend(s2);
     }

@@ -1,6 +1,6 @@
 //! Laws of the chunk stream: what is written is what is read, whatever the sizes, the order and the splits.
 
-use crate::wire::{Heard, hear, pieces};
+use crate::wire::{ReceivedMessage, hear, pieces};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_rtmp::chunk::{
@@ -35,12 +35,12 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
     vec(any::<usize>(), 0..12)
 }
 
-fn as_heard(messages: &[Message]) -> Vec<Heard> {
-    messages.iter().cloned().map(|(header, payload)| Heard::Message(header, payload)).collect()
+fn as_heard(messages: &[Message]) -> Vec<ReceivedMessage> {
+    messages.iter().cloned().map(|(header, payload)| ReceivedMessage::Message(header, payload)).collect()
 }
 
 /// Without the Set Chunk Size that comes first.
-fn heard_after_chunk_size(bytes: &[u8], cuts: &[usize]) -> Vec<Heard> {
+fn heard_after_chunk_size(bytes: &[u8], cuts: &[usize]) -> Vec<ReceivedMessage> {
     hear(bytes, cuts, Limits::default()).unwrap().split_off(1)
 }
 

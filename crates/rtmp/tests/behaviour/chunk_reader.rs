@@ -1,11 +1,11 @@
 //! The rules of the chunk stream (RTMP 1.0 section 5.3), one by one, in every split of the bytes that show them.
 
-use crate::wire::{Heard, header, hear, type_0, type_1, type_2, type_3};
+use crate::wire::{ReceivedMessage, header, hear, type_0, type_1, type_2, type_3};
 use weir_rtmp::chunk::{ChunkFormat, Error, Limits};
 use weir_rtmp::message::MessageKind::{Abort, Audio, SetChunkSize, Video};
 
 /// What the chunk stream carried, the same in one piece, byte by byte, and cut anywhere in two.
-fn heard(parts: &[&[u8]]) -> Result<Vec<Heard>, Error> {
+fn heard(parts: &[&[u8]]) -> Result<Vec<ReceivedMessage>, Error> {
     let bytes = parts.concat();
     let whole = hear(&bytes, &[], Limits::default());
     let every_byte: Vec<usize> = (0..bytes.len()).collect();
@@ -19,8 +19,8 @@ fn heard(parts: &[&[u8]]) -> Result<Vec<Heard>, Error> {
 fn timestamps(parts: &[&[u8]]) -> Vec<u32> {
     let heard = heard(parts).unwrap();
     let timestamps = heard.iter().map(|heard| match heard {
-        Heard::Message(header, _) => header.timestamp,
-        Heard::Aborted { .. } => panic!("an abort"),
+        ReceivedMessage::Message(header, _) => header.timestamp,
+        ReceivedMessage::Aborted { .. } => panic!("an abort"),
     });
     timestamps.collect()
 }
@@ -29,7 +29,7 @@ fn timestamps(parts: &[&[u8]]) -> Vec<u32> {
 fn a_type_0_chunk_says_everything() {
     assert_eq!(
         heard(&[&type_0(6, 1000, 3, Video), b"abc"]),
-        Ok(vec![Heard::Message(header(6, Video, 1000, 3), b"abc".to_vec())])
+        Ok(vec![ReceivedMessage::Message(header(6, Video, 1000, 3), b"abc".to_vec())])
     );
 }
 
@@ -37,7 +37,7 @@ fn a_type_0_chunk_says_everything() {
 fn a_type_1_chunk_keeps_the_message_stream() {
     assert_eq!(
         heard(&[&type_0(6, 1000, 1, Video), b"a", &type_1(6, 40, 2, Audio), b"bc"]).unwrap()[1],
-        Heard::Message(header(6, Audio, 1040, 2), b"bc".to_vec())
+        ReceivedMessage::Message(header(6, Audio, 1040, 2), b"bc".to_vec())
     );
 }
 
@@ -45,7 +45,7 @@ fn a_type_1_chunk_keeps_the_message_stream() {
 fn a_type_2_chunk_keeps_length_and_kind_too() {
     assert_eq!(
         heard(&[&type_0(6, 1000, 1, Video), b"a", &type_2(6, 40), b"b"]).unwrap()[1],
-        Heard::Message(header(6, Video, 1040, 1), b"b".to_vec())
+        ReceivedMessage::Message(header(6, Video, 1040, 1), b"b".to_vec())
     );
 }
 
@@ -72,7 +72,7 @@ fn a_message_longer_than_the_chunk_size_goes_on_in_type_3_chunks() {
         &type_3(6),
         &payload[256..],
     ];
-    assert_eq!(heard(&parts), Ok(vec![Heard::Message(header(6, Video, 0, 300), payload.to_vec())]));
+    assert_eq!(heard(&parts), Ok(vec![ReceivedMessage::Message(header(6, Video, 0, 300), payload.to_vec())]));
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn chunks_of_several_messages_interleave() {
     assert_eq!(
         heard(&parts),
         Ok(vec![
-            Heard::Message(header(6, Video, 5, 130), video.to_vec()),
-            Heard::Message(header(4, Audio, 7, 129), audio.to_vec()),
+            ReceivedMessage::Message(header(6, Video, 5, 130), video.to_vec()),
+            ReceivedMessage::Message(header(4, Audio, 7, 129), audio.to_vec()),
         ])
     );
 }
@@ -101,7 +101,7 @@ fn chunks_of_several_messages_interleave() {
 fn a_message_may_be_empty() {
     assert_eq!(
         heard(&[&type_0(4, 0, 0, Audio), &type_3(4)]),
-        Ok(vec![Heard::Message(header(4, Audio, 0, 0), vec![]); 2])
+        Ok(vec![ReceivedMessage::Message(header(4, Audio, 0, 0), vec![]); 2])
     );
 }
 
@@ -118,7 +118,10 @@ fn set_chunk_size_takes_effect_with_the_next_chunk() {
         &type_3(6),
         &payload[178..],
     ];
-    assert_eq!(heard(&parts).unwrap()[1], Heard::Message(header(6, Video, 0, 200), payload.to_vec()));
+    assert_eq!(
+        heard(&parts).unwrap()[1],
+        ReceivedMessage::Message(header(6, Video, 0, 200), payload.to_vec())
+    );
 }
 
 #[test]
@@ -148,8 +151,8 @@ fn an_abort_ends_the_message_of_its_chunk_stream() {
         b"ok",
     ];
     let heard = heard(&parts).unwrap();
-    assert_eq!(heard[1], Heard::Aborted { chunk_stream_id: 6 });
-    assert_eq!(heard[2], Heard::Message(header(6, Video, 6, 2), b"ok".to_vec()));
+    assert_eq!(heard[1], ReceivedMessage::Aborted { chunk_stream_id: 6 });
+    assert_eq!(heard[2], ReceivedMessage::Message(header(6, Video, 6, 2), b"ok".to_vec()));
 }
 
 #[test]
@@ -188,7 +191,10 @@ fn a_type_3_chunk_may_repeat_the_extended_timestamp() {
     let payload = [9; 200];
     let parts: [&[u8]; 6] =
         [&type_0(6, 0xFF_FFFF, 200, Video), &late, &payload[..128], &type_3(6), &late, &payload[128..]];
-    assert_eq!(heard(&parts), Ok(vec![Heard::Message(header(6, Video, 0x0123_4567, 200), payload.to_vec())]));
+    assert_eq!(
+        heard(&parts),
+        Ok(vec![ReceivedMessage::Message(header(6, Video, 0x0123_4567, 200), payload.to_vec())])
+    );
 }
 
 #[test]
@@ -209,8 +215,8 @@ fn a_type_3_chunk_may_leave_the_extended_timestamp_out() {
         assert_eq!(
             heard(&parts),
             Ok(vec![
-                Heard::Message(header(6, Video, 0x0123_4567, payload.len()), payload.clone()),
-                Heard::Message(header(4, Audio, 0, 4), b"next".to_vec()),
+                ReceivedMessage::Message(header(6, Video, 0x0123_4567, payload.len()), payload.clone()),
+                ReceivedMessage::Message(header(4, Audio, 0, 4), b"next".to_vec()),
             ])
         );
     }

@@ -5,14 +5,14 @@ use weir_rtmp::message::MessageKind;
 
 /// A message as its receiver saw it, with the pieces of the payload joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum ReceivedMessage {
     Message(MessageHeader, Vec<u8>),
     Aborted { chunk_stream_id: u32 },
 }
 
 /// Reads a chunk stream in pieces that end where `cuts` says, and returns what it carried: the same whether
 /// frames go the short way or not.
-pub(crate) fn hear(bytes: &[u8], cuts: &[usize], limits: Limits) -> Result<Vec<Heard>, Error> {
+pub(crate) fn hear(bytes: &[u8], cuts: &[usize], limits: Limits) -> Result<Vec<ReceivedMessage>, Error> {
     let heard = hear_one_way(bytes, cuts, limits, false);
     assert_eq!(hear_one_way(bytes, cuts, limits, true), heard, "frames taken whole");
     heard
@@ -23,14 +23,14 @@ fn hear_one_way(
     cuts: &[usize],
     limits: Limits,
     frames_whole: bool,
-) -> Result<Vec<Heard>, Error> {
+) -> Result<Vec<ReceivedMessage>, Error> {
     let mut reader = Reader::new(limits);
     let mut under_way: Vec<(MessageHeader, Vec<u8>)> = Vec::new();
     let mut heard = Vec::new();
     for mut piece in pieces(bytes, cuts) {
         loop {
             while frames_whole && let Some((header, payload)) = reader.frame(&mut piece) {
-                heard.push(Heard::Message(header, payload.to_vec()));
+                heard.push(ReceivedMessage::Message(header, payload.to_vec()));
             }
             let Some(event) = reader.next(&mut piece)? else { break };
             let find = |under_way: &[(MessageHeader, Vec<u8>)], id| {
@@ -54,11 +54,11 @@ fn hear_one_way(
                 Event::End { chunk_stream_id } => {
                     let (header, payload) = under_way.remove(find(&under_way, chunk_stream_id));
                     assert_eq!(payload.len(), header.length as usize);
-                    heard.push(Heard::Message(header, payload));
+                    heard.push(ReceivedMessage::Message(header, payload));
                 }
                 Event::Abort { chunk_stream_id } => {
                     under_way.remove(find(&under_way, chunk_stream_id));
-                    heard.push(Heard::Aborted { chunk_stream_id });
+                    heard.push(ReceivedMessage::Aborted { chunk_stream_id });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What one turn of the loop reads of a peer that floods: its share and no more, however long it goes on.
 
-use crate::bench::{Bench, Diary, Happened, TEST_TIMEOUT, React, accept, echo, endpoint, silent};
+use crate::bench::{Bench, Diary, Happened, React, TEST_TIMEOUT, accept, echo, endpoint, silent};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use weir_shard::{Context, Event, clock};

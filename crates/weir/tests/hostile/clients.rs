@@ -5,7 +5,7 @@ mod rtc;
 mod rtmp;
 mod web;
 
-use crate::process::{TEST_TIMEOUT, Process};
+use crate::process::{Process, TEST_TIMEOUT};
 use crate::witness::{self, Question};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Connections that an attack leaves open: what was sent over them has still to be looked at.
-type Held = Vec<TcpStream>;
+type OpenConnections = Vec<TcpStream>;
 
 /// An attack on a listener of the origin.
 struct Row {
@@ -23,7 +23,7 @@ struct Row {
     flags: &'static [&'static str],
     /// Whether it listens with TLS.
     secure: bool,
-    attack: fn(&Origin) -> Held,
+    attack: fn(&Origin) -> OpenConnections,
     /// The witness that has to be served meanwhile.
     witness: Question,
     /// MiB of memory, and processor time, that the origin may use from its start on.
@@ -36,7 +36,7 @@ const ROW: Row = Row {
     name: "",
     flags: &[],
     secure: false,
-    attack: |_| Held::new(),
+    attack: |_| OpenConnections::new(),
     witness: witness::HTTP,
     memory: 128,
     processor: Duration::from_secs(10),
@@ -192,7 +192,7 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-fn garbage(origin: &Origin) -> Held {
+fn garbage(origin: &Origin) -> OpenConnections {
     for scheme in ["rtmp", "whep+http", "http", "mqtt", "bulk"] {
         for begin in
             [&b""[..], b"\x03", b"GET / HTTP/1.1\r\n", b"\x10\x80\x80\x80\x01", b"POST /live/a/whip "]
@@ -203,11 +203,11 @@ fn garbage(origin: &Origin) -> Held {
             ends(&stream);
         }
     }
-    Held::new()
+    OpenConnections::new()
 }
 
 /// Nobody is waited for that says nothing, or half of something.
-fn silence(origin: &Origin) -> Held {
+fn silence(origin: &Origin) -> OpenConnections {
     let beginnings: &[(&str, &[u8])] = &[
         ("rtmp", b""),
         ("rtmp", &[3; 700]),
@@ -231,18 +231,18 @@ fn silence(origin: &Origin) -> Held {
         })
         .collect();
     streams.iter().for_each(ends);
-    Held::new()
+    OpenConnections::new()
 }
 
 /// TLS that is begun and never ended; the first bytes are those of a ClientHello's record.
-fn half_open_tls(origin: &Origin) -> Held {
+fn half_open_tls(origin: &Origin) -> OpenConnections {
     let schemes = ["rtmps", "whep+https", "https", "mqtts"];
     let streams: Vec<TcpStream> = (0..200).map(|n| origin.connect(schemes[n % schemes.len()])).collect();
     streams.iter().step_by(2).for_each(|stream| {
         send(stream, &[22, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3]);
     });
     streams.iter().for_each(ends);
-    Held::new()
+    OpenConnections::new()
 }
 
 const ROWS: &[Row] = &[

@@ -1,6 +1,6 @@
 //! A well-behaved client beside the attacker, which has to be served.
 
-use crate::process::{TEST_TIMEOUT, Process};
+use crate::process::{Process, TEST_TIMEOUT};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,15 +23,20 @@ pub(crate) const MQTT: Question =
 
 /// What a witness has seen.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct WitnessReport {
     pub(crate) answers: usize,
     /// The most processor time that the server used while one answer was waited for.
     pub(crate) longest: Duration,
 }
 
 /// Asks again and again until `done`, and once more then.
-pub(crate) fn watch(server: &Process, address: SocketAddr, question: Question, done: &AtomicBool) -> Seen {
-    let mut seen = Seen::default();
+pub(crate) fn watch(
+    server: &Process,
+    address: SocketAddr,
+    question: Question,
+    done: &AtomicBool,
+) -> WitnessReport {
+    let mut seen = WitnessReport::default();
     loop {
         let is_last = done.load(Ordering::Relaxed);
         let before = server.spent().expect("the server has ended").processor;

@@ -13,7 +13,7 @@ pub(crate) struct Server {
 }
 
 /// What the server says at its end.
-pub(crate) struct Seen {
+pub(crate) struct ServerReport {
     pub(crate) peers: f64,
     pub(crate) sent: f64,
     pub(crate) reported_lost: f64,
@@ -40,7 +40,7 @@ impl Server {
         Self { process, said, address: format!("127.0.0.1:{port}") }
     }
 
-    pub(crate) fn end(mut self) -> Seen {
+    pub(crate) fn end(mut self) -> ServerReport {
         drop(self.process.0.stdin.take());
         let mut line = String::new();
         self.said.read_to_string(&mut line).unwrap();
@@ -48,7 +48,7 @@ impl Server {
         let [peers, sent, reported_lost, reporters, came, missing, decoded] = numbers[..] else {
             panic!("{line}")
         };
-        Seen { peers, sent, reported_lost, reporters, came, missing, decoded }
+        ServerReport { peers, sent, reported_lost, reporters, came, missing, decoded }
     }
 }
 

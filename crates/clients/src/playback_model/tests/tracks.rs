@@ -71,13 +71,13 @@ fn at(milliseconds: u64) -> Moment {
 
 /// What a viewer measured: stalls, their time in milliseconds, and whether it is without pictures and without sound in the end.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Measurements {
     stalls: u64,
     stalled: u64,
     without: [u64; 2],
 }
 
-fn seen(source: Source, reading: Reading, number: u32, arrivals: &[Arrival]) -> Seen {
+fn seen(source: Source, reading: Reading, number: u32, arrivals: &[Arrival]) -> Measurements {
     let playout = Playout::new(source.buffer(), source.buffer());
     let mut reader = Reader {
         playback: PlaybackModel::new(reading, number, Timeline::new(1_000, 32), playout, arrivals[0].0),
@@ -98,13 +98,13 @@ fn seen(source: Source, reading: Reading, number: u32, arrivals: &[Arrival]) -> 
     let left = [WITHOUT_PICTURES, WITHOUT_SOUND].map(|gauge| reader.recorder.gauge(gauge));
     assert_eq!(left, [0, 0], "a viewer that has left is without nothing");
     let [stalls, stalled] = [STALLS, STALLED].map(|counter| reader.recorder.counter(counter));
-    Seen { stalls, stalled: stalled / 1_000, without }
+    Measurements { stalls, stalled: stalled / 1_000, without }
 }
 
 const READINGS: [(Reading, u32); 2] = [(Reading::Witness, 0), (Reading::Crowd, 37)];
 
 /// The viewers of each reading, beside what they are of.
-fn each(arrivals: impl Fn(Source) -> Vec<Arrival>, judge: impl Fn(Source, Reading, Seen)) {
+fn each(arrivals: impl Fn(Source) -> Vec<Arrival>, judge: impl Fn(Source, Reading, Measurements)) {
     for source in Source::all() {
         let arrivals = arrivals(source);
         for (reading, number) in READINGS {
@@ -210,7 +210,7 @@ fn a_viewer_plays_on_when_the_track_comes_again() {
                     |frame| if frame.1 == stops && frame.0 >= 10_000 { length as i64 } else { 0 },
                 )
             };
-            let judge = |source: Source, reading: Reading, seen: Seen| {
+            let judge = |source: Source, reading: Reading, seen: Measurements| {
                 // What the buffer and three intervals bridge is no stall, and bursts make either of it.
                 if length == 2_500 && source.burst == 1_800 {
                     return;

@@ -11,7 +11,7 @@ use super::beginning::Beginning;
 use std::time::Duration;
 use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
-use weir_rtc::account::{self, Came, Kind, Sent, Track};
+use weir_rtc::account::{self, Kind, ReceivedTotals, Sent, Track};
 use weir_rtc::h264::Assembler;
 use weir_rtc::nack;
 use weir_rtc::picture::{self, PictureRequests};
@@ -114,9 +114,14 @@ impl TrackReceiver {
         packet.has_padding() && !self.pads_media && packet.body().len() <= usize::from(u8::MAX) + tag
     }
 
-    fn came(&self) -> Came {
+    fn came(&self) -> ReceivedTotals {
         let (counts, loss) = (self.account.counts(), self.account.loss());
-        Came { expected: loss.expected, lost: loss.lost(), packets: counts.packets, bytes: self.media }
+        ReceivedTotals {
+            expected: loss.expected,
+            lost: loss.lost(),
+            packets: counts.packets,
+            bytes: self.media,
+        }
     }
 
     /// A sender report came; one of another source is passed over.

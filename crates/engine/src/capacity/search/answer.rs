@@ -1,6 +1,6 @@
 //! What the trials of a search say together, and how sure that is.
 
-use super::{Known, Search, is_left_behind};
+use super::{LoadRecord, Search, is_left_behind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ pub struct Answer {
 
 impl Search {
     /// What the trials say, with these bounds.
-    pub(super) fn answer(&self, known: &BTreeMap<u32, Known>, bounds: Bounds) -> Answer {
+    pub(super) fn answer(&self, known: &BTreeMap<u32, LoadRecord>, bounds: Bounds) -> Answer {
         let long = |load: Option<u32>| {
             let known = load.and_then(|load| known.get(&load)).copied().unwrap_or_default();
             (known.long_passes, known.long_failures)
@@ -107,7 +107,7 @@ impl Search {
     }
 
     /// Whether the bounds were confirmed.
-    fn sure(&self, known: &BTreeMap<u32, Known>, Bounds { lower, upper }: Bounds) -> (bool, bool) {
+    fn sure(&self, known: &BTreeMap<u32, LoadRecord>, Bounds { lower, upper }: Bounds) -> (bool, bool) {
         let of = |load: u32| known.get(&load).copied().unwrap_or_default();
         let (passes, failures) = self.criteria(known, lower.unwrap_or_default(), upper);
         (
@@ -116,7 +116,7 @@ impl Search {
         )
     }
 
-    pub(super) fn evidence(&self, known: &BTreeMap<u32, Known>, bounds: Bounds) -> Evidence {
+    pub(super) fn evidence(&self, known: &BTreeMap<u32, LoadRecord>, bounds: Bounds) -> Evidence {
         let (lower_is_sure, upper_is_sure) = self.sure(known, bounds);
         match bounds {
             Bounds { lower: None, upper: None } => Evidence::Void,
@@ -130,7 +130,7 @@ impl Search {
     /// What can be said of the limit before both bounds were confirmed: it lies between the loads that only passed and those
     /// that only failed. A load that was tried once counts if all of its slices agree, and each trial that contradicts the
     /// others moves both ends outwards by one more.
-    fn supported(&self, known: &BTreeMap<u32, Known>, bounds: Bounds) -> Bounds {
+    fn supported(&self, known: &BTreeMap<u32, LoadRecord>, bounds: Bounds) -> Bounds {
         let loads = |passed: bool| {
             let of = self.outcomes.iter().filter(move |it| it.passed() == passed).map(|it| it.trial.load);
             of.filter(|load| !is_left_behind(known, *load))
@@ -148,7 +148,7 @@ impl Search {
     }
 
     /// The same where only one load matters.
-    pub(super) fn evidence_of_one(&self, known: &BTreeMap<u32, Known>, load: u32) -> (Evidence, Bounds) {
+    pub(super) fn evidence_of_one(&self, known: &BTreeMap<u32, LoadRecord>, load: u32) -> (Evidence, Bounds) {
         let Some(of) = known.get(&load) else {
             return (Evidence::Void, Bounds { lower: None, upper: None });
         };

@@ -4,7 +4,7 @@
 use super::columns::NO_HASH;
 use crate::batch::Source;
 use crate::payload_hash::LENGTH;
-use crate::store::Fate;
+use crate::store::SaveOutcome;
 use std::collections::HashMap;
 
 /// Bytes of a row of [`StoredRows::read`]: publisher, sequence number, record, hash, conflict, time of receipt.
@@ -48,9 +48,9 @@ impl StoredRows {
 
     /// What becomes of a record, and whether it is inserted, in conflict or not. `again`: what is there with its time of
     /// receipt was saved by an attempt before this one.
-    pub(super) fn place(&mut self, source: &Source<'_>, again: bool) -> (Fate, Option<bool>) {
+    pub(super) fn place(&mut self, source: &Source<'_>, again: bool) -> (SaveOutcome, Option<bool>) {
         let (Some(origin), Some(hash)) = (source.origin, source.hash) else {
-            return (Fate::Kept, Some(false));
+            return (SaveOutcome::Kept, Some(false));
         };
         let rows = self.0.entry((origin.publisher, origin.sequence_number, source.record)).or_default();
         // A row without a hash was inserted by another program: only its identity can be compared.
@@ -58,15 +58,15 @@ impl StoredRows {
         if let Some(row) = rows.iter_mut().find(is_same) {
             let received = row.received.take();
             let fate = match row.conflict {
-                _ if !again || received != Some(source.received) => Fate::Duplicate,
-                true => Fate::KeptBeside,
-                false => Fate::Kept,
+                _ if !again || received != Some(source.received) => SaveOutcome::Duplicate,
+                true => SaveOutcome::KeptBeside,
+                false => SaveOutcome::Kept,
             };
             return (fate, None);
         }
         let conflict = rows.iter().any(|row| !row.conflict);
         rows.push(StoredRow { hash: hash.0, conflict, received: None });
-        (if conflict { Fate::KeptBeside } else { Fate::Kept }, Some(conflict))
+        (if conflict { SaveOutcome::KeptBeside } else { SaveOutcome::Kept }, Some(conflict))
     }
 }
 
@@ -96,12 +96,12 @@ mod tests {
         let (a, b) = (PayloadHash::of(b"a", 0).0, PayloadHash::of(b"b", 0).0);
         rows.read(&[stored(1, a, false, 5), stored(1, b, true, 6), stored(2, NO_HASH, false, 5)].concat())
             .unwrap();
-        assert_eq!(rows.place(&source(0, b"x", 9), false), (Fate::Kept, Some(false)));
-        assert_eq!(rows.place(&source(0, b"x", 9), true), (Fate::Duplicate, None));
-        assert_eq!(rows.place(&source(0, b"y", 9), true), (Fate::KeptBeside, Some(true)));
-        assert_eq!(rows.place(&source(1, b"b", 6), false), (Fate::Duplicate, None));
-        assert_eq!(rows.place(&source(1, b"c", 6), false), (Fate::KeptBeside, Some(true)));
-        assert_eq!(rows.place(&source(2, b"z", 9), false), (Fate::Duplicate, None));
+        assert_eq!(rows.place(&source(0, b"x", 9), false), (SaveOutcome::Kept, Some(false)));
+        assert_eq!(rows.place(&source(0, b"x", 9), true), (SaveOutcome::Duplicate, None));
+        assert_eq!(rows.place(&source(0, b"y", 9), true), (SaveOutcome::KeptBeside, Some(true)));
+        assert_eq!(rows.place(&source(1, b"b", 6), false), (SaveOutcome::Duplicate, None));
+        assert_eq!(rows.place(&source(1, b"c", 6), false), (SaveOutcome::KeptBeside, Some(true)));
+        assert_eq!(rows.place(&source(2, b"z", 9), false), (SaveOutcome::Duplicate, None));
         assert_eq!(rows.read(&[0; ROW_BYTES - 1]), None);
     }
 
@@ -110,10 +110,10 @@ mod tests {
         let mut rows = StoredRows::default();
         let (a, b) = (PayloadHash::of(b"a", 0).0, PayloadHash::of(b"b", 0).0);
         rows.read(&[stored(1, a, false, 5), stored(1, b, true, 5)].concat()).unwrap();
-        assert_eq!(rows.place(&source(1, b"a", 5), true), (Fate::Kept, None));
-        assert_eq!(rows.place(&source(1, b"a", 5), true), (Fate::Duplicate, None));
-        assert_eq!(rows.place(&source(1, b"b", 4), true), (Fate::Duplicate, None));
-        assert_eq!(rows.place(&source(1, b"b", 5), true), (Fate::Duplicate, None));
+        assert_eq!(rows.place(&source(1, b"a", 5), true), (SaveOutcome::Kept, None));
+        assert_eq!(rows.place(&source(1, b"a", 5), true), (SaveOutcome::Duplicate, None));
+        assert_eq!(rows.place(&source(1, b"b", 4), true), (SaveOutcome::Duplicate, None));
+        assert_eq!(rows.place(&source(1, b"b", 5), true), (SaveOutcome::Duplicate, None));
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let unmarked = Source { origin: None, hash: None, ..source(0, b"", 1) };
         let mut rows = StoredRows::default();
         for _ in 0..2 {
-            assert_eq!(rows.place(&unmarked, true), (Fate::Kept, Some(false)));
+            assert_eq!(rows.place(&unmarked, true), (SaveOutcome::Kept, Some(false)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a batch of rows is in Kafka: records for partitions, in the very bytes that are sent again if the answer is lost.
 
-use super::seen::{Generation, Identity, Novelty};
+use super::newest_records::{Generation, Identity, Novelty};
 use super::topic::Topic;
 use crate::batch::Source;
 use crate::payload_hash::{LENGTH, PayloadHash};
@@ -18,7 +18,7 @@ pub(super) struct Sealed {
 
 /// Batches on their way, in rounds: each round has one batch a partition at most, as a request may.
 #[derive(Default)]
-pub(super) struct Rounds(pub(super) Vec<Vec<Sealed>>);
+pub(super) struct BatchRounds(pub(super) Vec<Vec<Sealed>>);
 
 /// Records of one topic that are being put into batches.
 pub(super) struct Packing<'a> {
@@ -26,7 +26,7 @@ pub(super) struct Packing<'a> {
     topic: &'a Topic,
     producer: ProducerId,
     partitions: Vec<Packed>,
-    rounds: &'a mut Rounds,
+    rounds: &'a mut BatchRounds,
     texts: Texts,
     /// Those of this batch.
     pub(super) generation: Generation,
@@ -65,7 +65,12 @@ pub(super) struct Burial<'a> {
 }
 
 impl<'a> Packing<'a> {
-    pub(super) fn new(index: usize, topic: &'a Topic, producer: ProducerId, rounds: &'a mut Rounds) -> Self {
+    pub(super) fn new(
+        index: usize,
+        topic: &'a Topic,
+        producer: ProducerId,
+        rounds: &'a mut BatchRounds,
+    ) -> Self {
         let packed = |sequence| Packed { batch: RecordBatch::default(), sequence, sealed: 0 };
         let partitions = topic.partitions.iter().map(|it| packed(it.sequence)).collect();
         let (texts, generation) = (Texts::default(), Generation::default());
@@ -127,7 +132,7 @@ impl<'a> Packing<'a> {
 
 impl Packed {
     /// Ends the batch, if there is something in it.
-    fn seal(&mut self, topic: usize, partition: usize, producer: ProducerId, rounds: &mut Rounds) {
+    fn seal(&mut self, topic: usize, partition: usize, producer: ProducerId, rounds: &mut BatchRounds) {
         if self.batch.is_empty() {
             return;
         }
@@ -251,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_recognised_when_it_is_read_back() {
-        let (topic, mut rounds) = (topic(1_000), Rounds::default());
+        let (topic, mut rounds) = (topic(1_000), BatchRounds::default());
         let mut packing = Packing::new(0, &topic, PRODUCER, &mut rounds);
         let novelty = |packing: &mut Packing<'_>, number| packing.add(&source(number), b"value", None).ok();
         assert_eq!(novelty(&mut packing, 7), Some(Novelty::New));
@@ -270,7 +275,7 @@ mod tests {
 
     #[test]
     fn batches_are_no_larger_than_the_topic_takes_and_a_dead_letter_is_cut() {
-        let (topic, mut rounds) = (topic(500), Rounds::default());
+        let (topic, mut rounds) = (topic(500), BatchRounds::default());
         let mut packing = Packing::new(0, &topic, PRODUCER, &mut rounds);
         for number in 0..5 {
             assert!(packing.add(&source(number), &[7; 200], None).is_ok());

@@ -46,9 +46,9 @@ impl Write for Timed {
 }
 
 /// A link to a broker.
-pub(super) struct Link(Way);
+pub(super) struct Link(Transport);
 
-enum Way {
+enum Transport {
     Plain(Timed),
     Tls(Box<StreamOwned<ClientConnection, Timed>>),
 }
@@ -64,7 +64,7 @@ impl Link {
         let socket = TcpStream::connect_timeout(address, CONNECT_TIMEOUT)?;
         socket.set_nodelay(true)?;
         let mut timed = Timed { socket, until };
-        let Some(config) = tls else { return Ok(Self(Way::Plain(timed))) };
+        let Some(config) = tls else { return Ok(Self(Transport::Plain(timed))) };
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|_| {
             Failed::Unfit(format!("{} is not a name that a certificate can have", one_line(host)))
@@ -74,21 +74,21 @@ impl Link {
         while connection.is_handshaking() {
             connection.complete_io(&mut timed).map_err(|error| of_handshake(&error))?;
         }
-        Ok(Self(Way::Tls(Box::new(StreamOwned::new(connection, timed)))))
+        Ok(Self(Transport::Tls(Box::new(StreamOwned::new(connection, timed)))))
     }
 
     fn timed(&self) -> &Timed {
         match &self.0 {
-            Way::Plain(timed) => timed,
-            Way::Tls(stream) => &stream.sock,
+            Transport::Plain(timed) => timed,
+            Transport::Tls(stream) => &stream.sock,
         }
     }
 
     /// From here on all must be there within this time.
     pub(super) fn end_within(&mut self, time: Duration) {
         let timed = match &mut self.0 {
-            Way::Plain(timed) => timed,
-            Way::Tls(stream) => &mut stream.sock,
+            Transport::Plain(timed) => timed,
+            Transport::Tls(stream) => &mut stream.sock,
         };
         timed.until = Instant::now() + time;
     }
@@ -99,15 +99,15 @@ impl Link {
     }
 
     pub(super) fn is_tls(&self) -> bool {
-        matches!(self.0, Way::Tls(_))
+        matches!(self.0, Transport::Tls(_))
     }
 }
 
 impl Read for Link {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Way::Plain(timed) => timed.read(buffer),
-            Way::Tls(stream) => stream.read(buffer),
+            Transport::Plain(timed) => timed.read(buffer),
+            Transport::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -115,15 +115,15 @@ impl Read for Link {
 impl Write for Link {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Way::Plain(timed) => timed.write(bytes),
-            Way::Tls(stream) => stream.write(bytes),
+            Transport::Plain(timed) => timed.write(bytes),
+            Transport::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Way::Plain(timed) => timed.flush(),
-            Way::Tls(stream) => stream.flush(),
+            Transport::Plain(timed) => timed.flush(),
+            Transport::Tls(stream) => stream.flush(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::attempt::identity_in;
 use super::failed::Failed;
-use super::seen::{GENERATION, Seen};
+use super::newest_records::{GENERATION, NewestRecords};
 use super::session::{Leaders, Session, check};
 use std::time::{Duration, Instant};
 use weir_kafka::{BatchError, Budget, EARLIEST, ErrorCode, FetchPartition, LATEST, Malformed, read_batches};
@@ -82,12 +82,12 @@ pub(super) struct Topic {
     pub(super) name: String,
     pub(super) partitions: Vec<Partition>,
     pub(super) limits: Limits,
-    pub(super) seen: Seen,
+    pub(super) seen: NewestRecords,
 }
 
 impl Topic {
     pub(super) fn new(name: String) -> Self {
-        Self { name, partitions: Vec::new(), limits: Limits::default(), seen: Seen::default() }
+        Self { name, partitions: Vec::new(), limits: Limits::default(), seen: NewestRecords::default() }
     }
 
     /// Notes who leads the partitions, and how many there are.

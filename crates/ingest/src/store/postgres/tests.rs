@@ -70,7 +70,7 @@ fn a_batch_that_a_lock_holds_up_is_cancelled_and_saved_once_when_the_lock_is_gon
 
 /// What happens to the COMMITs of a client.
 #[derive(Clone, Copy, PartialEq)]
-enum Cut {
+enum CommitFault {
     /// They come to the server, and their answers to no one.
     Answer,
     /// They do not come to the server.
@@ -78,7 +78,7 @@ enum Cut {
 }
 
 /// A way to a server that is cut at a COMMIT while `cut` is set.
-fn way(to: u16, cut: Arc<Mutex<Option<Cut>>>) -> u16 {
+fn way(to: u16, cut: Arc<Mutex<Option<CommitFault>>>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -103,14 +103,14 @@ fn way(to: u16, cut: Arc<Mutex<Option<Cut>>>) -> u16 {
     port
 }
 
-fn pass(mut from: TcpStream, mut into: TcpStream, cut: &Mutex<Option<Cut>>, is_cut: &AtomicBool) {
+fn pass(mut from: TcpStream, mut into: TcpStream, cut: &Mutex<Option<CommitFault>>, is_cut: &AtomicBool) {
     let mut bytes = [0; 65_536];
     while let Ok(size @ 1..) = from.read(&mut bytes) {
         let bytes = &bytes[..size];
         let is_commit = bytes.windows(7).any(|it| it == b"COMMIT\0");
         match cut.lock().unwrap().filter(|_| is_commit) {
-            Some(Cut::Question) => break,
-            Some(Cut::Answer) => is_cut.store(true, SeqCst),
+            Some(CommitFault::Question) => break,
+            Some(CommitFault::Answer) => is_cut.store(true, SeqCst),
             None => {}
         }
         if into.write_all(bytes).is_err() {
@@ -133,10 +133,10 @@ fn a_batch_whose_commit_got_no_answer_is_saved_once_marked_or_not() {
     // A dead letter goes by way of a transaction, so that there is a COMMIT of marked rows as well.
     let dead = Some(Origin { publisher: 1, sequence_number: 2 });
     for (lost, messages) in [
-        (Cut::Question, [(None, "a"), (None, "b")]),
-        (Cut::Answer, [(None, "a"), (None, "b")]),
-        (Cut::Answer, [(None, "a"), (None, "!b")]),
-        (Cut::Answer, [(marked, "a"), (dead, "!b")]),
+        (CommitFault::Question, [(None, "a"), (None, "b")]),
+        (CommitFault::Answer, [(None, "a"), (None, "b")]),
+        (CommitFault::Answer, [(None, "a"), (None, "!b")]),
+        (CommitFault::Answer, [(marked, "a"), (dead, "!b")]),
     ] {
         let batch = batch_of(&messages, 7);
         *cut.lock().unwrap() = Some(lost);

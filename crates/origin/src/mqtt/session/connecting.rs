@@ -1,7 +1,7 @@
 //! CONNECT: whether a client is let in, and what it is told.
 
 use super::{
-    Answer, Broker, Context, CLOSE_TIMEOUT, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
+    Answer, Broker, CLOSE_TIMEOUT, Context, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
     Publication, Publish, ReasonCode, TOPIC_ALIASES, Version, WINDOW, Why, fault, reason,
 };
 use crate::mqtt::broker::{Entered, LONGEST_AWAY};

@@ -1,7 +1,7 @@
 //! OvenMediaEngine's dialogue in a WebSocket: an offer is asked for, and answered.
 
 use super::{OFFER_OPTIONS, RtcPhase, RtcSession, UNSENT_LIMIT, role};
-use crate::fault::{Answer as Decree, Cut};
+use crate::fault::{Answer as Decree, LinkEnd};
 use crate::rtc::answer::usual_status;
 use crate::rtc::hub::{NewPeer, remote};
 use crate::rtc::identity::Identity;
@@ -71,14 +71,14 @@ impl RtcSession {
                 }
                 Ok(None) => break,
                 Ok(Some(Incoming::Binary(_) | Incoming::Close(..))) | Err(_) => {
-                    self.cut = Some(Cut::Close);
+                    self.cut = Some(LinkEnd::Close);
                     break;
                 }
             }
         }
         context.send(&out);
         if context.unsent() > UNSENT_LIMIT {
-            self.cut = Some(Cut::Close);
+            self.cut = Some(LinkEnd::Close);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Over MQTT. The broker has a thread of its own, and so a witness of its own.
 
-use super::{Held, Origin, ROW, Row, ends, send};
+use super::{OpenConnections, Origin, ROW, Row, ends, send};
 use crate::witness;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn client(origin: &Origin, client_id: &str) -> TcpStream {
     stream
 }
 
-fn pings(origin: &Origin) -> Held {
+fn pings(origin: &Origin) -> OpenConnections {
     let stream = client(origin, "a");
     let pings = [0xC0, 0].repeat(500_000);
     let taken = (0..100).take_while(|_| send(&stream, &pings)).count();
@@ -70,7 +70,7 @@ fn pings(origin: &Origin) -> Held {
 }
 
 /// A subscriber that stands still, and a publisher that does not.
-fn slow_subscriber(origin: &Origin) -> Held {
+fn slow_subscriber(origin: &Origin) -> OpenConnections {
     let subscriber = client(origin, "slow");
     send(&subscriber, &subscribe(1, "#"));
     let publisher = client(origin, "fast");
@@ -79,7 +79,7 @@ fn slow_subscriber(origin: &Origin) -> Held {
     vec![publisher, subscriber]
 }
 
-fn retained(origin: &Origin) -> Held {
+fn retained(origin: &Origin) -> OpenConnections {
     let publisher = client(origin, "fast");
     let payload = vec![7; 1 << 20];
     assert!((0..300).all(|n| send(&publisher, &publish(&format!("a/{n}"), &payload, true))));
@@ -91,8 +91,8 @@ fn retained(origin: &Origin) -> Held {
     vec![publisher, subscriber]
 }
 
-fn subscriptions(origin: &Origin) -> Held {
-    let mut held = Held::new();
+fn subscriptions(origin: &Origin) -> OpenConnections {
+    let mut held = OpenConnections::new();
     for (name, wildcard) in [("one", "/+"), ("other", "")] {
         let stream = client(origin, name);
         let bytes: Vec<u8> =
@@ -107,7 +107,7 @@ fn subscriptions(origin: &Origin) -> Held {
     held
 }
 
-fn large_connect(origin: &Origin) -> Held {
+fn large_connect(origin: &Origin) -> OpenConnections {
     let streams: Vec<_> = (0..50).map(|_| origin.connect("mqtt")).collect();
     for stream in &streams {
         // The length of a CONNECT is believed up to 64 KiB.
@@ -115,12 +115,12 @@ fn large_connect(origin: &Origin) -> Held {
         send(stream, &vec![0; 2 << 20]);
     }
     streams.iter().for_each(ends);
-    Held::new()
+    OpenConnections::new()
 }
 
-fn idle(origin: &Origin) -> Held {
+fn idle(origin: &Origin) -> OpenConnections {
     ends(&client(origin, "silent"));
-    Held::new()
+    OpenConnections::new()
 }
 
 const MQTT: Row = Row { witness: witness::MQTT, ..ROW };

@@ -1,6 +1,6 @@
 //! To the signalling of WebRTC.
 
-use super::{Held, Origin, ROW, Row, ends, hears, send};
+use super::{OpenConnections, Origin, ROW, Row, ends, hears, send};
 use std::time::Duration;
 
 /// What a browser offers when it publishes: only the lines that an answer needs.
@@ -37,7 +37,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Thousands of sessions over one connection.
-fn many_offers(origin: &Origin) -> Held {
+fn many_offers(origin: &Origin) -> OpenConnections {
     let stream = origin.connect("whip+http");
     let bytes: Vec<u8> = (0..5_000).flat_map(|n| post(&format!("/live/{n}/whip"))).collect();
     // The answers are not read: the connection ends when too many wait.
@@ -46,7 +46,7 @@ fn many_offers(origin: &Origin) -> Held {
 }
 
 /// A publisher that takes a name and never comes: another one may have it when the patience is over.
-fn no_media(origin: &Origin) -> Held {
+fn no_media(origin: &Origin) -> OpenConnections {
     let ask = |stream: &std::net::TcpStream| {
         send(stream, &post("/live/a/whip"));
         hears(stream, "\r\n\r\n")
@@ -59,20 +59,20 @@ fn no_media(origin: &Origin) -> Held {
         assert!(began.elapsed() < crate::process::TEST_TIMEOUT, "the name is kept for nobody");
         std::thread::sleep(Duration::from_millis(100));
     }
-    Held::new()
+    OpenConnections::new()
 }
 
-fn silent_socket(origin: &Origin) -> Held {
+fn silent_socket(origin: &Origin) -> OpenConnections {
     let streams: Vec<_> = (0..50).map(|_| origin.connect("ws")).collect();
     for stream in &streams {
         send(stream, UPGRADE);
         hears(stream, "\r\n\r\n");
     }
     streams.iter().for_each(ends);
-    Held::new()
+    OpenConnections::new()
 }
 
-fn many_offers_in_a_socket(origin: &Origin) -> Held {
+fn many_offers_in_a_socket(origin: &Origin) -> OpenConnections {
     let stream = origin.connect("ws");
     send(&stream, UPGRADE);
     hears(&stream, "\r\n\r\n");
@@ -81,7 +81,7 @@ fn many_offers_in_a_socket(origin: &Origin) -> Held {
 }
 
 /// A message in frames of one byte, up to its greatest length and beyond.
-fn continuations(origin: &Origin) -> Held {
+fn continuations(origin: &Origin) -> OpenConnections {
     let stream = origin.connect("ws");
     send(&stream, UPGRADE);
     hears(&stream, "\r\n\r\n");
@@ -89,11 +89,11 @@ fn continuations(origin: &Origin) -> Held {
     bytes.extend(frame(0x00, b" ").repeat(400_000));
     send(&stream, &bytes);
     ends(&stream);
-    Held::new()
+    OpenConnections::new()
 }
 
 /// Pings whose answers nobody reads.
-fn pings(origin: &Origin) -> Held {
+fn pings(origin: &Origin) -> OpenConnections {
     let stream = origin.connect("ws");
     send(&stream, UPGRADE);
     hears(&stream, "\r\n\r\n");

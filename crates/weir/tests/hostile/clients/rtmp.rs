@@ -1,13 +1,13 @@
 //! Over RTMP.
 
-use super::{Held, Origin, ROW, Row, ends, send};
+use super::{OpenConnections, Origin, ROW, Row, ends, send};
 use crate::rtmp::{handshake, message, player, publisher};
 use std::time::Duration;
 use weir_rtmp::message::MessageKind;
 
 /// Settings of as many tracks as are kept, each as long as may be, and then keyframes of a few bytes; a viewer takes none
 /// of it.
-fn settings(origin: &Origin) -> Held {
+fn settings(origin: &Origin) -> OpenConnections {
     let (stream, chunk_size) = publisher(origin.connect("rtmp"), "a");
     let (viewer, _) = player(origin.connect("rtmp"), "a");
     let mut bytes = Vec::new();
@@ -24,7 +24,7 @@ fn settings(origin: &Origin) -> Held {
 }
 
 /// Messages of one byte, each with a header of one byte, behind a keyframe that keeps them all.
-fn short_messages(origin: &Origin) -> Held {
+fn short_messages(origin: &Origin) -> OpenConnections {
     let (stream, chunk_size) = publisher(origin.connect("rtmp"), "a");
     let (viewer, _) = player(origin.connect("rtmp"), "a");
     let mut bytes = message(6, MessageKind::Video, 0, &[0x17, 1, 0, 0, 0, 1], chunk_size);
@@ -37,7 +37,7 @@ fn short_messages(origin: &Origin) -> Held {
 }
 
 /// Long messages that are begun on many chunk streams and never ended.
-fn unfinished(origin: &Origin) -> Held {
+fn unfinished(origin: &Origin) -> OpenConnections {
     let (stream, chunk_size) = publisher(origin.connect("rtmp"), "a");
     let payload = vec![0; 8 << 20];
     for chunk_stream_id in 10..60 {
@@ -47,11 +47,11 @@ fn unfinished(origin: &Origin) -> Held {
         }
     }
     ends(&stream);
-    Held::new()
+    OpenConnections::new()
 }
 
 /// The same from clients that have not even said `connect`.
-fn unfinished_before_connect(origin: &Origin) -> Held {
+fn unfinished_before_connect(origin: &Origin) -> OpenConnections {
     let streams: Vec<_> = (0..20).map(|_| origin.connect("rtmp")).collect();
     for stream in &streams {
         send(stream, &handshake());
@@ -61,11 +61,11 @@ fn unfinished_before_connect(origin: &Origin) -> Held {
         send(stream, &bytes[..bytes.len() - 1]);
     }
     streams.iter().for_each(ends);
-    Held::new()
+    OpenConnections::new()
 }
 
 /// Ping requests whose answers are never read.
-fn pings(origin: &Origin) -> Held {
+fn pings(origin: &Origin) -> OpenConnections {
     let (stream, _) = player(origin.connect("rtmp"), "a");
     let ping = message(2, MessageKind::UserControl, 0, &[0, 6, 0, 0, 0, 1], 128);
     let pings = ping.repeat(50_000);
@@ -78,10 +78,10 @@ fn pings(origin: &Origin) -> Held {
 }
 
 /// A player that waits for a stream of nobody, and says nothing.
-fn idle(origin: &Origin) -> Held {
+fn idle(origin: &Origin) -> OpenConnections {
     let (stream, _) = player(origin.connect("rtmp"), "nobody");
     ends(&stream);
-    Held::new()
+    OpenConnections::new()
 }
 
 pub(super) const ROWS: &[Row] = &[

@@ -1,30 +1,30 @@
 //! Over HTTP, and to the far end of bulk streams.
 
-use super::{Held, Origin, ROW, Row, ends, send};
+use super::{OpenConnections, Origin, ROW, Row, ends, send};
 
-fn endless_head(origin: &Origin) -> Held {
+fn endless_head(origin: &Origin) -> OpenConnections {
     for scheme in ["http", "whep+http"] {
         let stream = origin.connect(scheme);
         send(&stream, b"GET / HTTP/1.1\r\n");
         while send(&stream, &b"a: b\r\n".repeat(10_000)) {}
         ends(&stream);
     }
-    Held::new()
+    OpenConnections::new()
 }
 
 /// Requests, one behind the other, whose answers nobody reads.
-fn unread_answers(origin: &Origin) -> Held {
+fn unread_answers(origin: &Origin) -> OpenConnections {
     for scheme in ["http", "whep+http"] {
         let stream = origin.connect(scheme);
         let requests = b"GET /api/services HTTP/1.1\r\n\r\n".repeat(10_000);
         let taken = (0..200).take_while(|_| send(&stream, &requests)).count();
         assert!(taken < 200, "60 MB of requests were taken");
     }
-    Held::new()
+    OpenConnections::new()
 }
 
 /// A reader that reads nothing of its stream.
-fn standing_reader(origin: &Origin) -> Held {
+fn standing_reader(origin: &Origin) -> OpenConnections {
     let streams: Vec<_> = (0..50).map(|_| origin.connect("http")).collect();
     streams.iter().for_each(|stream| {
         send(stream, b"GET /1.ts HTTP/1.1\r\n\r\n");
@@ -33,11 +33,11 @@ fn standing_reader(origin: &Origin) -> Held {
     streams
 }
 
-fn bulk_line(origin: &Origin) -> Held {
+fn bulk_line(origin: &Origin) -> OpenConnections {
     let stream = origin.connect("bulk");
     send(&stream, &[b'x'; 1 << 20]);
     ends(&stream);
-    Held::new()
+    OpenConnections::new()
 }
 
 pub(super) const ROWS: &[Row] = &[

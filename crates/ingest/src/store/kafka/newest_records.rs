@@ -59,12 +59,12 @@ impl Generation {
 
 /// The newest records of a topic.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct NewestRecords {
     newest: Generation,
     before: Generation,
 }
 
-impl Seen {
+impl NewestRecords {
     /// What a record is beside those that are there and those of `batch`.
     pub(super) fn find(&self, batch: &Generation, identity: Identity, hash: PayloadHash) -> Novelty {
         let found = [batch, &self.newest, &self.before].map(|it| it.find(identity, hash));
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_repetition_is_one_by_its_payload() {
-        let (mut seen, mut batch) = (Seen::default(), Generation::default());
+        let (mut seen, mut batch) = (NewestRecords::default(), Generation::default());
         let identity = (1, 2, 0);
         assert_eq!(seen.find(&batch, identity, hash(1)), Novelty::New);
         assert!(batch.insert(identity, hash(1)));
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_known_and_memory_is_bounded() {
-        let (mut seen, batch) = (Seen::default(), Generation::default());
+        let (mut seen, batch) = (NewestRecords::default(), Generation::default());
         for number in 0..3 * GENERATION as u64 {
             seen.insert((1, number, 0), hash(0));
         }

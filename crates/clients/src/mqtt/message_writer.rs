@@ -13,7 +13,7 @@ use weir_mqtt::{Property, PropertyBuffer, Publish, Version};
 const ALIAS: NonZeroU16 = NonZeroU16::MIN;
 
 /// Makes messages, one after the other, without new memory.
-pub(super) struct Maker {
+pub(super) struct MessageWriter {
     pub(super) topic: Topic,
     pub(super) publisher: u64,
     pub(super) begun: u64,
@@ -37,7 +37,7 @@ pub(super) enum TopicAlias {
     Known,
 }
 
-impl Maker {
+impl MessageWriter {
     pub(super) fn mark(&self, sequence_number: u64, common: &SharedOptions, sent: Clocks) -> Mark {
         let last = common.count == Some(sequence_number + 1);
         Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent, last }

@@ -18,9 +18,9 @@ pub(super) type Identity = (u64, u64);
 
 /// Hashes of what is there, by identity.
 #[derive(Debug, Default)]
-pub(super) struct Known(HashMap<Identity, Vec<PayloadHash>>);
+pub(super) struct StoredHashes(HashMap<Identity, Vec<PayloadHash>>);
 
-impl Known {
+impl StoredHashes {
     /// Puts one in; `false` if it was there.
     pub(super) fn insert(&mut self, identity: Identity, hash: PayloadHash) -> bool {
         let hashes = self.0.entry(identity).or_default();

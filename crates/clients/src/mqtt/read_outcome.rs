@@ -12,7 +12,7 @@ use weir_mqtt::{ClientEvent, ReasonCode, Version};
 
 /// What the broker said in one read.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct ReadOutcome {
     pub(super) connection: ConnectionAnswer,
     /// Numbers of messages that the broker did not take.
     pub(super) not_taken: Vec<u64>,
@@ -25,7 +25,7 @@ pub(super) struct Heard {
     pub(super) refusal: Option<String>,
 }
 
-impl Heard {
+impl ReadOutcome {
     #[inline]
     pub(super) fn on_event(
         &mut self,
