@@ -8,6 +8,7 @@ mod commands;
 mod dashboard;
 mod links;
 mod markdown;
+mod names;
 mod pages;
 mod phrases;
 mod pictures;
