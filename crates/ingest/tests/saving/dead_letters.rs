@@ -5,7 +5,7 @@ use crate::values::{Payloads, SCHEMA};
 use std::sync::atomic::Ordering::Relaxed;
 use weir_ingest::{Decode, Destination};
 use weir_mqtt::Qos;
-use weir_record::{Encoder, Format, Framing, Schema};
+use weir_record::{Codec, Encoder, Format, Framing, Schema};
 use weir_testing::{Mosquitto, Postgresql, soon};
 
 #[test]
@@ -30,24 +30,37 @@ fn what_is_no_record_is_a_dead_letter_and_stops_nothing() {
     encoder.finish(&mut bytes);
     std::fs::write(payloads.file("other"), bytes).unwrap();
 
+    // Three blocks, of which the second has one bit that is not its codec's.
+    let format = Format::Avro(Framing::Container);
+    let mut encoder = Encoder::new(&payloads.schema, format).compressed(Codec::Snappy);
+    let (mut head, mut whole) = (Vec::new(), Vec::new());
+    encoder.finish(&mut head);
+    encoder.push(weir_record::Generator::new(&payloads.schema, 1).record(0).unwrap()).unwrap();
+    encoder.finish(&mut whole);
+    let block = &whole[head.len()..];
+    let mut damaged = block.to_vec();
+    // In the sum behind the compressed records, which the marker follows.
+    damaged[block.len() - 17] ^= 1;
+    std::fs::write(payloads.file("damaged"), [&whole[..], &damaged, block].concat()).unwrap();
+
     let mut settings = settings(&broker.address(), "x/+", Destination::Sqlite(file.clone()), "Sample");
     settings.source.qos = Qos::ExactlyOnce;
-    let format = Format::Avro(Framing::Container);
     let ingester = Ingester::start(settings, Decode::records(&payloads.schema, format));
     soon("it is subscribed", || ingester.counts().subscribed.load(Relaxed) == 1);
-    for name in ["truncated", "garbage", "other", "empty", "whole"] {
+    for name in ["truncated", "garbage", "other", "empty", "damaged", "whole"] {
         send(&broker, &["-q", "2", "-t", &format!("x/{name}"), "-f", payloads.file(name).to_str().unwrap()]);
     }
-    soon("all are settled", || ingester.counts().records.load(Relaxed) == 15);
+    soon("all are settled", || ingester.counts().records.load(Relaxed) == 16);
     let totals = ingester.stop();
-    assert_eq!((totals.saved, totals.dead_lettered, totals.acknowledged), (11, 4, 5));
-    assert_eq!(totals.received, 15);
+    assert_eq!((totals.saved, totals.dead_lettered, totals.acknowledged), (11, 5, 6));
+    assert_eq!(totals.received, 16);
     let table = rusqlite::Connection::open(&file).unwrap();
     for (name, words) in [
         ("truncated", "byte"),
         ("garbage", "container"),
         ("other", "cannot be read as"),
         ("empty", "container"),
+        ("damaged", "a block of snappy cannot be decompressed: it is damaged"),
     ] {
         let query = "SELECT reason, payload FROM Sample_dead WHERE mqtt_topic = ?";
         let (reason, payload): (String, Vec<u8>) =
