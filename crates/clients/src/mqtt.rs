@@ -18,6 +18,7 @@ mod read_outcome;
 mod reconnect;
 mod refusal;
 mod source;
+mod start_gate;
 mod subscribe;
 mod template;
 mod times;
@@ -30,6 +31,7 @@ pub use options::{MessageProperties, MqttOptions, NAMELESS_SESSION, Subscription
 pub use pace::Arrivals;
 pub use published::Published;
 pub use source::{MqttSource, MqttSubscriber};
+pub use start_gate::StartGate;
 pub use times::PublishTimes;
 pub use weir_mqtt::packet::RetainHandling;
 pub use weir_mqtt::{Qos, Version as MqttVersion};

@@ -3,6 +3,7 @@
 use crate::client_session::{ClientSession, Driver};
 use crate::decoding::Decoders;
 use crate::endpoints::Endpoints;
+use crate::mqtt::StartGate;
 use crate::reconnect::{Comeback, Return};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use crate::target::Target;
@@ -20,6 +21,8 @@ pub struct Workload {
     /// Whether, of publishers and viewers in one run, the viewers leave last: what was sent last is to be received. Other
     /// viewers leave first, so that none sees its stream end.
     pub viewers_leave_last: bool,
+    /// Where its clients wait for those of others, if they do: it is to be told how many there will be.
+    pub start_gate: Option<Arc<StartGate>>,
     /// What the servers say that they are, if they were asked.
     pub versions: Vec<ServerVersion>,
     /// What decodes some of its witnesses.
@@ -100,6 +103,7 @@ impl Workload {
         Self {
             schema,
             viewers_leave_last: false,
+            start_gate: None,
             versions: Vec::new(),
             decoders: None,
             sends_secret,
@@ -119,6 +123,7 @@ impl Workload {
         Self {
             schema,
             viewers_leave_last: false,
+            start_gate: None,
             versions: Vec::new(),
             decoders: None,
             sends_secret: false,

@@ -246,6 +246,10 @@ struct Messages {
     /// Records in a message [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     records: Option<u32>,
+    /// Publish only when every publisher of the run is connected and every subscription granted, or was not within the ramp and
+    /// --timeout; of several agents, each waits for its own clients [default: each publishes when it is connected]
+    #[arg(long)]
+    wait_before_publishing: bool,
     /// Ask the broker to keep the messages
     #[arg(long)]
     retain: bool,
@@ -508,6 +512,7 @@ fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError
         // A tenth of the time for goodbyes is left for the goodbye itself.
         linger: run.drain.mul_f64(0.9),
         published: Some(Arc::clone(&run.published)),
+        start_gate: Some(Arc::clone(&run.start_gate)),
         seed: run.seed,
         times: run.times.clone(),
         ..Dialogue::read(given)?.options(usual.qos, usual.window)?
@@ -522,6 +527,7 @@ fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError
         count: messages.count,
         filling: messages.filling()?,
         retain: messages.retain,
+        wait_before_publishing: messages.wait_before_publishing,
         properties: messages.properties(),
         ..options(making.given, making.run)?
     };

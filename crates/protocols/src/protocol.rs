@@ -5,7 +5,7 @@ use crate::group::Group;
 use crate::lack::{INGESTER, Lack};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{PublishTimes, Published};
+use weir_clients::mqtt::{PublishTimes, Published, StartGate};
 use weir_clients::{Column, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
 use weir_metrics::{BitRate, Counter, Recorder, Schema, grouped};
 use weir_origin::Server;
@@ -130,6 +130,8 @@ pub struct RunContext {
     pub drain: Duration,
     /// Where publishers and subscribers of one run meet.
     pub published: Arc<Published>,
+    /// Where the clients of one run wait for each other before the first message.
+    pub start_gate: Arc<StartGate>,
     /// Where publishers record when they sent their first and their last message, if the run measures that.
     pub times: Option<Arc<PublishTimes>>,
 }

@@ -55,6 +55,7 @@ pub fn prepare(
         seed: scenario.seed,
         drain: scenario.drain(),
         published: Arc::default(),
+        start_gate: Arc::default(),
         times: scenario.workloads.iter().any(WorkloadSpec::saves).then(|| Arc::clone(&times)),
     };
     let workloads = scenario
@@ -86,6 +87,7 @@ pub fn prepare(
     if *generators != Generators::Elsewhere {
         check_limits(&plan)?;
     }
+    expect_clients(&scenario, &plan, &workloads, wrong)?;
     let consuming =
         consumer::consuming(&scenario, &plan, times.clone(), generators).map_err(RunError::with(wrong))?;
     check_sources(&scenario.bind_addr, &workloads).map_err(RunError::with(wrong))?;
@@ -217,6 +219,23 @@ fn workload(
         warnings: made.warnings.clone(),
     };
     Ok((facts, made))
+}
+
+/// Tells those that wait for each other how many clients of the first stages there will be, and how late the last of them may be.
+fn expect_clients(
+    scenario: &Scenario,
+    plan: &Plan,
+    workloads: &[(WorkloadFacts, Workload)],
+    wrong: ErrorKind,
+) -> Result<(), RunError> {
+    let schedules = scenario.schedules().map_err(|error| of_scenario(&error, scenario, wrong))?;
+    for (number, ((facts, workload), schedule)) in (0..).zip(workloads.iter().zip(schedules)) {
+        let Some(gate) = &workload.start_gate else { continue };
+        let last = schedule.delay + schedule.stages.first().map_or(Duration::ZERO, |stage| stage.ramp);
+        let first = plan.slots.iter().filter(|slot| slot.workload == number && slot.start <= last);
+        gate.expect(first.count() as u64, last + Duration::from_secs_f64(facts.timeout_seconds));
+    }
+    Ok(())
 }
 
 /// A threshold on the server's processes needs some that are watched, and one on restarts a scenario that has them.

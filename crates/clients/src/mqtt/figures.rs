@@ -9,6 +9,7 @@ weir_metrics::figures! {
     UNMATCHED: Counter = "mqtt.unmatched", Count, "acknowledged messages that had no subscriber";
     UNACKNOWLEDGED: Counter = "mqtt.unacknowledged", Count, "messages of QoS 1 and 2 that were not acknowledged when their publisher ended, or its session was lost";
     UNANSWERED: Counter = "mqtt.unanswered", Count, "of these, those whose publisher had a link and waited for the broker at its end";
+    BEGAN_ALONE: Counter = "mqtt.began_alone", Count, "publishers that had to wait for all clients and began when the time for that was over";
     UNSENT: Counter = "mqtt.unsent", Count, "messages whose time had come and that were not sent when their publisher ended";
     HELD_UP: Counter = "mqtt.held_up", Count, "times that a message was due and the window or the link was full";
     DELIVERED_AGAIN: Counter = "mqtt.dup", Count, "messages received with the DUP flag";

@@ -3,6 +3,7 @@
 use super::filling::Filling;
 use super::pace::Arrivals;
 use super::published::Published;
+use super::start_gate::StartGate;
 use super::template::is_random;
 use super::times::PublishTimes;
 use crate::target::{Credentials, Password};
@@ -125,6 +126,10 @@ pub struct MqttOptions {
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
     pub published: Option<Arc<Published>>,
+    /// Where the clients of one run wait for each other, if they have it in common; and whether publishers wait there.
+    pub start_gate: Option<Arc<StartGate>>,
+    /// See `start_gate`.
+    pub wait_before_publishing: bool,
     /// Topic aliases that a broker may use towards a client (MQTT 5 section 3.1.2.11.5).
     pub topic_alias_maximum: u16,
     /// A last will.
@@ -177,6 +182,8 @@ impl Default for MqttOptions {
             break_every: None,
             linger: Duration::ZERO,
             published: None,
+            start_gate: None,
+            wait_before_publishing: false,
             topic_alias_maximum: 64,
             will: None,
             subscription: SubscriptionSettings::USUAL,

@@ -5,8 +5,8 @@ mod shared_options;
 pub(super) use self::shared_options::SharedOptions;
 use super::carrier::Carrier;
 use super::figures::{
-    AWAY, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED, UNANSWERED,
-    UNSENT,
+    AWAY, BEGAN_ALONE, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED,
+    UNANSWERED, UNSENT,
 };
 use super::message_writer::{MessageWriter, TopicAlias, publisher_number};
 use super::outage::BROKEN;
@@ -15,6 +15,7 @@ use super::published::Sent;
 use super::read_outcome::{ReadOutcome, number_of};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::refusal;
+use super::start_gate::{GateState, GateWait};
 use super::template::{ClientNames, MessageTemplate};
 use super::topic::Topic;
 use super::workload::BrokerPath;
@@ -71,6 +72,8 @@ pub(super) struct Publisher {
     has_told_refusal: bool,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
+    /// It waits for the other clients of the run.
+    waits: Option<GateWait>,
     /// Since when messages wait for an acknowledgement and none has come.
     unanswered: Option<Moment>,
 }
@@ -138,6 +141,7 @@ impl Publisher {
             broken_by_run: false,
             has_told_refusal: false,
             blocked: None,
+            waits: None,
             unanswered: None,
         }
     }
@@ -194,14 +198,38 @@ impl Publisher {
             self.come_back(answer.session_present, now, shard);
         } else if answer.accepted {
             self.state.reach(ClientPhase::Playing, now, shard);
-            self.pace = self.common.pace(planned, now);
-            self.maker.begun = now.as_nanos();
-            self.free_since = now;
             self.reconnecting.back(now);
+            if let Some(gate) = &self.common.start_gate {
+                gate.arrive();
+                self.waits = self.common.waits.then(|| gate.wait(now));
+            }
+            self.begin_schedule(now);
             let published = self.common.published.as_ref();
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
         Ok(())
+    }
+
+    /// The first message is due now.
+    fn begin_schedule(&mut self, now: Moment) {
+        self.pace = self.common.pace(self.state.planned(), now);
+        self.free_since = now;
+        if self.waits.is_none() {
+            self.maker.begun = now.as_nanos();
+        }
+    }
+
+    /// Whether it waits for others; begins its schedule when it need not any more.
+    fn is_waiting(&mut self, now: Moment, shard: &mut ShardRecorder) -> bool {
+        let (Some(wait), Some(gate)) = (&mut self.waits, &self.common.start_gate) else { return false };
+        let state = wait.poll(gate, now);
+        if state == GateState::Closed {
+            return true;
+        }
+        shard.of(self.state.planned()).count(BEGAN_ALONE, u64::from(state == GateState::TimedOut));
+        self.waits = None;
+        self.begin_schedule(now);
+        false
     }
 
     /// The link, or an attempt at one, has failed: waits for the next attempt, or fails.
@@ -229,7 +257,7 @@ impl Publisher {
 
     /// The broker has consented again. The schedule has gone on meanwhile.
     fn come_back(&mut self, session_present: bool, now: Moment, shard: &mut ShardRecorder) {
-        let due = self.pace.due(self.next).is_some_and(|due| due < now);
+        let due = self.waits.is_none() && self.pace.due(self.next).is_some_and(|due| due < now);
         let recorder = shard.of(self.state.planned());
         recorder.count(RECONNECTS, 1);
         recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
@@ -283,6 +311,9 @@ impl Publisher {
     fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         self.send_again(context)?;
+        if self.is_waiting(now, context.world) {
+            return Ok(());
+        }
         while self.phase == PublishPhase::Working
             && self.state.phase() == ClientPhase::Playing
             && !self.resending
@@ -550,6 +581,9 @@ impl ClientSession for Publisher {
         }
         let playing = self.state.phase() == ClientPhase::Playing;
         let due = match self.phase {
+            PublishPhase::Working if playing && self.waits.is_some() => {
+                self.waits.map(|wait| wait.deadline())
+            }
             PublishPhase::Working if playing && !self.held_up => self.pace.due(self.next),
             PublishPhase::Stopping(since) => Some(since + self.common.linger),
             _ => None,

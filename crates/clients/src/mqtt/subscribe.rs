@@ -9,6 +9,7 @@ use super::outage::BROKEN;
 use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
+use super::start_gate::StartGate;
 use super::workload::BrokerPath;
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
@@ -43,6 +44,8 @@ pub(super) struct SharedOptions {
     /// Where the publishers of the run leave what they have published.
     pub(super) published: Option<Arc<Published>>,
     /// Whether the first connection is tried again.
+    /// Where the clients of the run wait for each other.
+    pub(super) start_gate: Option<Arc<StartGate>>,
     pub(super) retry_connect: bool,
 }
 
@@ -249,6 +252,7 @@ impl Subscriber {
         } else if answer.accepted || totals.granted {
             self.reconnecting.back(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
+            viewer.common.start_gate.iter().for_each(|gate| gate.arrive());
         }
         Ok(())
     }

@@ -61,6 +61,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         keeps_session: mqtt.session.is_some(),
         linger: mqtt.linger,
         published: mqtt.published.clone(),
+        start_gate: mqtt.start_gate.clone(),
         retry_connect: mqtt.retry_connect,
     });
     let reconnect = mqtt.reconnect;
@@ -88,6 +89,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
+    workload.start_gate.clone_from(&mqtt.start_gate);
     workload.sends_secret |=
         !mqtt.given.is_empty() || mqtt.credentials.iter().any(|it| !it.password.is_empty());
     Ok(workload)
@@ -152,6 +154,8 @@ pub fn publish(
         linger: mqtt.linger,
         longest,
         published: mqtt.published.clone(),
+        start_gate: mqtt.start_gate.clone(),
+        waits: mqtt.wait_before_publishing,
         retry_connect: mqtt.retry_connect,
     });
     let (reconnect, outages) = (mqtt.reconnect, outages(mqtt)?);
@@ -164,6 +168,7 @@ pub fn publish(
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
+    workload.start_gate.clone_from(&mqtt.start_gate);
     workload.sends_secret |=
         !mqtt.given.is_empty() || mqtt.credentials.iter().any(|it| !it.password.is_empty());
     Ok(workload)

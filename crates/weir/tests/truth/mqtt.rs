@@ -1,6 +1,6 @@
 //! Messages through mosquitto, to the last one.
 
-use crate::support::{Mosquitto, Run, measure, says, shared, soon, start_measuring, weir};
+use crate::support::{Mosquitto, Run, free_port, measure, says, shared, soon, start_measuring, weir};
 use serde_json::Value;
 use weir_record::{Decoder, Format, Framing, Generator, Schema};
 
@@ -321,4 +321,43 @@ fn a_subscriber_that_the_origin_sends_away_failed_with_the_origins_reason() {
     let (run, _origin) = through_origin(&["unauthorized phase=play"], 2, "5");
     let (kind, clients, _, words) = run.failure();
     assert_eq!((&*kind, clients, &*words), ("unauthorized", 2, "SUBACK 0x87 Not authorized"));
+}
+
+#[test]
+fn publishers_that_wait_for_each_other_begin_together() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let judge = broker.subscriber(&["-t", "together/#", "-C", "160", "-W", "60", "-F", "%t"]);
+    let url = broker.url("together/{client}/{seq}");
+    // Four seconds until all are connected; each then publishes for two.
+    let ramp = ["-c", "16", "--arrival", "4/s", "--rate", "5/s", "--count", "10", "--wait-before-publishing"];
+    let run = measure(["publish", &*url].iter().chain(&ramp));
+    let lines = judge.lines();
+    let of = |number: &str| {
+        let end = format!("/{number}");
+        lines.iter().enumerate().filter(move |(_, line)| line.ends_with(&end)).map(|(at, _)| at)
+    };
+    let (last_begins, first_ends) = (of("0").max().unwrap(), of("9").min().unwrap());
+    assert!(last_begins < first_ends, "all have begun before one has ended: {last_begins} {first_ends}");
+    assert_eq!(
+        (total(&run.workloads()[0], "units"), total(&run.workloads()[0], "mqtt.began_alone")),
+        (160, 0)
+    );
+}
+
+#[test]
+fn publishers_wait_for_no_one_who_does_not_come_in_time() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("load.yaml");
+    let (url, nowhere) = (broker.url("alone/a"), format!("mqtt://127.0.0.1:{}/alone/a", free_port()));
+    let text = format!(
+        "{{workloads: [{{publish: '{url}', wait_before_publishing: true, rate: 50/s, count: 50, timeout: 1s}},
+          {{play: '{nowhere}', duration: 4s, timeout: 1s}}]}}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = measure(["run", file.to_str().unwrap()].iter());
+    let publishing = &run.workloads()[0];
+    assert_eq!((total(publishing, "units"), total(publishing, "mqtt.began_alone")), (50, 1));
 }

@@ -4,6 +4,7 @@ use super::super::draw::mixed;
 use super::super::pace::{Arrivals, Pace};
 use super::super::payloads::Payloads;
 use super::super::published::Published;
+use super::super::start_gate::StartGate;
 use super::super::times::PublishTimes;
 use crate::client_state::Timeouts;
 use crate::host_clock::HostClock;
@@ -42,6 +43,9 @@ pub(in crate::mqtt) struct SharedOptions {
     pub(in crate::mqtt) clock: HostClock,
     pub(in crate::mqtt) times: Option<Arc<PublishTimes>>,
     pub(in crate::mqtt) published: Option<Arc<Published>>,
+    /// Where the clients of the run wait for each other, and whether publishers do.
+    pub(in crate::mqtt) start_gate: Option<Arc<StartGate>>,
+    pub(in crate::mqtt) waits: bool,
     /// Whether the first connection is tried again.
     pub(in crate::mqtt) retry_connect: bool,
 }
