@@ -1,8 +1,4 @@
-//! A URL with its secrets: sent in full, never shown.
-//!
-//! [`SecretUrl`] is the only place that knows which parts of a URL are secret: user and password, a query, and
-//! behind the application of an RTMP URL the key of the stream. Its `Display` and `Debug` leave them out. It knows no
-//! protocol's dialogue, resolves no name, and has no I/O. [`networks`] says where this process may connect to.
+#![doc = include_str!("../README.md")]
 
 pub mod networks;
 mod numbers;

@@ -1,8 +1,4 @@
-//! Agents and their coordinator: which agents there are, what each of them runs, and the seconds of its run on their way back.
-//!
-//! Both sides of the dialogue are state machines without sockets and clocks: [`Agent`] and [`Coordinator`], and what both are made of
-//! ([`state_machine`], [`frame`], [`offset`], [`outbox`], [`inbox`], [`parts`]). `nats` is the only shell around them: it carries their
-//! frames over NATS, on a thread of its own. This crate does not know what a scenario means.
+#![doc = include_str!("../README.md")]
 
 pub mod agent;
 pub mod coordinator;

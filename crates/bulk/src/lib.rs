@@ -1,10 +1,4 @@
-//! What the two ends of a bulk TCP stream say to each other; sans-IO.
-//!
-//! A stream is one TCP connection. Its client asks with one line, `weir bulk/1 up` or `weir bulk/1 down BLOCK`, and the
-//! far end answers `weir bulk/1 ok`. Upwards, the client then sends zeros, and the far end says now and then how many
-//! it has received so far, as a big-endian number of eight bytes: what a sender's kernel has taken says little about
-//! what a slow link carried. Downwards, the far end sends zeros in blocks, without a word. Either end closes when it
-//! has had enough.
+#![doc = include_str!("../README.md")]
 
 use std::sync::LazyLock;
 

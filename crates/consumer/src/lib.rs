@@ -1,5 +1,4 @@
-//! What takes the messages of a run that saves them: weir's own ingesters, the service of [`weir_ingest`] on threads of its own,
-//! here or at agents, or somebody else's consumer, which a [`Probe`] asks what became of them. Nothing here prints or writes a file.
+#![doc = include_str!("../README.md")]
 
 mod agent_ingesters;
 mod attendant;

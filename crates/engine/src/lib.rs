@@ -1,9 +1,4 @@
-//! A run, from scenario to summary.
-//!
-//! [`scenario`] → [`plan`] → shards of clients → intervals → [`aggregator`] → [`summary`] with its
-//! verdict. The plan, the aggregator, the thresholds and the verdict are functions of values; [`run`]
-//! starts threads and [`record`] writes the run directory. Nothing here prints, and nothing names
-//! a protocol.
+#![doc = include_str!("../README.md")]
 
 pub mod agents;
 pub mod aggregator;

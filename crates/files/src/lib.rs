@@ -1,12 +1,4 @@
-//! Files that others made: run directories, scenarios, payloads, passwords. What a path leads to may be a pipe that nobody writes to, a
-//! device without an end, or a file of any size: it is opened without waiting, and read within a bound. Symbolic links are followed, as
-//! Kubernetes mounts secrets by them.
-//!
-//! | what | may be |
-//! |---|---|
-//! | [`read`], [`read_text`] | a regular file of at most so many bytes |
-//! | [`read_lines`] | a regular file of any number of lines, of at most so many bytes each |
-//! | [`read_secret`] | a regular file, or a pipe that is written to within ten seconds (`<(pass show broker)`) |
+#![doc = include_str!("../README.md")]
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;

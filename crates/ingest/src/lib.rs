@@ -1,11 +1,4 @@
-//! MQTT in, records decoded, rows saved.
-//!
-//! A message is acknowledged when its rows are committed, and not before: after the end of this process, however it
-//! comes, the broker sends what was not acknowledged again, and what was saved by then is recognised by publisher and
-//! sequence number. One thread reads the link and puts what comes into a bounded queue; another takes it out and decodes
-//! it into batches; the third saves them, and tells the first what to acknowledge.
-//!
-//! Nothing here prints, and nothing here knows a run.
+#![doc = include_str!("../README.md")]
 
 mod batch;
 mod column;

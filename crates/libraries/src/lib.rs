@@ -1,10 +1,4 @@
-//! Decoders of others, for records of any schema, so that a comparison of encodings is not one of weir's own decoders.
-//!
-//! Each reads a payload as a program would that has the schema and no type of its own for it: into a row with a cell for
-//! each column. What can be borrowed from the payload is.
-//!
-//! A crate of its own, because the code of these libraries is generic and is built where it is used: here as fast as weir's own
-//! decoders are, in each profile.
+#![doc = include_str!("../README.md")]
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,4 @@
-//! Synthetic H.264, AAC and Opus at any bit rate, looped files, and the clock stamp.
-//!
-//! A [`Source`] gives frames on an endless timeline; the reader paces them. [`Synthetic`] makes its frames,
-//! [`Looped`] reads them from MP4 and FLV. A [`Stamp`] rides inside the video and says when a frame was captured.
-//! No sockets, no threads, no clocks: time is passed in.
+#![doc = include_str!("../README.md")]
 
 mod aac;
 mod bits;

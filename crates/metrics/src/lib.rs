@@ -1,8 +1,4 @@
-//! Counters, gauges and histograms that add: what leaves a shard once a second.
-//!
-//! Every figure that weir prints is declared once, by a [`Figure`]: name, unit, kind, how it
-//! merges, what it says. Recorder, summary, thresholds and reports read these declarations and
-//! know no protocol. Nothing here reads a clock or does I/O.
+#![doc = include_str!("../README.md")]
 
 pub mod common;
 mod counted;

@@ -1,15 +1,4 @@
-//! What a process, its threads, its sockets, the host and the target's machine did in the last second.
-//!
-//! [`Observer`] reads `/proc` once a second and answers with a [`Sample`]: plain counters and gauges, one
-//! line of `observe.ndjson`. [`Usage::between`] turns two samples into rates, [`Usage::summary`] turns a
-//! stretch of them into the figures of a report; both are functions of values, so that a report can be
-//! computed again from the file. [`Environment`] is what people otherwise write down by hand.
-//!
-//! The target's machine is read three ways, all of which come to [`MachineValues`]: this host's own [`Sample`]s, a
-//! node_exporter, or a Prometheus ([`Remote`]).
-//!
-//! This crate knows no run, no client and no protocol. It executes nothing, reads no environment variable
-//! of any process, and never changes what it watches.
+#![doc = include_str!("../README.md")]
 
 mod census;
 mod cgroup;

@@ -1,9 +1,4 @@
-//! A small server a protocol, with scripted faults.
-//!
-//! [`Origin::start`] starts a real server in threads of its own: others publish to it and play from
-//! it, and [`Origin::counts`] says to the byte what it did. A protocol is one module that turns its
-//! messages into the packets of a stream; streams, [`fault`]s and [`counts`](Counts) name no
-//! protocol. Nothing here prints.
+#![doc = include_str!("../README.md")]
 
 mod bulk;
 mod burn;

@@ -1,9 +1,4 @@
-//! A finished run as text, Markdown, JSON, CSV, JUnit and HTML.
-//!
-//! Everything is made from a [`Summary`](weir_engine::summary::Summary), of a run or of several: nothing here reads a run directory, a
-//! clock or a terminal, and nothing names a protocol. [`Report`] writes it in each of the [`FORMATS`]; a comparison of runs and their
-//! history have those for people and JSON. [`StreamCheck`] and [`CodecComparison`] are the values beside it: a stored transport stream,
-//! and two encodings, as text and as JSON.
+#![doc = include_str!("../README.md")]
 
 mod account;
 mod capacity;

@@ -1,9 +1,4 @@
-//! One thread, one event loop: sessions, links, timers.
-//!
-//! A [`Session`] is a state machine, of a client or of an origin alike. It is called with what happened on
-//! its link and answers through its [`Context`]; it sees no socket, no thread and no other session.
-//! A [`Shard`] owns the sockets, the one receive buffer and the clock. Nothing here knows a
-//! protocol, a run or a figure.
+#![doc = include_str!("../README.md")]
 
 mod batched_reads;
 pub mod clock;

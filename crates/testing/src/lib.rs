@@ -1,4 +1,4 @@
-//! What the tests and benches of several crates stand on.
+#![doc = include_str!("../README.md")]
 
 #[cfg(feature = "servers")]
 mod clickhouse;

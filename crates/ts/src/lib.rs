@@ -1,17 +1,4 @@
-//! MPEG transport streams, sans-IO: an analyser, a muxer, and a loop over a stored stream.
-//!
-//! Nothing here knows a socket, a clock, a runtime or a log. The only time is the stream's own, taken from its program
-//! clock references.
-//!
-//! | module | what it does | where it is written down |
-//! |---|---|---|
-//! | [`Analyser`] | counts what is wrong with a stream, and says what it is | ISO/IEC 13818-1 section 2.4, ETSI TR 101 290 section 5.2, ETSI EN 300 468, ARIB STD-B10 and STD-B24 |
-//! | [`mux`] | writes a stream of H.264 and AAC, at a constant bit rate or as it comes | the same |
-//! | [`remux`] | plays a stored stream over and over without a break | the same |
-//! | [`packet`] | one packet, its adaptation field, its clock reference | ISO/IEC 13818-1 sections 2.4.3.2 to 2.4.3.5 |
-//! | [`pes`] | the beginning of a PES packet | section 2.4.3.6 |
-//!
-//! [`Counts`] holds every total as a plain integer: two readings subtract, those of two streams add.
+#![doc = include_str!("../README.md")]
 
 pub mod mux;
 pub mod packet;
