@@ -1,9 +1,4 @@
-//! Virtual viewers and publishers, one module a protocol.
-//!
-//! A client is a [`ClientSession`] that writes its figures into the shard's [`ShardRecorder`]; a [`Workload`] makes them, and one
-//! driver gives each its phases, its timer and its end. What every protocol shares stands beside the protocols: the [`ClientState`] of a
-//! client, its [`Target`], the modelled player ([`Playout`] in a [`PlaybackModel`]), the [`Drift`], what
-//! publishers publish. Nothing here knows that a run exists.
+#![doc = include_str!("../README.md")]
 
 pub mod bulk;
 mod client_session;

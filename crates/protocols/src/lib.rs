@@ -1,9 +1,4 @@
-//! The protocols that weir speaks: one [`Protocol`] value each, in one table.
-//!
-//! Code that needs to know what a URL's scheme means (the command line, a scenario, its JSON Schema, refusals, reports)
-//! iterates [`PROTOCOLS`] and names no protocol. An option is declared once, as a field of a [`clap::Args`]
-//! struct in the module of its protocol, and is both a flag of the command line and a key of a workload: `--keep-alive`
-//! and `keep_alive`. A protocol is added by a folder here and a row of the table.
+#![doc = include_str!("../README.md")]
 
 pub mod asked;
 mod bulk;
