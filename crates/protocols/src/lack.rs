@@ -72,6 +72,8 @@ const OF_SUBSCRIBERS: &[&str] = &[
     "mqtt.excess",
     "mqtt.cut",
     "mqtt.missing",
+    "mqtt.responses",
+    "mqtt.unanswerable",
     "open_ends",
 ];
 
@@ -84,6 +86,11 @@ const OF_PUBLISHERS: &[&str] = &[
     "mqtt.unacknowledged",
     "mqtt.unanswered",
     "mqtt.unsent",
+    "mqtt.began_alone",
+    "mqtt.answers",
+    "mqtt.no_answer",
+    "mqtt.strange_answers",
+    "mqtt.round_trip",
     "mqtt.held_up",
     "mqtt.in_flight",
     "mqtt.publish_lag",

@@ -1,15 +1,18 @@
 //! MQTT 3.1.1 and 5.
 
+mod connection;
+
+pub use connection::{Connection, SocketPath, Users};
+
 use crate::content::Stamp;
 use crate::given::Given;
 use crate::group::Group;
 use crate::http;
 use crate::lack::{CONNECTION, MESSAGE_PUBLISHER, SUBSCRIBER};
 use crate::protocol::{Making, Output, Play, Protocol, Publish, RunContext, Serve};
-use crate::secret::{first_line, variable};
+
 use crate::viewer;
 use clap::{Args, ValueHint};
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -17,14 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{
     self, Arrivals, Filling, Framing, MessageProperties, MqttOptions, MqttVersion, Qos, RecordFormat,
-    RetainHandling, SubscriptionSettings, Will,
+    RetainHandling, SubscriptionSettings,
 };
 use weir_clients::{Credentials, GivenFields, Password, PublishOptions, Workload, WorkloadError};
 use weir_metrics::{BitRate, parse_duration, parse_rate};
-
-/// The variables with user and password.
-const USER: &str = "WEIR_MQTT_USER";
-const PASSWORD: &str = "WEIR_MQTT_PASSWORD";
 
 /// Longest time for a count that is planned: a year.
 const LONGEST: f64 = 31_536_000.0;
@@ -58,9 +57,9 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         make: |making| {
             let subscriptions: Subscriptions = making.given.read()?;
             let subscription = subscriptions.settings();
-            let Subscriptions { filter, connect_only, .. } = subscriptions;
+            let Subscriptions { filter, connect_only, respond, .. } = subscriptions;
             let options = options(making.given, making.run)?;
-            let options = MqttOptions { filters: filter, connect_only, subscription, ..options };
+            let options = MqttOptions { filters: filter, connect_only, respond, subscription, ..options };
             mqtt::play(making.urls, &making.options, &options)
         },
     }),
@@ -100,52 +99,6 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     }),
 };
 
-/// How clients connect.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "MQTT")]
-pub struct Connection {
-    /// Version of the protocol: 5 or 3.1.1
-    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = version)]
-    pub mqtt_version: MqttVersion,
-    /// User name [environment: WEIR_MQTT_USER]; or in the URL. Of clients of a run a template, as --client-id
-    #[arg(long, value_name = "NAME")]
-    pub user: Option<String>,
-    /// File whose first line is the password, also of a user in the URL [environment: the password itself in WEIR_MQTT_PASSWORD]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub password_file: Option<PathBuf>,
-    /// What client identifiers begin with; the client's number follows. Or a template with {client}, {user} or {random:8} in
-    /// it [default: a name of this run's own]
-    #[arg(long, value_name = "TEXT")]
-    pub client_id: Option<String>,
-    /// Keep sessions on the broker for TIME after their clients have gone [default: clean sessions]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub session: Option<Duration>,
-    /// Longest silence of a client; 0s for any
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
-    pub keep_alive: Duration,
-    /// End a client whose broker or link breaks, instead of connecting again for up to a minute
-    #[arg(long)]
-    pub no_reconnect: bool,
-    /// Try the first connection of a client again as well, for up to a minute [default: one that got none has failed]
-    #[arg(long)]
-    pub retry_connect: bool,
-    /// Topic aliases that the broker may use towards a client (MQTT 5); 0 for one that mistakes them
-    #[arg(long, value_name = "N", default_value = "64")]
-    pub topic_alias_maximum: u16,
-    /// A last will of each client
-    #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
-    pub will: Option<Will>,
-    /// Quality of service of the will [default: 0]
-    #[arg(long, value_name = "QOS", value_parser = clap::value_parser!(u8).range(..=2))]
-    pub will_qos: Option<u8>,
-    /// Ask the broker to keep the will
-    #[arg(long)]
-    pub will_retain: bool,
-    /// How long the broker waits for a client to come back before it publishes its will (MQTT 5), in whole seconds
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub will_delay: Option<Duration>,
-}
-
 /// When links break on purpose.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "MQTT")]
@@ -154,24 +107,6 @@ struct Outages {
     /// as after the broker's restart
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     break_every: Option<Duration>,
-}
-
-/// Where WebSockets are.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "MQTT")]
-pub struct SocketPath {
-    /// Path at which a broker of mqtt+ws:// or mqtt+wss:// is asked for a WebSocket
-    #[arg(long, value_name = "PATH", default_value = "/mqtt", value_parser = socket_path)]
-    pub ws_path: String,
-}
-
-/// Users of many clients.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "MQTT")]
-pub struct Users {
-    /// CSV file with a user and a password a line: each client has the next, and the first again behind the last
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub credentials: Option<PathBuf>,
 }
 
 /// What subscribers ask for beside the topic of the URL.
@@ -190,6 +125,9 @@ struct Subscriptions {
     /// Ask for messages with the retain flag that they were published with (MQTT 5)
     #[arg(long)]
     retain_as_published: bool,
+    /// Answer each message that has a Response Topic (MQTT 5), at QoS 0 and without a payload
+    #[arg(long)]
+    respond: bool,
     /// When the broker sends what it has kept: always; new, if the subscription is; or never (MQTT 5) [default: always]
     #[arg(long, value_name = "WHEN", value_parser = retain_handling)]
     retain_handling: Option<RetainHandling>,
@@ -250,6 +188,10 @@ struct Messages {
     /// --timeout; of several agents, each waits for its own clients [default: each publishes when it is connected]
     #[arg(long)]
     wait_before_publishing: bool,
+    /// Want an answer to each message at TOPIC (MQTT 5: Response Topic, Correlation Data), a template as --client-id; how long each
+    /// takes is mqtt.round_trip. Without {client} in it, each publisher gets the answers of all
+    #[arg(long, value_name = "TOPIC")]
+    response_topic: Option<String>,
     /// Ask the broker to keep the messages
     #[arg(long)]
     retain: bool,
@@ -367,71 +309,6 @@ impl Messages {
     }
 }
 
-impl Users {
-    /// Users and passwords of the file, if one is given.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or a line without a user.
-    fn read(&self) -> Result<Vec<Credentials>, WorkloadError> {
-        let Some(path) = &self.credentials else { return Ok(Vec::new()) };
-        let wrong = |words: &dyn Display| WorkloadError::Options(format!("{}: {words}", path.display()));
-        let not_csv = || wrong(&"not a file of CSV in UTF-8; write USER,PASSWORD a line");
-        let text = weir_files::read_secret(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => not_csv(),
-            _ => wrong(&error),
-        })?;
-        let mut reader =
-            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-        let mut credentials = Vec::new();
-        for record in reader.records() {
-            // Its words would have what is in the file.
-            let record = record.map_err(|_| not_csv())?;
-            let field = |position| record.get(position).unwrap_or_default().to_owned();
-            let (user, password) = (field(0), field(1));
-            if user.is_empty() || record.len() > 2 {
-                let line = record.position().map_or(0, csv::Position::line);
-                return Err(wrong(&format_args!(
-                    "line {line} is not USER,PASSWORD; a comma in either needs quotes"
-                )));
-            }
-            credentials.push(Credentials { user, password });
-        }
-        if credentials.is_empty() {
-            return Err(wrong(&"no user is in it; write USER,PASSWORD a line"));
-        }
-        Ok(credentials)
-    }
-}
-
-impl Connection {
-    /// The password of the file, or of the environment.
-    fn password(&self) -> Result<Option<String>, WorkloadError> {
-        self.password_file
-            .as_deref()
-            .map_or_else(|| Ok(variable(PASSWORD)), |path| first_line(path).map(Some))
-    }
-
-    /// The will, with what belongs to it.
-    fn will(&self) -> Result<Option<Will>, WorkloadError> {
-        let Self { will_qos, will_retain, will_delay, .. } = *self;
-        let Some(will) = &self.will else {
-            if will_qos.is_some() || will_retain || will_delay.is_some() {
-                let words = "will_qos, will_retain and will_delay are of a will; give one by --will TOPIC=TEXT (`will`)";
-                return Err(WorkloadError::Options(words.to_owned()));
-            }
-            return Ok(None);
-        };
-        let qos = will_qos.and_then(Qos::from_bits).unwrap_or_default();
-        let delay = will_delay.unwrap_or_default();
-        Ok(Some(Will { qos, retain: will_retain, delay, ..will.clone() }))
-    }
-
-    /// The user of flags and environment; one of a URL comes before it.
-    fn user(&self) -> Option<String> {
-        self.user.clone().or_else(|| variable(USER))
-    }
-}
-
 impl Delivery {
     /// The quality of service, or the given default.
     fn qos_or(&self, usual: Qos) -> Qos {
@@ -528,6 +405,7 @@ fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError
         filling: messages.filling()?,
         retain: messages.retain,
         wait_before_publishing: messages.wait_before_publishing,
+        response_topic: messages.response_topic.clone(),
         properties: messages.properties(),
         ..options(making.given, making.run)?
     };
@@ -573,12 +451,6 @@ pub fn version(text: &str) -> Result<MqttVersion, String> {
         "3.1.1" | "4" => Ok(MqttVersion::V311),
         other => Err(format!("'{other}' is not a version; write 5 or 3.1.1")),
     }
-}
-
-fn will(text: &str) -> Result<Will, String> {
-    let (topic, payload) = text.split_once('=').ok_or("write TOPIC=TEXT")?;
-    let (topic, payload) = (topic.to_owned(), payload.as_bytes().to_vec());
-    Ok(Will { topic, payload, qos: Qos::AtMostOnce, retain: false, delay: Duration::ZERO })
 }
 
 fn arrivals(text: &str) -> Result<Arrivals, String> {

@@ -12,6 +12,11 @@ weir_metrics::figures! {
     BEGAN_ALONE: Counter = "mqtt.began_alone", Count, "publishers that had to wait for all clients and began when the time for that was over";
     UNSENT: Counter = "mqtt.unsent", Count, "messages whose time had come and that were not sent when their publisher ended";
     HELD_UP: Counter = "mqtt.held_up", Count, "times that a message was due and the window or the link was full";
+    ANSWERS: Counter = "mqtt.answers", Count, "requests of publishers with a Response Topic that were answered";
+    NO_ANSWER: Counter = "mqtt.no_answer", Count, "requests that no answer came to within the timeout, or before their publisher ended";
+    STRANGE_ANSWERS: Counter = "mqtt.strange_answers", Count, "messages on a Response Topic that answer no request which waits: late, twice, or another's";
+    RESPONSES: Counter = "mqtt.responses", Count, "requests that a subscriber has answered";
+    UNANSWERABLE: Counter = "mqtt.unanswerable", Count, "requests that a subscriber could not answer: a malformed Response Topic, or a full link";
     DELIVERED_AGAIN: Counter = "mqtt.dup", Count, "messages received with the DUP flag";
     RETAINED: Counter = "mqtt.retained", Count, "messages received that the broker had kept; left out of latency and loss";
     UNMARKED: Counter = "mqtt.unmarked", Count, "messages received without a mark of weir's";
@@ -26,6 +31,7 @@ weir_metrics::figures! {
     MISSING: Gauge(Sum) = "mqtt.missing", Count, "messages that have not come to a subscriber although later ones have";
     AWAY: Spread = "mqtt.away", Micros, "from the break of a client's link to the broker's consent on the next one";
     PUBLISH_LAG: Spread = "mqtt.publish_lag", Micros, "from a message's time on the schedule to its sending, the broker's back-pressure included";
+    ROUND_TRIP: Spread = "mqtt.round_trip", Micros, "from a request's sending to its answer, through the broker and whoever answers";
     ACKNOWLEDGE_TIME: Spread = "mqtt.acknowledge_time", Micros, "from a message's sending to the broker's last acknowledgement";
     RESPONSE_TIME: Spread = "mqtt.response_time", Micros, "from a message's time on the schedule to the broker's last acknowledgement";
 }

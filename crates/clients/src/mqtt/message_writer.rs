@@ -1,6 +1,6 @@
 //! The messages of a publisher, with their marks. Knows no link and no schedule.
 
-use super::publish::SharedOptions;
+use super::publish::{Requests, SharedOptions};
 use super::template::MessageTemplate;
 use super::topic::Topic;
 use std::num::NonZeroU16;
@@ -16,6 +16,8 @@ const ALIAS: NonZeroU16 = NonZeroU16::MIN;
 pub(super) struct MessageWriter {
     pub(super) topic: Topic,
     pub(super) publisher: u64,
+    /// Where answers are to go, if any are asked for.
+    pub(super) response_topic: Option<String>,
     pub(super) begun: u64,
     pub(super) name: String,
     pub(super) properties: PropertyBuffer,
@@ -56,6 +58,11 @@ impl MessageWriter {
         self.properties.copy_from(&common.properties);
         if self.alias != TopicAlias::Unused {
             self.properties.push(Property::TopicAlias(ALIAS))?;
+        }
+        if let Some(topic) = &self.response_topic {
+            self.properties.push(Property::ResponseTopic(topic))?;
+            let correlation = Requests::correlation(self.publisher, number);
+            self.properties.push(Property::CorrelationData(&correlation))?;
         }
         // MQTT 3.1.1 has no other place for a mark than in front of the payload.
         let in_front = mark.is_some() && common.version == Version::V311;

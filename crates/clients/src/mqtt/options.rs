@@ -130,6 +130,10 @@ pub struct MqttOptions {
     pub start_gate: Option<Arc<StartGate>>,
     /// See `start_gate`.
     pub wait_before_publishing: bool,
+    /// Where publishers want answers to their messages (MQTT 5 section 4.10): a template of a topic.
+    pub response_topic: Option<String>,
+    /// Whether subscribers answer messages that want it.
+    pub respond: bool,
     /// Topic aliases that a broker may use towards a client (MQTT 5 section 3.1.2.11.5).
     pub topic_alias_maximum: u16,
     /// A last will.
@@ -184,6 +188,8 @@ impl Default for MqttOptions {
             published: None,
             start_gate: None,
             wait_before_publishing: false,
+            response_topic: None,
+            respond: false,
             topic_alias_maximum: 64,
             will: None,
             subscription: SubscriptionSettings::USUAL,

@@ -1,12 +1,14 @@
 //! An MQTT publisher.
 
+mod ending;
+mod requests;
 mod shared_options;
 
+pub(super) use self::requests::Requests;
 pub(super) use self::shared_options::SharedOptions;
 use super::carrier::Carrier;
 use super::figures::{
-    AWAY, BEGAN_ALONE, CONNECTS, HELD_UP, IN_FLIGHT, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED,
-    UNANSWERED, UNSENT,
+    AWAY, BEGAN_ALONE, CONNECTS, HELD_UP, NO_ANSWER, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED,
 };
 use super::message_writer::{MessageWriter, TopicAlias, publisher_number};
 use super::outage::BROKEN;
@@ -26,12 +28,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, STAMPED, UNITS, UNITS_SHORT};
+use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, STAMPED, UNITS};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
 use weir_mqtt::mark::HEADER_LEN;
-use weir_mqtt::packet::Disconnect;
-use weir_mqtt::{Client, ClientOptions, PropertyBuffer, Qos, ReasonCode, Version};
+use weir_mqtt::{Client, ClientOptions, PropertyBuffer, Qos, Version};
 use weir_shard::Context;
 
 /// Bytes that may wait for a broker before the publisher waits as well. The kernel's buffer comes on top.
@@ -72,6 +73,8 @@ pub(super) struct Publisher {
     has_told_refusal: bool,
     /// How much waited for the broker when it was last seen to take something, and when that was.
     blocked: Option<(usize, Moment)>,
+    /// Those that wait for an answer, if it asks for answers.
+    requests: Option<Requests>,
     /// It waits for the other clients of the run.
     waits: Option<GateWait>,
     /// Since when messages wait for an acknowledgement and none has come.
@@ -95,6 +98,7 @@ impl Publisher {
         planned: PlannedStart,
         options: ClientOptions,
         (topic, names): (Topic, &ClientNames),
+        response_topic: Option<String>,
         common: Arc<SharedOptions>,
         BrokerPath { broker, again, carrier, outages }: BrokerPath,
         now: Moment,
@@ -111,6 +115,9 @@ impl Publisher {
         } else {
             Vec::new()
         };
+        let publisher = publisher_number(now, planned.client);
+        let timeout = common.timeouts.request;
+        let requests = response_topic.map(|topic| Requests::new(topic, publisher, timeout));
         Self {
             client: Client::new(options, session, since_start(now)),
             carrier,
@@ -118,7 +125,8 @@ impl Publisher {
             phase: PublishPhase::Working,
             maker: MessageWriter {
                 topic,
-                publisher: publisher_number(now, planned.client),
+                publisher,
+                response_topic: requests.as_ref().map(|it| it.topic.clone()),
                 begun: 0,
                 name: String::new(),
                 properties: PropertyBuffer::new(),
@@ -141,6 +149,7 @@ impl Publisher {
             broken_by_run: false,
             has_told_refusal: false,
             blocked: None,
+            requests,
             waits: None,
             unanswered: None,
         }
@@ -163,8 +172,11 @@ impl Publisher {
         }
         let shard = &mut *context.world;
         let mut heard = ReadOutcome::default();
-        let (pace, version) = (&self.pace, self.common.version);
+        let (pace, version, requests) = (&self.pace, self.common.version, &mut self.requests);
         let outcome = self.client.input(bytes, since_start(now), &mut |event| {
+            if let Some(requests) = requests {
+                requests.on_event(&event, now, shard.of(planned));
+            }
             heard.on_event(&event, pace, version, now, shard, planned);
         });
         if heard.acknowledged
@@ -196,7 +208,13 @@ impl Publisher {
         }
         if answer.accepted && self.state.phase() == ClientPhase::Playing {
             self.come_back(answer.session_present, now, shard);
-        } else if answer.accepted {
+            if !answer.session_present {
+                self.subscribe_to_answers(now)?;
+            }
+        } else if answer.accepted && self.requests.is_some() {
+            self.state.reach(ClientPhase::Requesting, now, shard);
+            self.subscribe_to_answers(now)?;
+        } else if answer.accepted || heard.granted && self.state.phase() == ClientPhase::Requesting {
             self.state.reach(ClientPhase::Playing, now, shard);
             self.reconnecting.back(now);
             if let Some(gate) = &self.common.start_gate {
@@ -346,6 +364,9 @@ impl Publisher {
             self.client.publish(message, token, since_start(now)).map(|_| message.payload.len())
         });
         let payload = result.map_err(rejected)?;
+        if let Some(requests) = &mut self.requests {
+            shard.of(self.state.planned()).count(NO_ANSWER, requests.sent(self.next, now));
+        }
         self.next += 1;
         self.pace.advance(self.next);
         if let Some(sent) = &self.sent {
@@ -370,65 +391,6 @@ impl Publisher {
 
     fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.carrier.flush(self.client.output(), self.state.planned(), context);
-    }
-
-    /// Sends DISCONNECT when all is acknowledged, or when the time for that is over.
-    fn leave_when_done(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        let now = context.now;
-        let in_flight = self.resending || self.client.session().in_flight() > 0;
-        let done = match self.phase {
-            PublishPhase::Working => self.pace.due(self.next).is_none() && !in_flight,
-            PublishPhase::Stopping(since) => !in_flight || now >= since + self.common.linger,
-            PublishPhase::Leaving | PublishPhase::Booked => false,
-        };
-        if done && self.state.phase() == ClientPhase::Playing {
-            // Both versions have a normal disconnection.
-            let _ = self.client.disconnect(&Disconnect::of(ReasonCode::Success));
-            self.flush(context);
-            self.carrier.close(self.state.planned(), context);
-            self.book(now, context.world);
-            self.phase = PublishPhase::Leaving;
-        }
-        if self.phase == PublishPhase::Leaving && context.unsent() == 0 {
-            self.state.finish(context.now, context.world);
-        }
-    }
-
-    /// Books what was not done.
-    fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let until = match self.phase {
-            PublishPhase::Working => now,
-            PublishPhase::Stopping(since) => since,
-            PublishPhase::Leaving | PublishPhase::Booked => return,
-        };
-        let recorder = shard.of(self.state.planned());
-        recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
-        if self.maker.begun > 0 {
-            recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
-        }
-        let waiting = self.client.in_flight();
-        if !self.broken_by_run {
-            recorder.count(UNACKNOWLEDGED, waiting.len() as u64);
-        }
-        if !self.reconnecting.is_away() {
-            recorder.count(UNANSWERED, waiting.len() as u64);
-        }
-        recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
-        self.in_flight = 0;
-        self.phase = PublishPhase::Booked;
-        if let Some(times) = &self.common.times {
-            times.ended.fetch_add(1, Relaxed);
-        }
-        if let Some(sent) = &self.sent {
-            self.unknown.extend(waiting.into_iter().map(number_of));
-            sent.end(self.next, std::mem::take(&mut self.unknown));
-        }
-    }
-
-    fn book_in_flight(&mut self, shard: &mut ShardRecorder) {
-        let in_flight = self.client.session().in_flight();
-        let before = std::mem::replace(&mut self.in_flight, in_flight);
-        shard.of(self.state.planned()).shift(IN_FLIGHT, i64::from(in_flight) - i64::from(before));
     }
 
     /// Notes whether the broker takes anything.
@@ -549,6 +511,9 @@ impl ClientSession for Publisher {
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         if !self.reconnecting.is_away() && self.state.phase() > ClientPhase::Connecting {
+            if let Some(requests) = &mut self.requests {
+                context.world.of(self.state.planned()).count(NO_ANSWER, requests.expire(context.now));
+            }
             self.send_due(context)?;
             self.flush(context);
             self.leave_when_done(context);
@@ -589,7 +554,8 @@ impl ClientSession for Publisher {
             _ => None,
         };
         let ping = self.client.deadline().map(moment);
-        [self.blocked_until(), self.unanswered_until(), due, ping, self.reconnecting.deadline()]
+        let answer = self.requests.as_ref().and_then(Requests::deadline);
+        [self.blocked_until(), self.unanswered_until(), due, ping, answer, self.reconnecting.deadline()]
             .into_iter()
             .flatten()
             .min()

@@ -21,6 +21,8 @@ pub(super) struct ReadOutcome {
     pub(super) has_answered: bool,
     /// Messages that the broker took.
     pub(super) taken: u64,
+    /// A subscription was granted: that to a publisher's answers.
+    pub(super) granted: bool,
     /// What the broker said of the first message that it did not take.
     pub(super) refusal: Option<String>,
 }
@@ -58,6 +60,13 @@ impl ReadOutcome {
             }
             ClientEvent::Received { .. } => self.has_answered = true,
             ClientEvent::AcknowledgedAgain { .. } => recorder.count(ACKNOWLEDGED_AGAIN, 1),
+            ClientEvent::Subscribed { suback, .. } => match suback.reasons.iter().find(|it| it.is_error()) {
+                Some(reason) => {
+                    let refused = refusal::of_subscription(reason, &suback.properties, version);
+                    self.connection.refused = Some(refused);
+                }
+                None => self.granted = true,
+            },
             ClientEvent::Pong => recorder.count(PINGS, 1),
             other => self.connection.on_event(other, version),
         }

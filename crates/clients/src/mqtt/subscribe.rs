@@ -1,8 +1,10 @@
 //! An MQTT subscriber.
 
 mod read_totals;
+mod responses;
 
 use self::read_totals::ReadTotals;
+use self::responses::Responses;
 use super::carrier::Carrier;
 use super::figures::{AWAY, CONNECTS, CUT, MISSING, RECONNECTS, SESSIONS_LOST};
 use super::outage::BROKEN;
@@ -43,9 +45,11 @@ pub(super) struct SharedOptions {
     pub(super) linger: Duration,
     /// Where the publishers of the run leave what they have published.
     pub(super) published: Option<Arc<Published>>,
-    /// Whether the first connection is tried again.
     /// Where the clients of the run wait for each other.
     pub(super) start_gate: Option<Arc<StartGate>>,
+    /// Whether messages with a Response Topic are answered.
+    pub(super) responds: bool,
+    /// Whether the first connection is tried again.
     pub(super) retry_connect: bool,
 }
 
@@ -166,6 +170,7 @@ impl Subscriber {
         let common = &*viewer.common;
         totals.as_published = common.options.retain_as_published.then_some(now);
         let large = &mut viewer.large;
+        let mut responses = Responses::default();
         let outcome = {
             let mut guard;
             let (group, shared) = match &mut viewer.following {
@@ -179,12 +184,18 @@ impl Subscriber {
                 trace::heard(planned.number(), &event);
                 match event {
                     ClientEvent::Message(message) => {
+                        if common.responds {
+                            responses.take(&message.publish);
+                        }
                         let payload = message.publish.payload;
                         totals.media += payload.len() as u64;
                         let mark = marked(&message).or_else(|| Mark::from_payload(payload));
                         totals.message(&message.publish, mark, &here, shared, group, recorder);
                     }
                     ClientEvent::MessageBegin { message, .. } => {
+                        if common.responds {
+                            responses.take(&message.publish);
+                        }
                         let (dup, retain) = (message.publish.dup, message.publish.retain);
                         *large =
                             Some(Box::new(Large { dup, retain, mark: marked(&message), head: Vec::new() }));
@@ -228,6 +239,7 @@ impl Subscriber {
             }
             outcome
         };
+        responses.send(&mut self.client, now, context.world.of(planned));
         let shard = &mut *context.world;
         let answer = totals.connection;
         shard.of(planned).count(CONNECTS, u64::from(answer.accepted));

@@ -1,6 +1,7 @@
 //! The topic in a URL: what stands behind host and `/`, with places for numbers.
 
 use super::template::{ClientNames, MessageTemplate};
+use crate::WorkloadError;
 use crate::target::{Target, TargetError};
 use weir_mqtt::topic::{Filter, SHARE, check_name};
 
@@ -87,6 +88,18 @@ pub(super) fn template(target: &Target) -> Result<&str, TargetError> {
 /// The rule that it breaks.
 pub fn check_filter(text: &str) -> Result<(), String> {
     Filter::parse(text).map(drop).map_err(|error| error.to_string())
+}
+
+/// Whether answers can be sent to a topic (MQTT-3.3.2-14).
+///
+/// # Errors
+/// It is malformed.
+pub(super) fn check_response_topic(topic: &str) -> Result<(), WorkloadError> {
+    check_name(topic).map_err(|_| {
+        WorkloadError::Options(format!(
+            "response_topic: '{topic}' is not a topic to publish to: 1 to 65,535 bytes without +, # and U+0000"
+        ))
+    })
 }
 
 fn checked(target: &Target, text: String) -> Result<String, TargetError> {

@@ -62,6 +62,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         linger: mqtt.linger,
         published: mqtt.published.clone(),
         start_gate: mqtt.start_gate.clone(),
+        responds: mqtt.respond,
         retry_connect: mqtt.retry_connect,
     });
     let reconnect = mqtt.reconnect;
@@ -126,6 +127,17 @@ pub fn publish(
         let words = "MQTT 3.1.1 has no properties of messages (user_property, content_type, message_expiry, topic_alias); speak version 5";
         return Err(WorkloadError::Options(words.to_owned()));
     }
+    if let Some(template) = &mqtt.response_topic {
+        if mqtt.version == Version::V311 {
+            let words = "MQTT 3.1.1 has no Response Topic; leave response_topic out, or speak version 5";
+            return Err(WorkloadError::Options(words.to_owned()));
+        }
+        for target in &endpoints.targets {
+            let of_url = target.credentials.as_ref().map(plain);
+            let mut samples = identities.samples(&[template.as_str()], of_url.as_ref());
+            samples.try_for_each(|names| topic::check_response_topic(&names.fill(template)))?;
+        }
+    }
     let properties = mqtt.properties.constant();
     let properties = properties.map_err(|error| WorkloadError::Options(error.to_string()))?;
     let payloads = mqtt.filling.payloads(mqtt.seed, mqtt.count);
@@ -159,12 +171,23 @@ pub fn publish(
         retry_connect: mqtt.retry_connect,
     });
     let (reconnect, outages) = (mqtt.reconnect, outages(mqtt)?);
+    let response_topic = mqtt.response_topic.clone();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, ref request, now, .. } = client;
         let (options, names) = identities.of(planned, request.credentials.as_ref());
         let topic = Topic::of(&request.target, &names).unwrap_or_default();
         let way = way(&client, reconnect, outages.as_ref());
-        Publisher::new(planned, options, (topic, &names), Arc::clone(&common), way, now, shard)
+        let response_topic = response_topic.as_deref().map(|template| names.fill(template));
+        Publisher::new(
+            planned,
+            options,
+            (topic, &names),
+            response_topic,
+            Arc::clone(&common),
+            way,
+            now,
+            shard,
+        )
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::io::Write;
+use weir_clients::mqtt::Will;
 
 fn given(options: &[(&str, &str)]) -> Given {
     options.iter().fold(Given::default(), |given, (name, text)| given.with(name, *text))

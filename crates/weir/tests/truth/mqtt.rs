@@ -1,6 +1,8 @@
 //! Messages through mosquitto, to the last one.
 
-use crate::support::{Mosquitto, Run, free_port, measure, says, shared, soon, start_measuring, weir};
+use crate::support::{
+    Mosquitto, Run, free_port, measure, paho_responder, says, shared, soon, start_measuring, weir,
+};
 use serde_json::Value;
 use weir_record::{Decoder, Format, Framing, Generator, Schema};
 
@@ -360,4 +362,53 @@ fn publishers_wait_for_no_one_who_does_not_come_in_time() {
     let run = measure(["run", file.to_str().unwrap()].iter());
     let publishing = &run.workloads()[0];
     assert_eq!((total(publishing, "units"), total(publishing, "mqtt.began_alone")), (50, 1));
+}
+
+#[test]
+fn a_request_is_answered_by_a_subscriber_and_its_round_trip_is_measured() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("load.yaml");
+    let (requests, all) = (broker.url("requests/{client}"), broker.url("requests/#"));
+    let text = format!(
+        "workloads: [{{publish: '{requests}', clients: 3, rate: 50/s, count: 100, delay: 1s, response_topic: 'answers/{{client}}'}},
+          {{play: '{all}', respond: true, duration: 6s}}]"
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = measure(["run", file.to_str().unwrap()].iter());
+    let [asking, answering] = [0, 1].map(|number| &run.workloads()[number]);
+    let of = |figure: &str| total(asking, figure);
+    assert_eq!((of("mqtt.answers"), of("mqtt.round_trip"), of("mqtt.no_answer")), (300, 300, 0));
+    assert_eq!(of("mqtt.strange_answers"), 0);
+    assert_eq!((total(answering, "mqtt.responses"), total(answering, "mqtt.unanswerable")), (300, 0));
+}
+
+#[test]
+fn answers_of_another_program_are_known_by_their_correlation_data() {
+    let _machine = shared();
+    let broker = Mosquitto::start();
+    let _responder = paho_responder(broker.address().parse().unwrap(), "slow/#");
+    let url = broker.url("slow/{seq}");
+    let run = measure(
+        [
+            "publish",
+            &*url,
+            "--rate",
+            "2/s",
+            "--count",
+            "10",
+            "--response-topic",
+            "slow-answers",
+            "--timeout",
+            "3s",
+        ]
+        .iter(),
+    );
+    let asking = &run.workloads()[0];
+    let of = |figure: &str| total(asking, figure);
+    // Of ten, one is answered twice, one as if it were another's, one not at all.
+    assert_eq!((of("mqtt.answers"), of("mqtt.no_answer"), of("mqtt.strange_answers")), (8, 2, 2));
+    let fastest = asking["total"]["mqtt.round_trip"]["p50"].as_f64().unwrap();
+    assert!(fastest >= 0.2, "each answer was held back for 200 ms: {fastest}");
 }

@@ -27,7 +27,7 @@ mod web;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
-pub(crate) use brokers::{OtherBroker, mqtt_js, paho, paho_publisher};
+pub(crate) use brokers::{OtherBroker, mqtt_js, paho, paho_publisher, paho_responder};
 pub(crate) use browser::Browser;
 pub(crate) use browser_tab::BrowserTab;
 pub(crate) use coturn::Coturn;

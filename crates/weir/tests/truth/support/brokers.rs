@@ -1,6 +1,7 @@
 //! Brokers of others that nobody tuned for weir, and clients of others.
 
 use super::{free_port, go, npm};
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use weir_testing::{Kept, program, soon};
@@ -61,6 +62,18 @@ pub(crate) fn paho_publisher(address: SocketAddr, version: &str, count: usize, r
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let mut command = program("/usr/bin/python3", "python3-paho-mqtt");
     Kept::start(command.args([script, &host, &port, version, &count.to_string(), &rate.to_string()]))
+}
+
+/// A responder of paho to requests on a topic, once it is subscribed.
+pub(crate) fn paho_responder(address: SocketAddr, topic: &str) -> Kept {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/support/paho_responder.py");
+    let (host, port) = (address.ip().to_string(), address.port().to_string());
+    let mut command = program("/usr/bin/python3", "python3-paho-mqtt");
+    let mut responder = Kept::start(command.args([script, &host, &port, topic]).stdout(Stdio::piped()));
+    let mut line = String::new();
+    let read = responder.0.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
+    assert!(matches!(read, Some(Ok(1..))), "it is subscribed: {read:?}");
+    responder
 }
 
 fn heard(command: &mut Command) -> Vec<String> {
