@@ -79,7 +79,8 @@ fn it_carries_as_many_viewers_as_it_has_connections_for() -> Result<(), RunError
     let found =
         Capacity::of(viewers).slice(Duration::from_secs(1)).budget(Duration::from_secs(100)).find()?;
     let bounds = &found.answer.bounds;
-    assert!(bounds.lower.is_none_or(|carried| carried < 40), "{bounds:?}");
-    assert!(bounds.upper.is_some_and(|refused| refused <= 48), "{bounds:?}");
+    assert!(bounds.lower.is_some_and(|carried| (10..=37).contains(&carried)), "{bounds:?}");
+    // The climb goes from 10 by way of 20 to 40.
+    assert!(bounds.upper.is_some_and(|refused| refused <= 40), "{bounds:?}");
     Ok(())
 }

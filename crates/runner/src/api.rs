@@ -162,7 +162,8 @@ impl Run {
     /// Runs, with the steps of the scenario, and sums up: thresholds that fail are in the summary and no error.
     ///
     /// # Errors
-    /// There was no run: what was asked for is wrong, or the target gives no answer to what is asked before.
+    /// There was no run: what was asked for is wrong, or the target gives no answer to what is asked before. Or something failed behind
+    /// it: a step of `after`, a file that could not be written.
     pub fn run(self) -> Result<Summary, RunError> {
         on_a_thread(|| {
             let Self { scenario, folder, directory: kept, stop } = self;

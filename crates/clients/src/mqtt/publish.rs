@@ -97,8 +97,7 @@ impl Publisher {
     pub(super) fn new(
         planned: PlannedStart,
         options: ClientOptions,
-        (topic, names): (Topic, &ClientNames),
-        response_topic: Option<String>,
+        (topic, response_topic, names): (Topic, Option<String>, &ClientNames),
         common: Arc<SharedOptions>,
         BrokerPath { broker, again, carrier, outages }: BrokerPath,
         now: Moment,

@@ -181,8 +181,7 @@ pub fn publish(
         Publisher::new(
             planned,
             options,
-            (topic, &names),
-            response_topic,
+            (topic, response_topic, &names),
             Arc::clone(&common),
             way,
             now,
