@@ -22,7 +22,7 @@ use std::time::Duration;
 use weir_engine::compare::{Comparison, Options};
 use weir_engine::run::Unseen;
 use weir_engine::scenario::{OneOrMany, Scenario, WorkloadSpec};
-use weir_engine::summary;
+use weir_engine::summary::{self, VerdictState};
 use weir_shard::clock;
 
 /// One run at a time.
@@ -198,6 +198,11 @@ impl Summary {
     /// Whether it can be believed, and met all that was asked.
     pub fn has_passed(&self) -> bool {
         ErrorKind::of_summary(&self.0).is_none()
+    }
+
+    /// Whether its figures are the target's. On a machine that was busy with something else they are not, and the run is worth another try.
+    pub fn can_be_believed(&self) -> bool {
+        self.0.verdict.state != VerdictState::Invalid
     }
 
     /// For tests.
