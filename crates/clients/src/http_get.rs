@@ -181,7 +181,7 @@ impl HttpGet {
 }
 
 /// What is wrong with an answer whose body is coded (RFC 9110, section 8.4), although the request takes `identity` alone.
-fn compression(response: &Response) -> Option<String> {
+pub(crate) fn compression(response: &Response) -> Option<String> {
     let codings = response.fields.all("content-encoding").flat_map(|value| value.split(',')).map(str::trim);
     let coding = codings.into_iter().find(|it| !it.is_empty() && !it.eq_ignore_ascii_case("identity"))?;
     let known = ["gzip", "x-gzip", "deflate", "compress", "br", "zstd"];
@@ -193,7 +193,7 @@ fn compression(response: &Response) -> Option<String> {
 }
 
 /// What kind of failure an answer is; `None` for one with a stream.
-fn refusal(status: u16) -> Option<Failure> {
+pub fn refusal(status: u16) -> Option<Failure> {
     match status {
         200..=299 => None,
         401 | 403 | 407 => Some(Failure::Unauthorized),

@@ -34,6 +34,8 @@ pub struct Request {
     fields: Vec<(&'static str, String)>,
     /// What a person gave for this server, and the cookies that it has set.
     given: GivenFields,
+    /// Whether other requests are to follow on its connection.
+    keeps: bool,
     /// They may hold a password: they are never shown.
     bytes: Vec<u8>,
 }
@@ -44,10 +46,16 @@ impl Request {
         if target.credentials.is_none() {
             target.credentials.clone_from(&options.credentials);
         }
-        Self::of(target, &options.fields, options.given.clone())
+        Self::of(target, &options.fields, options.given.clone(), false)
     }
 
-    fn of(target: Target, fields: &[(&'static str, String)], given: GivenFields) -> Self {
+    /// The same on a connection that is kept open for others.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        Self::of(self.target, &self.fields, self.given, true)
+    }
+
+    fn of(target: Target, fields: &[(&'static str, String)], given: GivenFields, keeps: bool) -> Self {
         let base = target.base();
         let host = base.split_once("://").map_or("", |(_, host)| host);
         let credentials = target.credentials.as_ref();
@@ -57,8 +65,8 @@ impl Request {
             .field("Accept-Encoding", "identity")
             .maybe("Authorization", authorization);
         let message = fields.iter().fold(message, |message, (name, value)| message.field(name, value));
-        let bytes = message.given(&given).keep_alive(false).end();
-        Self { bytes, target, fields: fields.to_vec(), given }
+        let bytes = message.given(&given).keep_alive(keeps).end();
+        Self { bytes, target, fields: fields.to_vec(), given, keeps }
     }
 
     /// The request that follows from an answer that leads elsewhere. Credentials, fields that a person gave and cookies go along
@@ -71,7 +79,29 @@ impl Request {
         location: Option<&str>,
         cookies: impl Iterator<Item = &'a str>,
     ) -> Result<Self, String> {
-        let location = location.ok_or("it does not say where to")?;
+        self.led(location.ok_or("it does not say where to")?, cookies, &self.fields)
+    }
+
+    /// The request for what an answer to this one names, all of it or `range` (its first byte and its length), as a redirect
+    /// there would have it.
+    ///
+    /// # Errors
+    /// The reference is no URL of HTTP.
+    pub fn named(&self, reference: &str, range: Option<(u64, u64)>) -> Result<Self, String> {
+        let range = range.map(|(first, length)| {
+            let last = first.saturating_add(length.saturating_sub(1));
+            ("Range", format!("bytes={first}-{last}"))
+        });
+        let others = self.fields.iter().filter(|(name, _)| *name != "Range").cloned();
+        self.led(reference, std::iter::empty(), &others.chain(range).collect::<Vec<_>>())
+    }
+
+    fn led<'a>(
+        &self,
+        location: &str,
+        cookies: impl Iterator<Item = &'a str>,
+        fields: &[(&'static str, String)],
+    ) -> Result<Self, String> {
         let url = uri::resolve(self.target.url().reveal(), location).map_err(|error| error.to_string())?;
         let mut target = Target::parse(url.as_str(), "play", SCHEMES).map_err(|error| error.to_string())?;
         let is_same = target.base() == self.target.base();
@@ -83,7 +113,7 @@ impl Request {
         } else {
             GivenFields::default()
         };
-        Ok(Self::of(target, &self.fields, given))
+        Ok(Self::of(target, fields, given, self.keeps))
     }
 
     /// The server and path that the request is for.

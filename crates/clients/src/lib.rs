@@ -13,6 +13,7 @@ mod flv_viewer;
 #[doc(hidden)]
 pub mod harness;
 mod host_clock;
+mod http_connection;
 mod http_get;
 mod http_request;
 mod material;
@@ -46,7 +47,8 @@ pub use drift::Drift;
 pub use endpoints::{EndpointFinder, Endpoints};
 pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 pub use host_clock::{HostClock, follow_wall_clock};
-pub use http_get::{HttpGet, Step};
+pub use http_connection::{Answer, HttpConnection, LinkEnd};
+pub use http_get::{HttpGet, Step, refusal};
 pub use http_request::{HttpOptions, Request};
 pub use material::{MaterialError, MaterialOptions};
 pub use mqtt::{

@@ -4,7 +4,7 @@
 use crate::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
-use weir_protocols::{asked, of_url};
+use weir_protocols::{Verb, asked, of_url};
 
 /// What publishers with a count are asked.
 const OF_COUNTING: &str = "units_short == 0";
@@ -71,7 +71,11 @@ fn of_workload(workload: &WorkloadSpec, restarts: bool) -> Vec<Threshold> {
         _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
     });
     // A viewer that falls behind by more than it buffers shows another time than it began with.
-    let buffer = promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
+    let has_drift = protocol.is_some_and(|protocol| {
+        let lacks = protocol.lacks(Verb::Play, &workload.options);
+        !lacks.iter().any(|lack| lack.figures.contains(&"drift"))
+    });
+    let buffer = has_drift && promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
     let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };
     let keeping_up = buffer.map(|it| format!("drift.growth <= {}s", it.as_secs_f64()));
     let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);

@@ -43,6 +43,9 @@ pub const OF_VIEWERS: [Asked; 5] = [BIT_RATE, FRAME_RATE, STALLED, STARVED, NO_B
 /// The same of viewers that count no frames.
 pub(crate) const OF_VIEWERS_OF_PACKETS: [Asked; 4] = [BIT_RATE, STALLED, STARVED, NO_BLACKOUT];
 
+/// The same of viewers of segments, which come at moments of the viewer's own: between two of them no rate says anything.
+pub(crate) const OF_VIEWERS_OF_SEGMENTS: [Asked; 2] = [STALLED, STARVED];
+
 /// What all clients are asked.
 pub const OF_ALL: [Asked; 2] = [FAILED, PLAYED];
 

@@ -133,6 +133,42 @@ pub(crate) const TS_VIEWER: &[Lack] = &[
     Lack { figures: PICTURES, instead: "its pictures are not counted; ask for bitrate.ratio >= 95%" },
 ];
 
+/// Viewers of HLS, who load Media Segments whole and look into none.
+pub(crate) const SEGMENT_VIEWER: &[Lack] = {
+    const INSTEAD: &str = "segments come whole, at moments of the viewer's own; ask for stalled.ratio <= 1%";
+    &[
+        SENDS_NOTHING,
+        Lack { figures: RECEPTION, instead: "it looks into no segment; ask for stalled.ratio <= 1%" },
+        Lack { figures: PICTURES, instead: "it looks into no segment; ask for hls.segments >= 100" },
+        Lack { figures: DECODING, instead: "it looks into no segment; ask for hls.segments >= 100" },
+        Lack {
+            figures: &[
+                "stall_free.ratio",
+                "drift",
+                "burst",
+                "arrival_gap",
+                "edge_age",
+                "recovery",
+                "source",
+                "source_time",
+                "source_frames",
+                "source_frame_time",
+                "ahead",
+                "frames_ahead",
+                "timestamp_jumps",
+                "timestamp_jump",
+                "blackouts",
+                "without_pictures",
+                "without_sound",
+                "last_picture",
+                "last_sound",
+                "bitrate.ratio",
+            ],
+            instead: INSTEAD,
+        },
+    ]
+};
+
 /// Publishers of media.
 pub(crate) const PUBLISHER: &[Lack] = &[RECEIVES_NOTHING, PLAYS_NOTHING, DECODES_NOTHING];
 

@@ -6,6 +6,7 @@ mod comeback;
 mod content;
 mod given;
 mod group;
+mod hls;
 mod http;
 mod http_flv;
 mod keys;

@@ -3,7 +3,7 @@
 use crate::given::Given;
 use crate::group::Group;
 use crate::protocol::{Making, Protocol, RunContext, Verb};
-use crate::{bulk, http_flv, mirakurun, mpegts, mqtt, rtmp, webrtc};
+use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, webrtc};
 use weir_clients::{
     Column, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand, scheme_of,
 };
@@ -13,6 +13,7 @@ use weir_metrics::{Recorder, Schema};
 pub const PROTOCOLS: &[&Protocol] = &[
     &rtmp::PROTOCOL,
     &http_flv::PROTOCOL,
+    &hls::PROTOCOL,
     &mpegts::PROTOCOL,
     &mirakurun::PROTOCOL,
     &webrtc::WHEP,

@@ -38,7 +38,7 @@ impl StreamPrefix {
         }
         if begins(b"#EXTM3U") {
             return Some(
-                "it is a playlist of HLS, and weir plays no playlists: give the URL of a transport stream",
+                "it is a playlist of HLS: write http+hls:// or https+hls:// in place of http:// or https://",
             );
         }
         if begins(b"<!doctype html") || begins(b"<html") || begins(b"<head") || begins(b"<body") {

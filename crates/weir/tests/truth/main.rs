@@ -26,6 +26,7 @@ mod endings;
 mod exactly_once;
 mod first_steps;
 mod guide;
+mod hls;
 mod http_flv;
 mod ingest;
 mod ingest_kills;

@@ -2,8 +2,11 @@
 
 use super::free_port;
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use tempfile::TempDir;
 use weir_testing::{Kept, program, soon};
 
@@ -40,10 +43,18 @@ impl Nginx {
              events {{ worker_connections {connections}; }}
              http {{ access_log off; client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
                  fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;
-                 server {{ listen 127.0.0.1:{http}; location / {{ rtmp_stat all; }} }} }}
+                 server {{ listen 127.0.0.1:{http}; location / {{ rtmp_stat all; }}
+                    location /hls {{ root {path}; add_header Cache-Control no-cache; }} }} }}
              rtmp {{ access_log off; server {{ listen {host}:{port}; chunk_size 4096;
-                 application live {{ live on; }} }} }}"
+                 application live {{ live on; }}
+                 application hls {{ live on; hls on; hls_path {path}/hls; hls_fragment 1s; hls_playlist_length 8s; }} }} }}"
         );
+        // Its worker, which may be another user's, writes there.
+        let hls = directory.path().join("hls");
+        std::fs::create_dir(&hls).unwrap();
+        for path in [directory.path(), &hls] {
+            std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+        }
         let file = directory.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();
         let mut command = program("/usr/sbin/nginx", "nginx libnginx-mod-rtmp");
@@ -57,6 +68,22 @@ impl Nginx {
 
     pub(crate) fn url(&self, stream: &str) -> String {
         format!("rtmp://{}/live/{stream}", self.address)
+    }
+
+    /// Where it has its playlists and segments, and serves whatever lies there.
+    pub(crate) fn hls(&self) -> PathBuf {
+        self.directory.path().join("hls")
+    }
+
+    /// The playlist of a stream, or one below [`Self::hls`].
+    pub(crate) fn playlist(&self, stream: &str) -> String {
+        format!("http://127.0.0.1:{}/hls/{stream}.m3u8", self.http)
+    }
+
+    /// How many segments a playlist names.
+    pub(crate) fn segments(&self, stream: &str) -> usize {
+        let playlist = std::fs::read_to_string(self.hls().join(format!("{stream}.m3u8")));
+        playlist.map_or(0, |text| text.matches("#EXTINF").count())
     }
 
     /// The process that started its worker.

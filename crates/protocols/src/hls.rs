@@ -1,0 +1,63 @@
+//! HTTP Live Streaming (RFC 8216; draft-pantos-hls-rfc8216bis-22): viewers of playlists and Media Segments over HTTP/1.1.
+
+mod client;
+mod figures;
+mod playback;
+mod playlist;
+mod schedule;
+
+use crate::asked;
+use crate::group::Group;
+use crate::http;
+use crate::lack::SEGMENT_VIEWER;
+use crate::protocol::{Excess, Play, Protocol};
+use crate::viewer;
+use weir_clients::{Scheme, ts};
+use weir_metrics::Schema;
+
+/// A playlist that does not go on is the server's, or its source's; what it does to viewers is in their stalls.
+const STALE: Excess = Excess {
+    counter: figures::STALE,
+    beside: figures::RELOADS,
+    above: 0.01,
+    words: "{count} of {beside} reloads brought a playlist that had not changed for two and a half target durations (hls.stale): its source or its server stood still",
+};
+
+/// RFC 8216, section 4.3.3.1: a duration, rounded, is at most the target duration.
+const EXCEEDED: Excess = Excess {
+    counter: figures::TARGET_EXCEEDED,
+    beside: figures::SEGMENTS,
+    above: 0.0,
+    words: "{count} segments that playlists announced were longer than the target duration (hls.target_exceeded; {beside} were loaded): players may reload too seldom; let the encoder send keyframes as often",
+};
+
+const NOT_FOUND: Excess = Excess {
+    counter: figures::NOT_FOUND,
+    beside: figures::SEGMENTS,
+    above: 0.0,
+    words: "{count} segments that a playlist had named were not there (404 or 410; {beside} were loaded)",
+};
+
+/// Playlists over HTTP and HTTPS.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    schemes: SCHEMES,
+    suffix: Some((ts::SCHEMES, ".m3u8")),
+    redirects: true,
+    schema: Schema::new(figures::FIGURES),
+    columns: &[],
+    excesses: &[STALE, EXCEEDED, NOT_FOUND],
+    play: Some(Play {
+        options: &[Group::of::<http::Fields>()],
+        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[]),
+        lacks: |_| SEGMENT_VIEWER,
+        shown: None,
+        discovers: false,
+        clients: viewer::one,
+        make: |making| client::play(making.urls, &making.options, &http::options(making.given)?),
+    }),
+    publish: None,
+    ingest: None,
+    serve: None,
+};
+
+const SCHEMES: &[Scheme] = &[Scheme::tcp("http+hls", 80), Scheme::tls("https+hls", 443)];

@@ -1,0 +1,23 @@
+//! The figures that only HLS has.
+
+weir_metrics::figures! {
+    base = weir_metrics::common::FIGURES.len() as u16;
+    pub(crate) FIGURES;
+    CONNECTIONS: Counter = "hls.connections", Count, "links that viewers began";
+    REQUESTS: Counter = "hls.requests", Count, "requests for playlists and segments, redirects apart";
+    PLAYLIST_BYTES: Counter = "hls.playlist_bytes", Bytes, "bytes of playlists";
+    RELOADS: Counter = "hls.reloads", Count, "media playlists that were loaded again";
+    STALE: Counter = "hls.stale", Count, "reloads of a playlist that had not changed for two and a half target durations";
+    REFUSED: Counter = "hls.refused", Count, "answers other than 2xx to requests for segments, and to reloads of playlists";
+    NOT_FOUND: Counter = "hls.not_found", Count, "those of segments that were 404 or 410";
+    SEGMENTS: Counter = "hls.segments", Count, "media segments that came whole";
+    LOADED: Counter = "hls.loaded", Micros, "media time of these, by their playlists";
+    ANNOUNCED: Counter = "hls.announced", Micros, "media time that playlists announced to viewers from where they started";
+    SKIPPED: Counter = "hls.skipped", Count, "segments that had left the playlist before a viewer asked for them";
+    GAPS: Counter = "hls.gaps", Count, "segments that are marked as missing (EXT-X-GAP)";
+    WENT_BACK: Counter = "hls.went_back", Count, "reloads of a playlist that ended before the one loaded earlier";
+    TARGET_EXCEEDED: Counter = "hls.target_exceeded", Count, "announced segments whose rounded duration is above the target duration";
+    PLAYLIST_TIME: Spread = "hls.playlist_time", Micros, "from the request for a playlist until it was whole";
+    PLAYLIST_AGE: Spread = "hls.playlist_age", Micros, "at each reload, how long ago the playlist was last seen to change; 0 where it has changed";
+    SEGMENT_TIME: Spread = "hls.segment_time", Micros, "from the request for a segment until it was whole";
+}
