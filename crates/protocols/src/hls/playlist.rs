@@ -60,6 +60,8 @@ pub(super) enum PlaylistError {
     NoTargetDuration,
     #[error("the playlist has a segment without a duration that can be believed (EXTINF)")]
     Duration,
+    #[error("the playlist's Media Sequence Numbers go beyond 64 bits")]
+    Sequence,
 }
 
 impl Playlist {
@@ -158,6 +160,9 @@ impl Lines {
     }
 
     fn end(self) -> Result<Playlist, PlaylistError> {
+        // RFC 8216, section 4.2: a Media Sequence Number has 64 bits; that of each segment and of the one behind them is to be counted.
+        let count = self.media.segments.len() as u64;
+        self.media.first.checked_add(count + 1).ok_or(PlaylistError::Sequence)?;
         match self.target {
             Some(target) => Ok(Playlist::Media(MediaPlaylist { target, ..self.media })),
             None if !self.variants.is_empty() => Ok(Playlist::Multivariant(self.variants)),
@@ -223,7 +228,9 @@ mod tests {
             assert_eq!(Playlist::parse(text.as_bytes()), Err(expected), "{text}");
         }
         assert_eq!(Playlist::parse(b"#EXTM3U\n\xFF"), Err(PlaylistError::NotText));
-        let never = media("#EXTM3U\n#EXT-X-TARGETDURATION:0\n#EXT-X-MEDIA-SEQUENCE:18446744073709551615\n");
+        let beyond = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:18446744073709551614\n#EXTINF:2,\na.ts\n";
+        assert_eq!(Playlist::parse(beyond.as_bytes()), Err(PlaylistError::Sequence));
+        let never = media("#EXTM3U\n#EXT-X-TARGETDURATION:0\n");
         assert_eq!((never.target, never.segments.len()), (Duration::from_secs(1), 0));
     }
 

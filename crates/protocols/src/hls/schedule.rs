@@ -23,6 +23,8 @@ pub(super) struct Schedule {
     /// Whether it had when the viewer started.
     is_recording: bool,
     reload_at: Option<Moment>,
+    /// The last attempt to load the playlist brought nothing that can be used: the next has to wait, whatever is wanted of it.
+    has_to_wait: bool,
 }
 
 /// What a playlist brought.
@@ -53,6 +55,7 @@ impl Schedule {
             has_ended: false,
             is_recording: false,
             reload_at: None,
+            has_to_wait: false,
         }
     }
 
@@ -92,7 +95,8 @@ impl Schedule {
         }
         // RFC 8216, section 6.3.4: a target duration from when it was last asked for, half of one if nothing had changed.
         let interval = if has_changed { self.target } else { self.target / 2 };
-        self.reload_at = (!self.has_ended).then(|| asked + interval);
+        self.has_to_wait = update.went_back && !is_start;
+        self.reload_at = (!self.has_ended || self.has_to_wait).then(|| asked + interval);
         update
     }
 
@@ -125,13 +129,14 @@ impl Schedule {
 
     /// The playlist could not be loaded; what was asked for at this time.
     pub(super) fn refused(&mut self, asked: Moment) {
-        self.reload_at = (!self.has_ended).then(|| asked + self.target / 2);
+        self.has_to_wait = true;
+        self.reload_at = Some(asked + self.target / 2);
     }
 
     /// When to load the playlist again.
     pub(super) fn reload_at(&self, now: Moment) -> Option<Moment> {
         let has_more = self.next.is_some_and(|next| next < self.end);
-        if self.queue.is_empty() && has_more { Some(now) } else { self.reload_at }
+        if self.queue.is_empty() && has_more && !self.has_to_wait { Some(now) } else { self.reload_at }
     }
 
     /// The longest that is buffered ahead: no less than what it starts with.
@@ -169,8 +174,9 @@ fn start(playlist: &MediaPlaylist) -> (usize, Duration) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::playlist::Resource;
+    use super::super::playlist::{Playlist, Resource};
     use super::*;
+    use proptest::prelude::*;
 
     fn at(seconds: f64) -> Moment {
         Moment::from_nanos((seconds * 1e9) as u64 + 1_000_000_000_000)
@@ -194,6 +200,39 @@ mod tests {
 
     fn queued(schedule: &mut Schedule) -> Vec<String> {
         std::iter::from_fn(|| schedule.pop()).map(|it| it.resource.uri).collect()
+    }
+
+    /// Playlists out of bytes, cut at each 0, one after the other: what is kept stays small, and no playlist is asked for without a pause that brought nothing.
+    fn follow(bytes: &[u8]) {
+        let mut schedule = Schedule::new(at(0.0));
+        for (second, text) in bytes.split(|byte| *byte == 0).enumerate() {
+            let now = at(second as f64);
+            match Playlist::parse(text) {
+                Ok(Playlist::Media(playlist)) => {
+                    let queued = schedule.queue.len();
+                    let update = schedule.take(playlist, now, now);
+                    assert!(schedule.queue.len() <= MOST_QUEUED);
+                    let asks_at_once = schedule.reload_at(now).is_some_and(|at| at <= now);
+                    assert!(!asks_at_once || queued != schedule.queue.len(), "{update:?}");
+                }
+                _ => schedule.refused(now),
+            }
+            schedule.pop();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn playlists_in_any_order_keep_little_and_are_not_asked_for_at_once(playlists in prop::collection::vec(
+            (prop_oneof![0..20u64, Just(u64::MAX), Just(u64::MAX - 2)], 0..40usize, any::<bool>()), 0..12,
+        )) {
+            let text = |(first, count, has_ended): &(u64, usize, bool)| {
+                let end = if *has_ended { "#EXT-X-ENDLIST" } else { "" };
+                let segments = "#EXTINF:2,\na.ts\n".repeat(*count);
+                format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:{first}\n{segments}{end}")
+            };
+            follow(playlists.iter().map(text).collect::<Vec<_>>().join("\0").as_bytes());
+        }
     }
 
     #[test]
@@ -272,5 +311,23 @@ mod tests {
         }
         assert_eq!(all.len(), 40);
         assert!(schedule.is_over() && schedule.is_recording());
+    }
+
+    #[test]
+    fn a_recording_whose_playlist_is_refused_or_shrinks_is_asked_for_at_the_usual_pace() {
+        let recording = |end| MediaPlaylist { has_ended: true, ..playlist(0..end) };
+        let mut schedule = Schedule::new(at(0.0));
+        schedule.take(recording(40), at(0.0), at(0.0));
+        queued(&mut schedule);
+        assert_eq!(schedule.reload_at(at(30.0)), Some(at(30.0)));
+        schedule.refused(at(30.0));
+        assert_eq!(schedule.reload_at(at(30.1)), Some(at(31.0)));
+        assert!(schedule.take(recording(8), at(31.0), at(31.1)).starts_with.is_some());
+        let mut schedule = Schedule::new(at(0.0));
+        schedule.take(recording(40), at(0.0), at(0.0));
+        queued(&mut schedule);
+        assert!(schedule.take(recording(8), at(1.0), at(1.1)).went_back);
+        assert_eq!(schedule.reload_at(at(1.1)), Some(at(2.0)));
+        assert!(!schedule.is_over());
     }
 }
