@@ -23,7 +23,7 @@ pub enum Format {
     /// | `string`, `enum` | a string |
     /// | `array`, `map`, `record` | an array, an object, an object |
     /// | union of `null` and one type | `null`, or the value as such |
-    /// | other unions | `null`, or an object whose only member is named after the branch, as in Avro's JSON encoding; read as well: anything but an object as such, taken as the first branch that can hold it |
+    /// | other unions | `null`, or an object whose only member is named after the branch, as in Avro's JSON encoding; read as well: anything but an object as such, taken as the first branch that can hold it, and a text as `bytes` or `fixed` only where no other branch can |
     Json,
     /// Avro's own JSON encoding ("JSON Encoding"), as Java's and Python's programs write it.
     ///

@@ -56,8 +56,12 @@ impl Reader<'_> {
         };
         // `1.0` is a whole number only where no other branch takes it.
         let plan = self.plan;
-        let is_last =
-            |number: &usize| !is_whole && matches!(plan.shape(branches[*number]), Shape::Int | Shape::Long);
+        // A text is bytes in base64 only where no other branch takes it: whether it could be some is chance.
+        let is_last = |number: &usize| match plan.shape(branches[*number]) {
+            Shape::Int | Shape::Long => !is_whole,
+            Shape::Bytes | Shape::Fixed(_) => true,
+            _ => false,
+        };
         let numbers = 0..branches.len();
         let first = numbers.clone().filter(|number| !is_last(number));
         for number in first.chain(numbers.filter(is_last)) {
