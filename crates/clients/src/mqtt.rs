@@ -26,6 +26,7 @@ mod topic;
 mod trace;
 mod workload;
 
+pub use figures::{BEGAN_ALONE, CONNECTS};
 pub use filling::{Filling, FillingError};
 pub use options::{MessageProperties, MqttOptions, NAMELESS_SESSION, SubscriptionSettings, Will};
 pub use pace::Arrivals;

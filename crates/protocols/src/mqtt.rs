@@ -9,7 +9,7 @@ use crate::given::Given;
 use crate::group::Group;
 use crate::http;
 use crate::lack::{CONNECTION, MESSAGE_PUBLISHER, SUBSCRIBER};
-use crate::protocol::{Making, Output, Play, Protocol, Publish, RunContext, Serve};
+use crate::protocol::{Excess, Making, Output, Play, Protocol, Publish, RunContext, Serve};
 
 use crate::viewer;
 use clap::{Args, ValueHint};
@@ -28,6 +28,13 @@ use weir_metrics::{BitRate, parse_duration, parse_rate};
 /// Longest time for a count that is planned: a year.
 const LONGEST: f64 = 31_536_000.0;
 
+const BEGAN_ALONE: Excess = Excess {
+    counter: mqtt::BEGAN_ALONE,
+    beside: mqtt::CONNECTS,
+    above: 0.0,
+    words: "{count} publishers began before every client of the run was connected and subscribed (mqtt.began_alone; the broker accepted {beside} connections of theirs): give the ramp longer, or look at who failed",
+};
+
 /// MQTT over TCP and TLS, and in WebSockets over either.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: mqtt::SCHEMES,
@@ -35,7 +42,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: false,
     schema: mqtt::SCHEMA,
     columns: &[],
-    excesses: &[],
+    excesses: &[BEGAN_ALONE],
     play: Some(Play {
         options: &[
             Group::of::<Connection>(),

@@ -2,7 +2,7 @@
 
 weir_metrics::figures! {
     base = weir_metrics::common::FIGURES.len() as u16;
-    pub(crate) FIGURES;
+    pub FIGURES;
     ACKNOWLEDGED: Counter = "mqtt.acknowledged", Count, "messages that the broker has acknowledged for good: PUBACK, PUBCOMP";
     REFUSED: Counter = "mqtt.refused", Count, "messages that the broker has acknowledged with an error";
     ACKNOWLEDGED_AGAIN: Counter = "mqtt.acknowledged_again", Count, "acknowledgements of messages that the broker had acknowledged before";

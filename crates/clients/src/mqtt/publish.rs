@@ -217,7 +217,7 @@ impl Publisher {
             self.state.reach(ClientPhase::Playing, now, shard);
             self.reconnecting.back(now);
             if let Some(gate) = &self.common.start_gate {
-                gate.arrive();
+                gate.arrive(planned);
                 self.waits = self.common.waits.then(|| gate.wait(now));
             }
             self.begin_schedule(now);

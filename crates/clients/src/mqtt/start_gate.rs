@@ -1,5 +1,6 @@
 //! Where the clients of a run wait for each other before the first message is published.
 
+use crate::shard_recorder::PlannedStart;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -23,9 +24,9 @@ impl StartGate {
         self.wait_limit.fetch_max(within.as_nanos() as u64, Relaxed);
     }
 
-    /// A client is ready.
-    pub(super) fn arrive(&self) {
-        self.arrived.fetch_add(1, Relaxed);
+    /// A client is ready. Those that come in the place of others are not waited for.
+    pub(super) fn arrive(&self, client: PlannedStart) {
+        self.arrived.fetch_add(u64::from(client.turn.number == 0), Relaxed);
     }
 
     fn is_open(&self) -> bool {
@@ -79,6 +80,11 @@ impl GateWait {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shard_recorder::Turn;
+
+    fn client() -> PlannedStart {
+        PlannedStart { client: 0, workload: 0, cell: 0, at: Moment::default(), turn: Turn::default() }
+    }
 
     #[test]
     fn a_publisher_waits_for_all_and_not_for_ever() {
@@ -87,12 +93,12 @@ mod tests {
         gate.expect(2, Duration::from_secs(12));
         let start = Moment::default() + Duration::from_secs(5);
         let at = |seconds: f64| start + Duration::from_secs_f64(seconds);
-        gate.arrive();
+        gate.arrive(client());
         let (mut first, mut second) = (gate.wait(start), gate.wait(start));
         assert_eq!(first.poll(&gate, start), GateState::Closed);
         assert_eq!(first.deadline(), at(0.1));
-        gate.arrive();
-        gate.arrive();
+        gate.arrive(client());
+        gate.arrive(client());
         assert_eq!(first.poll(&gate, at(0.05)), GateState::Closed, "it looks ten times a second");
         assert_eq!(first.poll(&gate, at(0.1)), GateState::Open);
         gate.expect(1, Duration::ZERO);

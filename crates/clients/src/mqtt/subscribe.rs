@@ -264,7 +264,7 @@ impl Subscriber {
         } else if answer.accepted || totals.granted {
             self.reconnecting.back(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
-            viewer.common.start_gate.iter().for_each(|gate| gate.arrive());
+            viewer.common.start_gate.iter().for_each(|gate| gate.arrive(planned));
         }
         Ok(())
     }
