@@ -2,6 +2,8 @@
 
 mod client;
 mod figures;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod harness;
 mod playback;
 mod playlist;
 mod schedule;

@@ -21,6 +21,10 @@ mod table;
 mod viewer;
 mod webrtc;
 
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub use hls::harness;
+
 pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_metrics::Moment;
 
 /// Segments whose URIs are kept: a minute of the usual ones. Those behind them are read off the playlist again.
-const MOST_QUEUED: usize = 16;
+pub(super) const MOST_QUEUED: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Schedule {
@@ -123,6 +123,12 @@ impl Schedule {
         self.queue.pop_front()
     }
 
+    /// Segments that wait to be loaded.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     pub(super) fn has_segment(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -174,7 +180,7 @@ fn start(playlist: &MediaPlaylist) -> (usize, Duration) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::playlist::{Playlist, Resource};
+    use super::super::playlist::Resource;
     use super::*;
     use proptest::prelude::*;
 
@@ -202,25 +208,6 @@ mod tests {
         std::iter::from_fn(|| schedule.pop()).map(|it| it.resource.uri).collect()
     }
 
-    /// Playlists out of bytes, cut at each 0, one after the other: what is kept stays small, and no playlist is asked for without a pause that brought nothing.
-    fn follow(bytes: &[u8]) {
-        let mut schedule = Schedule::new(at(0.0));
-        for (second, text) in bytes.split(|byte| *byte == 0).enumerate() {
-            let now = at(second as f64);
-            match Playlist::parse(text) {
-                Ok(Playlist::Media(playlist)) => {
-                    let queued = schedule.queue.len();
-                    let update = schedule.take(playlist, now, now);
-                    assert!(schedule.queue.len() <= MOST_QUEUED);
-                    let asks_at_once = schedule.reload_at(now).is_some_and(|at| at <= now);
-                    assert!(!asks_at_once || queued != schedule.queue.len(), "{update:?}");
-                }
-                _ => schedule.refused(now),
-            }
-            schedule.pop();
-        }
-    }
-
     proptest! {
         #[test]
         fn playlists_in_any_order_keep_little_and_are_not_asked_for_at_once(playlists in prop::collection::vec(
@@ -231,7 +218,7 @@ mod tests {
                 let segments = "#EXTINF:2,\na.ts\n".repeat(*count);
                 format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:{first}\n{segments}{end}")
             };
-            follow(playlists.iter().map(text).collect::<Vec<_>>().join("\0").as_bytes());
+            crate::harness::playlists(playlists.iter().map(text).collect::<Vec<_>>().join("\0").as_bytes());
         }
     }
 

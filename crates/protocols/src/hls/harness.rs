@@ -1,0 +1,32 @@
+//! Playlists as a server sends them, read from bytes: what the fuzz target `playlists` shares with a test. Nothing here is part of a run.
+
+use super::playlist::Playlist;
+use super::schedule::{MOST_QUEUED, Schedule};
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// Gives a viewer's schedule the playlists that are in these bytes, cut at each 0, one a second. Little is kept of them, and none that
+/// brought nothing is asked for again without a pause.
+pub fn playlists(bytes: &[u8]) {
+    let mut now = Moment::from_nanos(1_000_000_000_000);
+    let mut schedule = Schedule::new(now);
+    for text in bytes.split(|byte| *byte == 0) {
+        now = now + Duration::from_secs(1);
+        let queued = schedule.queued();
+        match Playlist::parse(text) {
+            Ok(Playlist::Media(playlist)) => {
+                schedule.take(playlist, now, now);
+            }
+            // A viewer fails; another one begins here.
+            Ok(Playlist::Multivariant(variants)) => {
+                assert!(!variants.is_empty());
+                schedule = Schedule::new(now);
+            }
+            Err(_) => schedule.refused(now),
+        }
+        assert!(schedule.queued() <= MOST_QUEUED);
+        let asks_at_once = schedule.reload_at(now).is_some_and(|at| at <= now);
+        assert!(!asks_at_once || schedule.queued() != queued);
+        schedule.pop();
+    }
+}
