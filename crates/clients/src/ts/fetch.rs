@@ -46,7 +46,7 @@ struct Outcome(Option<Result<Next, FetchError>>);
 
 enum Next {
     Document(Vec<u8>),
-    Elsewhere(Request),
+    Elsewhere(Box<Request>),
 }
 
 impl World for Outcome {
@@ -64,7 +64,7 @@ pub(super) fn fetch(mut request: Request, endpoints: &mut EndpointFinder) -> Res
     for _ in 0..=MOST_REDIRECTS {
         match once(request, endpoints, end)? {
             Next::Document(document) => return Ok(document),
-            Next::Elsewhere(next) => request = next,
+            Next::Elsewhere(next) => request = *next,
         }
     }
     Err(FetchError::Redirect(format!("more than {MOST_REDIRECTS} redirects in a row")))
@@ -121,7 +121,7 @@ impl Fetcher {
             200..=299 => None,
             _ if response.is_redirect() => {
                 let led = self.request.redirected(response.location(), response.fields.all("set-cookie"));
-                Some(led.map(Next::Elsewhere).map_err(FetchError::Redirect))
+                Some(led.map(|it| Next::Elsewhere(Box::new(it))).map_err(FetchError::Redirect))
             }
             _ => Some(Err(FetchError::Refused(response.said()))),
         }

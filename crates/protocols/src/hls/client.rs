@@ -198,7 +198,7 @@ impl Viewer {
             }
             Some(Loading::Map(map, segment)) => {
                 self.map = Some(map);
-                self.segment(segment, context)?;
+                self.segment(&segment, context)?;
             }
             // Nothing plays what is empty.
             Some(Loading::Segment(_, 0)) => self.recorder(context.world).count(REFUSED, 1),
@@ -284,13 +284,13 @@ impl Viewer {
                     self.get(request, Loading::Map(map, segment), context);
                     Ok(())
                 }
-                None => self.segment(segment, context),
+                None => self.segment(&segment, context),
             };
         }
         Ok(())
     }
 
-    fn segment(&mut self, segment: Segment, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+    fn segment(&mut self, segment: &Segment, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let request = Arc::new(self.named(&segment.resource)?);
         self.get(request, Loading::Segment(segment.duration, 0), context);
         Ok(())
