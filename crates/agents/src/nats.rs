@@ -196,8 +196,9 @@ fn connect_with_limit<M: StateMachine + 'static>(
     let thread = std::thread::Builder::new().name("weir-nats".to_owned()).spawn(move || {
         runtime.block_on(async {
             match Carrier::connect(&server, machine, event, waiting).await {
-                Ok(carrier) => {
+                Ok(mut carrier) => {
                     let _ = ready.send(Ok(()));
+                    // The carrier ends behind it: whoever sees that there are no more events finds the reason.
                     if let Err(error) = carrier.carry(commands).await {
                         let _ = reason.set(error);
                     }
@@ -322,7 +323,7 @@ impl<M: StateMachine> Carrier<M> {
     }
 
     /// Carries messages until the sender of commands is dropped.
-    async fn carry(mut self, mut commands: UnboundedReceiver<M::Command>) -> Result<(), NatsError> {
+    async fn carry(&mut self, mut commands: UnboundedReceiver<M::Command>) -> Result<(), NatsError> {
         let statistics = self.client.statistics();
         let mut tick = tokio::time::interval(TICK);
         loop {
@@ -342,7 +343,7 @@ impl<M: StateMachine> Carrier<M> {
                 },
                 _ = tick.tick() => {
                     if statistics.in_bytes.load(Relaxed).saturating_sub(self.at_message) > MOST_WITHOUT_MESSAGE {
-                        return Err(NatsError::Flood(self.place));
+                        return Err(NatsError::Flood(self.place.clone()));
                     }
                     self.machine.handle_timeout(clock::now());
                 }

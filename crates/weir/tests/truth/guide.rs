@@ -45,6 +45,14 @@ for name in nginx srs mosquitto OvenMediaEngine; do ln --symbolic "$WEIR" "$LOG/
 for name in srs mosquitto OvenMediaEngine; do "$LOG/$name" origin --rtmp :0 >/dev/null 2>&1 & done
 asks() { grep --quiet --regexp "$1" "$LOG/block"; }
 asks node-exporter && prometheus-node-exporter --web.listen-address 127.0.0.1:9100 >/dev/null 2>&1 &
+if asks m3u8; then
+	mkdir --parents "$LOG/hls/live" && ln --symbolic a.m3u8 "$LOG/hls/live/a"
+	(cd "$LOG/hls" && exec python3 -m http.server 80 >/dev/null 2>&1) &
+	ffmpeg -nostdin -v quiet -re -f lavfi -i testsrc2=size=160x90:rate=10 -c:v libx264 -preset ultrafast -g 10 \
+		-f hls -hls_time 1 -hls_list_size 6 "$LOG/hls/live/a.m3u8" &
+	until [[ -f "$LOG/hls/live/a.m3u8" ]]; do sleep 0.1; done
+	until (: >/dev/tcp/127.0.0.1/80) 2>/dev/null; do sleep 0.1; done
+fi
 until (: >/dev/tcp/127.0.0.1/1935) 2>/dev/null; do sleep 0.1; done
 on_air() { "$WEIR" publish "rtmp://127.0.0.1/$1" --bitrate 300kbps -d 10m --quiet -o "$LOG/on-air-${1//\//-}" "${@:2}" >/dev/null 2>&1 & }
 on_air 'live/{i}' --streams 10
