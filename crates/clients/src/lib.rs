@@ -29,6 +29,7 @@ pub mod rtc;
 pub mod rtmp;
 mod sequence;
 mod shard_recorder;
+mod stall_recorder;
 mod suggest;
 mod target;
 mod timeline;
@@ -67,6 +68,7 @@ pub use sequence::{Finding, Sequence};
 pub use shard_recorder::{
     ClientFailure, ClientRecord, Ending, Gap, Latest, ON_TIME, PlannedStart, ShardRecorder, Turn,
 };
+pub use stall_recorder::StallRecorder;
 pub use suggest::meant;
 pub use target::{
     Credentials, Link, Password, Scheme, Target, TargetError, check_templates, expand, scheme_of,

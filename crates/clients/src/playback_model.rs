@@ -8,12 +8,13 @@ use self::frame_interval::FrameInterval;
 use self::tracks::Tracks;
 use crate::drift::Drift;
 use crate::playout::{Change, Playout};
+use crate::stall_recorder::StallRecorder;
 use crate::timeline::{Timeline, Track};
 use std::time::Duration;
 use weir_metrics::common::{
     AHEAD, ARRIVAL_GAP, BURST, DRIFT, EDGE_AGE, EDGE_PICTURE_AGE, FRAMES_AHEAD, RECOVERY, SOURCE,
-    SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS,
-    TIMESTAMP_JUMP, TIMESTAMP_JUMPS, WITHOUT_PICTURES, WITHOUT_SOUND,
+    SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, WITHOUT_PICTURES,
+    WITHOUT_SOUND,
 };
 use weir_metrics::{Moment, Recorder};
 
@@ -23,7 +24,7 @@ pub(crate) use self::tracks::TrackEnd;
 /// written the same pages for each of them, so only the first read pays for the cache misses.
 const TOGETHER: u32 = 16;
 
-/// How often a client that does not play reads what waits, and books the time of a stall that lasts.
+/// How often a client that does not play reads what waits.
 const IDLE_READ: Duration = Duration::from_secs(1);
 
 /// How often the rate of a stream without pictures is estimated, in microseconds of its media time; with pictures it is once
@@ -100,13 +101,11 @@ pub struct PlaybackModel {
     covered: Duration,
     read_brought_frames: bool,
     pulling: bool,
-    stalled_booked: Moment,
+    stalls: StallRecorder,
     /// When the first frame came.
     began: Moment,
     /// How much more media than time has come since the first frame, at the most, in microseconds.
     lead: i64,
-    /// Whether it is in `stalled_viewers`, which counts viewers.
-    has_stalled: bool,
     /// Arrival of the last frame.
     last_frame: Moment,
     /// The last frame before a silence behind which nothing could be shown yet.
@@ -166,10 +165,9 @@ impl PlaybackModel {
             covered: Duration::ZERO,
             read_brought_frames: false,
             pulling: false,
-            stalled_booked: now,
+            stalls: StallRecorder::default(),
             began: now,
             lead: 0,
-            has_stalled: false,
             last_frame: now,
             silent_since: None,
         }
@@ -374,7 +372,7 @@ impl PlaybackModel {
             self.book(change, now, recorder);
         }
         if self.is_stalled_unbooked(now) {
-            self.book_stalled(now, recorder);
+            self.stalls.book(now, recorder);
         }
         self.measure_source(now, recorder);
         self.looked = now;
@@ -414,7 +412,7 @@ impl PlaybackModel {
         }
         if self.is_stalled_unbooked(now) {
             // The track that a client of the crowd waits for may have come and not been read.
-            if self.absent.is_some() { self.pulling = true } else { self.book_stalled(now, recorder) }
+            if self.absent.is_some() { self.pulling = true } else { self.stalls.book(now, recorder) }
         }
         self.pulling |= self.own.take_if(|at| *at <= now).is_some();
         self.pulling = self.pulling || self.looks(now) && !self.is_covered(now, unread);
@@ -423,7 +421,7 @@ impl PlaybackModel {
 
     /// When to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let stalled = self.playout.stalled_since().map(|_| self.stalled_booked + IDLE_READ);
+        let stalled = self.playout.stalled_since().map(|_| self.stalls.due());
         let drift = if self.reading == Reading::Witness { self.drift.poll_timeout() } else { None };
         [self.next_look(), self.own, stalled, drift].into_iter().flatten().min()
     }
@@ -437,29 +435,15 @@ impl PlaybackModel {
     }
 
     fn book(&mut self, change: Change, now: Moment, recorder: &mut Recorder) {
-        match change {
-            Change::Started => self.size_batch(),
-            Change::Stalled(since) => {
-                recorder.count(STALLS, 1);
-                let before = std::mem::replace(&mut self.has_stalled, true);
-                recorder.count(STALLED_VIEWERS, u64::from(!before));
-                self.stalled_booked = since;
-            }
-            Change::Resumed(since) => {
-                self.book_stalled(now, recorder);
-                recorder.record(STALL_LENGTH, now.since(since).as_micros() as u64);
-            }
+        if change == Change::Started {
+            self.size_batch();
         }
+        self.stalls.change(change, now, recorder);
     }
 
     /// Whether a second of a stall is to be booked.
     fn is_stalled_unbooked(&self, now: Moment) -> bool {
-        self.playout.stalled_since().is_some() && self.stalled_booked + IDLE_READ <= now
-    }
-
-    fn book_stalled(&mut self, now: Moment, recorder: &mut Recorder) {
-        recorder.count(STALLED, now.since(self.stalled_booked).as_micros() as u64);
-        self.stalled_booked = now;
+        self.playout.stalled_since().is_some() && self.stalls.due() <= now
     }
 
     /// Books what came since the last read, and how much media time it makes. Both belong to the same seconds, so that what

@@ -73,7 +73,7 @@ fn of_workload(workload: &WorkloadSpec, restarts: bool) -> Vec<Threshold> {
     // A viewer that falls behind by more than it buffers shows another time than it began with.
     let has_drift = protocol.is_some_and(|protocol| {
         let lacks = protocol.lacks(Verb::Play, &workload.options);
-        !lacks.iter().any(|lack| lack.figures.contains(&"drift"))
+        !lacks.iter().any(|lack| lack.has("drift"))
     });
     let buffer = has_drift && promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
     let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };

@@ -4,19 +4,33 @@
 /// Figures that a kind of clients never fills, and what to ask of them instead.
 #[derive(Clone, Copy, Debug)]
 pub struct Lack {
-    /// Names of figures, and of ratios that are made of them, as thresholds have them: `stalls`, `stalled.ratio`.
-    pub figures: &'static [&'static str],
+    /// Groups of names of figures, and of ratios that are made of them, as thresholds have them: `stalls`, `stalled.ratio`.
+    pub figures: &'static [&'static [&'static str]],
     /// Why they have none, and what to ask instead: what follows a colon.
     pub instead: &'static str,
 }
 
-/// What a modelled player makes of the media time of a stream.
-const PLAYBACK: &[&str] = &[
+impl Lack {
+    /// Whether this figure is among them.
+    pub fn has(&self, name: &str) -> bool {
+        self.figures.iter().any(|group| group.contains(&name))
+    }
+}
+
+/// How a modelled player stands still.
+const STALLS: &[&str] = &[
     "stalls",
     "stalled",
     "stalled_viewers",
     "stall_length",
     "stalled.ratio",
+    "starved",
+    "starving",
+    "starved.ratio",
+];
+
+/// What a modelled player makes of the media time of each frame.
+const MEDIA_TIME: &[&str] = &[
     "stall_free.ratio",
     "drift",
     "burst",
@@ -32,9 +46,6 @@ const PLAYBACK: &[&str] = &[
     "timestamp_jumps",
     "timestamp_jump",
     "blackouts",
-    "starved",
-    "starving",
-    "starved.ratio",
     "without_pictures",
     "without_sound",
     "last_picture",
@@ -99,27 +110,27 @@ const OF_PUBLISHERS: &[&str] = &[
 ];
 
 const NO_MEDIA_TIME: Lack = Lack {
-    figures: PLAYBACK,
+    figures: &[STALLS, MEDIA_TIME],
     instead: "messages have no media time and come when they come; ask for example for messages.rate > 100/s",
 };
 const NO_PICTURES: Lack =
-    Lack { figures: PICTURES, instead: "messages are no pictures; ask for example for messages > 1000" };
+    Lack { figures: &[PICTURES], instead: "messages are no pictures; ask for example for messages > 1000" };
 const NO_FIRST: Lack = Lack {
-    figures: &["first_byte", "first_frame"],
+    figures: &[&["first_byte", "first_frame"]],
     instead: "nothing says when a first message is to come; ask for startup.p99 < 1s",
 };
 const RECEIVES_NOTHING: Lack = Lack {
-    figures: RECEPTION,
+    figures: &[RECEPTION],
     instead: "a publisher receives nothing; ask it of a workload that plays, or of `weir play`",
 };
 const PLAYS_NOTHING: Lack = Lack {
-    figures: PLAYBACK,
+    figures: &[STALLS, MEDIA_TIME],
     instead: "a publisher plays nothing; ask it of a workload that plays, or of `weir play`",
 };
 const DECODES_NOTHING: Lack =
-    Lack { figures: DECODING, instead: "only viewers of pictures and sound are decoded (--decode)" };
+    Lack { figures: &[DECODING], instead: "only viewers of pictures and sound are decoded (--decode)" };
 const SENDS_NOTHING: Lack = Lack {
-    figures: SENDING,
+    figures: &[SENDING],
     instead: "a viewer sends nothing; ask it of a workload that publishes, or of `weir publish`",
 };
 
@@ -129,8 +140,8 @@ pub(crate) const VIEWER: &[Lack] = &[SENDS_NOTHING];
 /// Viewers of MPEG-TS.
 pub(crate) const TS_VIEWER: &[Lack] = &[
     SENDS_NOTHING,
-    Lack { figures: RECEPTION, instead: "its packets have no clock stamp; ask for ts.lost_packets == 0" },
-    Lack { figures: PICTURES, instead: "its pictures are not counted; ask for bitrate.ratio >= 95%" },
+    Lack { figures: &[RECEPTION], instead: "its packets have no clock stamp; ask for ts.lost_packets == 0" },
+    Lack { figures: &[PICTURES], instead: "its pictures are not counted; ask for bitrate.ratio >= 95%" },
 ];
 
 /// Viewers of HLS, who load Media Segments whole and look into none.
@@ -138,34 +149,10 @@ pub(crate) const SEGMENT_VIEWER: &[Lack] = {
     const INSTEAD: &str = "segments come whole, at moments of the viewer's own; ask for stalled.ratio <= 1%";
     &[
         SENDS_NOTHING,
-        Lack { figures: RECEPTION, instead: "it looks into no segment; ask for stalled.ratio <= 1%" },
-        Lack { figures: PICTURES, instead: "it looks into no segment; ask for hls.segments >= 100" },
-        Lack { figures: DECODING, instead: "it looks into no segment; ask for hls.segments >= 100" },
-        Lack {
-            figures: &[
-                "stall_free.ratio",
-                "drift",
-                "burst",
-                "arrival_gap",
-                "edge_age",
-                "recovery",
-                "source",
-                "source_time",
-                "source_frames",
-                "source_frame_time",
-                "ahead",
-                "frames_ahead",
-                "timestamp_jumps",
-                "timestamp_jump",
-                "blackouts",
-                "without_pictures",
-                "without_sound",
-                "last_picture",
-                "last_sound",
-                "bitrate.ratio",
-            ],
-            instead: INSTEAD,
-        },
+        Lack { figures: &[RECEPTION], instead: "it looks into no segment; ask for stalled.ratio <= 1%" },
+        Lack { figures: &[PICTURES], instead: "it looks into no segment; ask for hls.segments >= 100" },
+        Lack { figures: &[DECODING], instead: "it looks into no segment; ask for hls.segments >= 100" },
+        Lack { figures: &[MEDIA_TIME, &["bitrate.ratio"]], instead: INSTEAD },
     ]
 };
 
@@ -177,10 +164,10 @@ pub(crate) const FILLER: &[Lack] = {
     const INSTEAD: &str =
         "filler has no frames, no numbers, no clock and no schedule; ask for example for media.rate > 1MB";
     &[
-        Lack { figures: SENDING, instead: INSTEAD },
-        Lack { figures: PLAYBACK, instead: INSTEAD },
-        Lack { figures: PICTURES, instead: INSTEAD },
-        Lack { figures: RECEPTION, instead: INSTEAD },
+        Lack { figures: &[SENDING], instead: INSTEAD },
+        Lack { figures: &[STALLS, MEDIA_TIME], instead: INSTEAD },
+        Lack { figures: &[PICTURES], instead: INSTEAD },
+        Lack { figures: &[RECEPTION], instead: INSTEAD },
         DECODES_NOTHING,
     ]
 };
@@ -193,11 +180,11 @@ pub(crate) const SUBSCRIBER: &[Lack] = &[
     NO_FIRST,
     SENDS_NOTHING,
     Lack {
-        figures: OF_PUBLISHERS,
+        figures: &[OF_PUBLISHERS],
         instead: "a subscriber publishes nothing; ask it of a workload that publishes, or of `weir publish`",
     },
     Lack {
-        figures: &["bitrate.ratio"],
+        figures: &[&["bitrate.ratio"]],
         instead: "nothing says how much is to come; say so (--expect 2Mbps), or ask for messages.rate > 100/s",
     },
 ];
@@ -206,15 +193,15 @@ pub(crate) const SUBSCRIBER: &[Lack] = &[
 pub(crate) const CONNECTION: &[Lack] = {
     const INSTEAD: &str = "clients that only connect receive no message; ask for example for startup.p99 < 1s or mqtt.connects.rate > 100/s";
     &[
-        Lack { figures: PLAYBACK, instead: INSTEAD },
-        Lack { figures: PICTURES, instead: INSTEAD },
-        Lack { figures: RECEPTION, instead: INSTEAD },
-        Lack { figures: OF_SUBSCRIBERS, instead: INSTEAD },
-        Lack { figures: SENDING, instead: INSTEAD },
-        Lack { figures: OF_PUBLISHERS, instead: INSTEAD },
+        Lack { figures: &[STALLS, MEDIA_TIME], instead: INSTEAD },
+        Lack { figures: &[PICTURES], instead: INSTEAD },
+        Lack { figures: &[RECEPTION], instead: INSTEAD },
+        Lack { figures: &[OF_SUBSCRIBERS], instead: INSTEAD },
+        Lack { figures: &[SENDING], instead: INSTEAD },
+        Lack { figures: &[OF_PUBLISHERS], instead: INSTEAD },
         DECODES_NOTHING,
         Lack {
-            figures: &["units", "media", "request", "first_byte", "first_frame", "bitrate.ratio"],
+            figures: &[&["units", "media", "request", "first_byte", "first_frame", "bitrate.ratio"]],
             instead: INSTEAD,
         },
     ]
@@ -228,7 +215,7 @@ pub(crate) const MESSAGE_PUBLISHER: &[Lack] = &[
     NO_PICTURES,
     NO_FIRST,
     Lack {
-        figures: OF_SUBSCRIBERS,
+        figures: &[OF_SUBSCRIBERS],
         instead: "a publisher receives no message; ask it of a workload that plays, or of `weir play`",
     },
 ];
@@ -239,7 +226,7 @@ pub(crate) const INGESTER: &[Lack] = &[
     NO_MEDIA_TIME,
     NO_PICTURES,
     Lack {
-        figures: &["latency", "reordered", "numbered"],
+        figures: &[&["latency", "reordered", "numbered"]],
         instead: "it is not measured where messages are saved; ask for lag.p99 < 1s or lost == 0",
     },
 ];

@@ -52,8 +52,6 @@ static TURN: Mutex<()> = Mutex::new(());
 #[must_use = "a run is made by `run`"]
 pub struct Run {
     scenario: Scenario,
-    /// Where the files are that the scenario names.
-    folder: PathBuf,
     directory: Option<PathBuf>,
     stop: StopHandle,
 }
@@ -71,7 +69,7 @@ impl Run {
 
     /// What a scenario says.
     pub fn scenario(scenario: Scenario) -> Self {
-        Self { scenario, folder: PathBuf::new(), directory: None, stop: StopHandle::default() }
+        Self { scenario, directory: None, stop: StopHandle::default() }
     }
 
     /// What a scenario in YAML says, as `weir run` takes it.
@@ -166,10 +164,10 @@ impl Run {
     /// it: a step of `after`, a file that could not be written.
     pub fn run(self) -> Result<Summary, RunError> {
         on_a_thread(|| {
-            let Self { scenario, folder, directory: kept, stop } = self;
+            let Self { scenario, directory: kept, stop } = self;
             prepare::plan(&scenario, ErrorKind::Scenario)?;
             let place = Place::new(kept.as_deref(), &scenario.name)?;
-            let (folder, directory) = (&*folder, place.path());
+            let (folder, directory) = (Path::new(""), place.path());
             let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory };
             let mut session = Session { agents: None, watcher: &mut Unseen, interrupt: stop.flag() };
             let (summary, trouble) = run.measure(&mut session)?;

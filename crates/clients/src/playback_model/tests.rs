@@ -3,6 +3,7 @@ mod tracks;
 use super::*;
 use proptest::prelude::*;
 use weir_metrics::Schema;
+use weir_metrics::common::{STALL_LENGTH, STALLED, STALLED_VIEWERS, STALLS};
 
 /// A frame on its way: when it arrives, and what it is.
 type Arrival = (Moment, ReceivedFrame);

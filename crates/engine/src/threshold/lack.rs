@@ -9,7 +9,7 @@ use weir_protocols::{Lack, Verb, of_url};
 
 /// Of messages that nobody in the run publishes it is not known how many there were.
 const UNPUBLISHED: Lack = Lack {
-    figures: &["lost.ratio"],
+    figures: &[&["lost.ratio"]],
     instead: "this run publishes nothing, so the number sent is unknown; ask for saved >= 1000, or publish in the same run",
 };
 
@@ -73,7 +73,7 @@ impl Threshold {
         };
         let lacks = protocol.map_or(&[][..], |protocol| protocol.lacks(verb, &spec.options));
         let unpublished = (role == Role::Ingest && !publishes).then_some(&UNPUBLISHED);
-        let lack = lacks.iter().chain(unpublished).find(|lack| lack.figures.contains(&name));
+        let lack = lacks.iter().chain(unpublished).find(|lack| lack.has(name));
         lack.map_or(Has::Yes, |lack| Has::No(lack.instead))
     }
 }
@@ -163,7 +163,7 @@ mod tests {
                 .iter()
                 .flat_map(|verb| given.iter().flat_map(|given| protocol.lacks(*verb, given)))
             {
-                for name in lack.figures {
+                for name in lack.figures.iter().copied().flatten() {
                     let is_ratio = name.ends_with(".ratio");
                     let threshold: Threshold = format!("{name} < 1").parse().unwrap();
                     assert!(is_ratio || protocol.schema.position(name).is_some(), "{name}");

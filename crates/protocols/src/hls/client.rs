@@ -247,7 +247,7 @@ impl Viewer {
         if let Some(start) = update.starts_with
             && self.playback.is_none()
         {
-            self.playback = Some(Playback::new(start, now));
+            self.playback = Some(Playback::new(start));
         }
         let recorder = self.recorder(context.world);
         recorder.count(ANNOUNCED, update.announced.as_micros() as u64);

@@ -5,6 +5,7 @@ use crate::capacity::{SearchSettings, SearchedVariant, Trials};
 use crate::prepare::Generators;
 use crate::run::Session;
 use crate::{ErrorKind, RunError};
+use std::path::Path;
 use std::time::Duration;
 use weir_engine::capacity::{CapacitySummary, LoadKind};
 use weir_engine::run::Unseen;
@@ -92,10 +93,14 @@ impl Capacity {
     /// What was asked for is wrong, or a trial could not be made.
     pub fn find(self) -> Result<CapacitySummary, RunError> {
         on_a_thread(|| {
-            let Run { scenario, folder, directory, stop } = self.run;
+            let Run { scenario, directory, stop } = self.run;
             let place = Place::new(directory.as_deref(), &scenario.name)?;
-            let of =
-                SearchedVariant { variant: None, repetition: 1, folder: &folder, wrong: ErrorKind::Scenario };
+            let of = SearchedVariant {
+                variant: None,
+                repetition: 1,
+                folder: Path::new(""),
+                wrong: ErrorKind::Scenario,
+            };
             let trials = Trials::new(scenario, &self.settings, &Generators::Here, of)?.only(self.at_least)?;
             let mut session = Session { agents: None, watcher: &mut Unseen, interrupt: stop.flag() };
             let (summary, trouble) = trials.hunt(self.settings.budget, None, place.path(), &mut session)?;
