@@ -267,13 +267,12 @@ impl<'a> Trials<'a> {
     fn trial(
         &self,
         scenario: &Scenario,
-        slices: TrialSlices,
+        mut slices: TrialSlices,
         directory: &Path,
         session: &mut Session<'_>,
         left: Duration,
         is_first: bool,
     ) -> Result<Vec<LoadOutcome>, RunError> {
-        let mut slices = slices;
         let judged = self.subject.judged();
         let start = |prepared: Prepared, session: &mut Session<'_>| {
             let prepared = Prepared { slice_seconds: Some(self.slice_seconds), ..prepared };

@@ -20,7 +20,7 @@ fn every_message_goes_through_brokers_of_others_over_both_carriers() {
             let common = format!("qos: {qos}, mqtt_version: {version}");
             workloads += &format!("  - {{play: '{play}', clients: 2, duration: 8s, {common}}}\n");
             workloads += &format!(
-                "  - {{publish: '{publish}', delay: 1s, duration: 7s, rate: 400/s, count: {COUNT}, window: 20, wait_before_publishing: true, {common}}}\n"
+                "  - {{publish: '{publish}', delay: 1s, duration: 7s, rate: 50/s, count: {COUNT}, window: 20, wait_before_publishing: true, {common}}}\n"
             );
         }
     }
