@@ -7,8 +7,10 @@ fn viewers_of_nginx_load_each_segment_once_and_play_without_a_stall() {
     let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        let _publishing =
-            Publishing::start(&nginx.url("a").replace("/live/", "/hls/"), &["--gop", "1s", "--bitrate", "1mbps"]);
+        let _publishing = Publishing::start(
+            &nginx.url("a").replace("/live/", "/hls/"),
+            &["--gop", "1s", "--bitrate", "1mbps"],
+        );
         let url = nginx.playlist("a");
         soon("four segments are there", || nginx.segments("a") >= 4);
         let run = measure(["play", &url, "-c", "5", "-d", "12s", "--warmup", "0s"]);
@@ -25,7 +27,9 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
     let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        for (name, kind, rate) in [("slow", "mpegts", "60k"), ("fast", "mpegts", "2M"), ("mp4", "fmp4", "300k")] {
+        for (name, kind, rate) in
+            [("slow", "mpegts", "60k"), ("fast", "mpegts", "2M"), ("mp4", "fmp4", "300k")]
+        {
             let directory = nginx.hls().join(name);
             std::fs::create_dir(&directory).unwrap();
             let mut command = program("ffmpeg", "ffmpeg");
@@ -35,8 +39,16 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
             command.args(["-hls_flags", "delete_segments+temp_file"]).arg(directory.join("a.m3u8"));
             let _muxer = Kept::start(&mut command);
             soon("five segments are there", || nginx.segments(&format!("{name}/a")) >= 5);
-            let run =
-                measure(["play", &nginx.playlist(&format!("{name}/a")), "-c", "3", "-d", "6s", "--warmup", "0s"]);
+            let run = measure([
+                "play",
+                &nginx.playlist(&format!("{name}/a")),
+                "-c",
+                "3",
+                "-d",
+                "6s",
+                "--warmup",
+                "0s",
+            ]);
             plays(&run, 3.0);
         }
     });
