@@ -366,12 +366,8 @@ impl Aggregator {
         };
         let asked = self.asked(scenario, &mut summary);
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
-        let judged = asked.iter().map(|threshold| match threshold.server_figure() {
-            Some(_) => threshold.judge_growth(&summary),
-            None if threshold.is_about_restarts() => threshold.judge_restarts(&summary),
-            None => threshold.judge(&summary.workloads),
-        });
-        let judged = asked.iter().zip(judged).map(|(threshold, result)| {
+        let judged = asked.iter().map(|threshold| {
+            let result = threshold.judge_run(&summary);
             let words = self.words_about(threshold).filter(|_| !result.passed);
             ThresholdResult { words, ..result }
         });

@@ -2,7 +2,6 @@
 //! and its clients depend on each other. Values only; the binary reads run directories.
 
 mod alike;
-mod better;
 mod contrast;
 mod limit;
 mod side;
@@ -12,11 +11,10 @@ mod summary;
 
 pub use alike::Unlike;
 pub(crate) use alike::changed_between;
-pub use better::{Better, better};
 pub use contrast::Contrast;
 pub(crate) use limit::means;
 pub use limit::{ChangeLimit, LimitError, LimitFinding, LimitResult};
-pub use side::{ComparedFigure, ComparedRun, SeriesRef, Side};
+pub use side::{ComparedRun, SeriesRef, Side};
 pub(crate) use side::{meant_by, values as figures_of};
 pub use summary::{
     Change, Comparison, ComparisonError, Contest, Finding, LAYOUT, Options, SideRun, SideSummary,

@@ -4,7 +4,8 @@
 use crate::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
-use weir_protocols::{Verb, asked, of_url};
+use weir_metrics::FigureGroup;
+use weir_protocols::{Unfilled, Verb, asked, of_url};
 
 /// What publishers with a count are asked.
 const OF_COUNTING: &str = "units_short == 0";
@@ -72,8 +73,8 @@ fn of_workload(workload: &WorkloadSpec, restarts: bool) -> Vec<Threshold> {
     });
     // A viewer that falls behind by more than it buffers shows another time than it began with.
     let has_drift = protocol.is_some_and(|protocol| {
-        let lacks = protocol.lacks(Verb::Play, &workload.options);
-        !lacks.iter().any(|lack| lack.has("drift"))
+        let unfilled = protocol.unfilled(Verb::Play, &workload.options);
+        Unfilled::instead_of(unfilled, FigureGroup::Playout).is_none()
     });
     let buffer = has_drift && promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
     let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };

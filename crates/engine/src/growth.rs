@@ -1,6 +1,7 @@
 //! Whether a watched process grows: its memory and its descriptors against the clients that it has served, and against
 //! time. Functions of values; no process and no file is known here.
 
+use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_metrics::Estimate;
@@ -81,27 +82,47 @@ pub struct Residue {
     pub descriptors: Option<i64>,
 }
 
-impl TargetGrowth {
-    /// The value of a figure that thresholds may ask for: how much growth the run cannot rule out, the upper end of the
-    /// interval.
-    pub fn bound(&self, figure: &str) -> Option<f64> {
-        let [memory, descriptors] = [self.memory, self.descriptors];
-        let bound = match figure {
-            PER_CLIENT_BYTES => memory?.per_client?.high,
-            PER_SECOND_BYTES => memory?.per_second.high,
-            PER_CLIENT_DESCRIPTORS => descriptors?.per_client?.high,
-            _ => return None,
-        };
-        Some(bound)
-    }
+/// How much a watched process grows, as thresholds may ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerGrowth {
+    /// Resident memory, in bytes for each client that came.
+    MemoryPerClient,
+    /// Resident memory, in bytes a second.
+    MemoryPerSecond,
+    /// Descriptors for each client that came.
+    DescriptorsPerClient,
 }
 
-const PER_CLIENT_BYTES: &str = "server.memory.per_client_bytes";
-const PER_SECOND_BYTES: &str = "server.memory.per_second_bytes";
-const PER_CLIENT_DESCRIPTORS: &str = "server.descriptors.per_client";
+impl ServerGrowth {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::MemoryPerClient, Self::MemoryPerSecond, Self::DescriptorsPerClient];
 
-/// Figures of the watched process that thresholds may ask for.
-pub const SERVER_FIGURES: [&str; 3] = [PER_CLIENT_BYTES, PER_SECOND_BYTES, PER_CLIENT_DESCRIPTORS];
+    /// Its name in thresholds.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MemoryPerClient => "server.memory.per_client_bytes",
+            Self::MemoryPerSecond => "server.memory.per_second_bytes",
+            Self::DescriptorsPerClient => "server.descriptors.per_client",
+        }
+    }
+
+    /// What it is in.
+    pub const fn unit(self) -> FigureUnit {
+        match self {
+            Self::MemoryPerClient | Self::MemoryPerSecond => FigureUnit::Bytes,
+            Self::DescriptorsPerClient => FigureUnit::Count,
+        }
+    }
+
+    /// How much growth a run cannot rule out: the upper end of the interval.
+    pub fn bound(self, growth: &TargetGrowth) -> Option<f64> {
+        Some(match self {
+            Self::MemoryPerClient => growth.memory?.per_client?.high,
+            Self::MemoryPerSecond => growth.memory?.per_second.high,
+            Self::DescriptorsPerClient => growth.descriptors?.per_client?.high,
+        })
+    }
+}
 
 /// The part of a window that slopes come from: what is behind its settling, and behind the first `generation`, if so many clients follow
 /// each other: a server that has just been started grows with each of its first clients, and gives that to those who follow them.

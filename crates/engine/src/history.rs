@@ -3,9 +3,8 @@
 
 mod divisive;
 
-use crate::compare::{
-    Better, ComparedFigure, ComparedRun, Finding, Unlike, changed_between, figures_of, means, meant_by,
-};
+use crate::compare::{ComparedRun, Finding, Unlike, changed_between, figures_of, means, meant_by};
+use crate::series::SeriesFigure;
 use crate::summary::VerdictState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +53,7 @@ pub struct HistoryRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureHistory {
     /// The figure.
-    pub figure: ComparedFigure,
+    pub figure: SeriesFigure,
     /// One entry a run; none where it was not measured.
     pub values: Vec<Option<f64>>,
     /// Where it changed.
@@ -118,7 +117,7 @@ impl History {
             runs.drain(..runs.len() - MOST_RUNS);
         }
         let valued: Vec<_> = runs.iter().map(figures_of).collect();
-        let mut known: Vec<&ComparedFigure> = Vec::new();
+        let mut known: Vec<&SeriesFigure> = Vec::new();
         for (figure, _) in valued.iter().flatten() {
             if !known.iter().any(|it| it.name == figure.name) {
                 known.push(figure);
@@ -129,13 +128,13 @@ impl History {
             let titled = known.iter().filter(|it| it.title.is_some()).map(|it| it.name.clone());
             return Err(HistoryError::NoFigure { figure: unknown.clone(), known: titled.collect() });
         }
-        let named: Vec<&ComparedFigure> = asked.iter().flat_map(|name| meant_by(name, &known)).collect();
-        let is_shown = |it: &&ComparedFigure| match asked {
+        let named: Vec<&SeriesFigure> = asked.iter().flat_map(|name| meant_by(name, &known)).collect();
+        let is_shown = |it: &&SeriesFigure| match asked {
             [] => it.title.is_some(),
             _ => named.iter().any(|one| one.name == it.name),
         };
         let figures = known.into_iter().filter(is_shown).map(|figure| {
-            let value = |run: &Vec<(ComparedFigure, f64)>| {
+            let value = |run: &Vec<(SeriesFigure, f64)>| {
                 run.iter().find(|(it, _)| it.name == figure.name).map(|(_, value)| *value)
             };
             FigureHistory::new(figure.clone(), valued.iter().map(value).collect())
@@ -157,7 +156,7 @@ impl History {
 }
 
 impl FigureHistory {
-    fn new(figure: ComparedFigure, values: Vec<Option<f64>>) -> Self {
+    fn new(figure: SeriesFigure, values: Vec<Option<f64>>) -> Self {
         let measured: Vec<(usize, f64)> =
             values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
         let row: Vec<f64> = measured.iter().map(|(_, value)| *value).collect();
@@ -169,11 +168,7 @@ impl FigureHistory {
         let changes = found.iter().zip(&ends[1..]).map(|(it, end)| {
             let (before, after) = (mean(begin, it.at), mean(it.at, *end));
             begin = it.at;
-            let finding = match (figure.better, after > before) {
-                (None, _) => Finding::Different,
-                (Some(Better::Higher), true) | (Some(Better::Lower), false) => Finding::Better,
-                (Some(Better::Higher), false) | (Some(Better::Lower), true) => Finding::Worse,
-            };
+            let finding = Finding::of_change(figure.better, after > before);
             LevelChange { run: measured[it.at].0, before, after, p: it.p, finding }
         });
         let changes = changes.collect();
@@ -196,10 +191,11 @@ impl FigureHistory {
 mod tests {
     use super::*;
     use crate::series::FigureUnit;
+    use weir_metrics::Better;
 
     #[test]
     fn a_change_says_from_what_to_what_since_which_run_and_whether_that_is_worse() {
-        let figure = ComparedFigure {
+        let figure = SeriesFigure {
             name: "startup.p99".to_owned(),
             title: Some("Startup p99".to_owned()),
             unit: FigureUnit::Seconds,

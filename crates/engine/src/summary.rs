@@ -33,7 +33,6 @@ pub use clients::{
     ChannelFigure, ChannelSummary, ClientFigure, ClientRow, ClientStates, ClientsSummary, GapSources,
     StateCount,
 };
-pub(crate) use figures::OF_EACH_CLIENT;
 pub use figures::{FigureValue, Figures, Spread, Value};
 pub use judgement::{Reason, ThresholdPlace, ThresholdResult, Verdict, VerdictState};
 pub use load::{DescriptorLoad, HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad};

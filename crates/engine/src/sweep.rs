@@ -8,5 +8,5 @@ mod summary;
 pub use budget::{budget_of_next, rival_of};
 pub use cell::{BusiestThread, CellCapacity, SweepCell};
 pub use summary::{
-    Dimension, Direction, LAYOUT, Rank, Ranked, Standing, SweepFacts, SweepSummary, SweepValue, SweepVariant,
+    Dimension, LAYOUT, Rank, Ranked, Standing, SweepFacts, SweepSummary, SweepValue, SweepVariant,
 };

@@ -2,19 +2,24 @@
 
 mod check;
 mod judge;
-mod lack;
+mod ratio;
 mod samples;
 mod seconds;
+mod server_load;
+mod subject;
+mod workloads;
 
 pub use check::ThresholdError;
+pub use ratio::FigureRatio;
+pub use server_load::ServerLoad;
 
 use crate::as_text::as_text;
-use crate::growth::SERVER_FIGURES;
-use crate::server_load::ServerLoad;
+use crate::growth::ServerGrowth;
 use crate::summary::{FigureValue, Figures};
 use crate::units::{BaseUnit, FigureUnit};
 use std::str::FromStr;
-use weir_metrics::{Quantity, parse_quantity};
+use subject::Subject;
+use weir_metrics::{FigureGroup, Quantity, parse_quantity};
 
 /// `figure[.statistic] operator quantity`.
 ///
@@ -26,7 +31,9 @@ use weir_metrics::{Quantity, parse_quantity};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     text: String,
-    figure: String,
+    /// What it is on, as it was written.
+    name: String,
+    subject: Subject,
     statistic: Option<Statistic>,
     operator: Operator,
     limit: Quantity,
@@ -98,12 +105,6 @@ const STATISTICS: [(&str, Statistic); 14] = [
     ("growth", Statistic::Growth),
 ];
 
-/// The time until all clients were connected again after a restart of the server.
-pub const RECONNECTED: &str = "restart.reconnected";
-
-/// Another name of `units`.
-const MESSAGES: &str = "messages";
-
 impl FromStr for Threshold {
     type Err = ThresholdError;
 
@@ -120,14 +121,13 @@ impl FromStr for Threshold {
             let known = STATISTICS.iter().find(|(name, _)| *name == statistic)?;
             Some((figure, known.1))
         });
-        let (figure, statistic) = split.map_or((left, None), |(figure, statistic)| (figure, Some(statistic)));
-        if figure.is_empty() {
+        let (name, statistic) = split.map_or((left, None), |(name, statistic)| (name, Some(statistic)));
+        if name.is_empty() {
             return Err(ThresholdError::NoOperator(text.to_owned()));
         }
-        // Those who count messages call their units so.
-        let figure = if figure == MESSAGES { "units" } else { figure };
-        let (text, figure) = (text.trim().to_owned(), figure.to_owned());
-        Ok(Self { text, figure, statistic, operator, limit, default_of: None })
+        let subject = Subject::named(name, statistic);
+        let (text, name) = (text.trim().to_owned(), name.to_owned());
+        Ok(Self { text, name, subject, statistic, operator, limit, default_of: None })
     }
 }
 
@@ -154,7 +154,8 @@ impl Threshold {
 
     /// Whether it is about the time that viewers stand still, or how often.
     pub(crate) fn is_about_stalls(&self) -> bool {
-        self.figure.starts_with("stall")
+        self.subject == Subject::Ratio(FigureRatio::StallFree)
+            || self.subject.group() == Some(FigureGroup::Stalls)
     }
 
     /// Whether it is a default, used because no threshold on its figure was given.
@@ -164,68 +165,56 @@ impl Threshold {
 
     /// Whether both ask for one figure, by whatever statistic. `failed.ratio` is made of `slots_failed`.
     pub(crate) fn is_about_the_same_as(&self, other: &Self) -> bool {
-        let name = |it: &Self| it.figure.strip_prefix("slots_").unwrap_or(&it.figure).to_owned();
+        let name = |it: &Self| it.name.strip_prefix("slots_").unwrap_or(&it.name).to_owned();
         name(self) == name(other)
     }
 
     /// Whether it asks for the figure of this name.
     pub(crate) fn is_of(&self, figure: &str) -> bool {
-        self.figure == figure
+        self.name == figure
     }
 
-    /// A figure goes by its name, and by its key in machine-readable output, which ends with its unit.
-    fn is_about(&self, figure: &weir_metrics::Figure) -> bool {
-        let rest = self.figure.strip_prefix(figure.name);
-        rest.is_some_and(|rest| rest.is_empty() || rest == figure.unit.suffix())
-    }
-
-    /// The value of the figure that it [is about](Self::is_about).
+    /// The value of the figure of clients that it is on.
     fn find<'a>(&self, figures: &'a Figures) -> Option<&'a FigureValue> {
-        figures.get(&self.figure).or_else(|| {
+        let Subject::Figure(name) = &self.subject else { return None };
+        figures.get(name).or_else(|| {
             [BaseUnit::Bytes, BaseUnit::Seconds].into_iter().find_map(|unit| {
-                let name = self.figure.strip_suffix(unit.suffix())?;
+                let name = name.strip_suffix(unit.suffix())?;
                 figures.get(name).filter(|figure| figure.unit == unit)
             })
         })
     }
 
-    /// The figure of the watched process that it is about, if it is about one.
-    pub fn server_figure(&self) -> Option<&'static str> {
-        SERVER_FIGURES.into_iter().find(|figure| *figure == self.figure)
+    /// How much growth of the watched processes it is on, if it is on that.
+    pub fn server_growth(&self) -> Option<ServerGrowth> {
+        if let Subject::Growth(growth) = self.subject { Some(growth) } else { None }
     }
 
     /// Whether it is about the time until all clients were connected again after a restart of the server.
     pub fn is_about_restarts(&self) -> bool {
-        self.figure == RECONNECTED
+        self.subject == Subject::Reconnected
     }
 
     /// The figure of the watched processes that it asks for stage by stage, if it asks for one.
-    pub fn server_load(&self) -> Option<ServerLoad> {
-        ServerLoad::named(&self.figure)
+    pub fn server_load(&self) -> Option<&ServerLoad> {
+        if let Subject::Load(load) = &self.subject { Some(load) } else { None }
     }
 
-    /// What the value that it compares is in, of a stage with these figures.
-    pub(crate) fn unit(&self, figures: &Figures) -> FigureUnit {
-        match self.statistic {
-            Some(Statistic::Ratio) => FigureUnit::Ratio,
-            Some(Statistic::Count) => FigureUnit::Count,
-            _ if self.is_about_restarts() => FigureUnit::Seconds,
-            _ if self.server_figure().is_some_and(|it| it.ends_with("_bytes")) => FigureUnit::Bytes,
-            _ if self.server_load() == Some(ServerLoad::Memory) => FigureUnit::Bytes,
-            _ if self.server_load().is_some_and(|it| it != ServerLoad::Descriptors) => FigureUnit::Ratio,
-            _ => self.find(figures).map_or(FigureUnit::Count, |it| it.unit.into()),
+    /// What the value that it compares is in, of a workload or a stage with these figures.
+    pub fn unit(&self, figures: &Figures) -> FigureUnit {
+        match (&self.subject, self.statistic) {
+            (Subject::Growth(growth), _) => growth.unit(),
+            (Subject::Load(load), _) => load.unit(),
+            (Subject::Reconnected, _) => FigureUnit::Seconds,
+            (Subject::Ratio(_), _) | (_, Some(Statistic::Ratio)) => FigureUnit::Ratio,
+            (Subject::Figure(_), Some(Statistic::Count)) => FigureUnit::Count,
+            (Subject::Figure(_), _) => self.find(figures).map_or(FigureUnit::Count, |it| it.unit.into()),
         }
     }
 
     /// Over what a slice of a stage's window is judged.
     pub(crate) fn scope(&self) -> Scope {
-        match (self.statistic, self.figure.as_str()) {
-            (Some(Statistic::Ratio), "failed" | "missed" | "played" | "starved" | "stall_free") => {
-                Scope::Clients
-            }
-            (Some(Statistic::Ratio), "bitrate" | "frames") => Scope::SourceRate,
-            _ => Scope::Slice,
-        }
+        if let Subject::Ratio(ratio) = self.subject { ratio.scope() } else { Scope::Slice }
     }
 
     /// Whether it asks by how much viewers fall behind in a stage.
@@ -286,7 +275,7 @@ mod tests {
         let threshold: Threshold = "startup.p99 <= 250ms".parse().unwrap();
         assert!(threshold.holds(0.25) && !threshold.holds(0.2501));
         let lost: Threshold = "ts.lost_packets==0".parse().unwrap();
-        assert_eq!(lost.figure, "ts.lost_packets");
+        assert_eq!(lost.subject, Subject::Figure("ts.lost_packets".to_owned()));
         assert!(lost.holds(0.0));
     }
 }

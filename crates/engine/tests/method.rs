@@ -71,16 +71,13 @@ fn every_check_of_the_verdict_is_defined() {
 /// The names of statistics are private to the engine: they are read off its source.
 #[test]
 fn every_statistic_and_ratio_of_a_threshold_is_defined() {
-    let source = concat!(include_str!("../src/threshold.rs"), include_str!("../src/threshold/check.rs"));
-    let table = |name: &str| {
-        let start = source.find(name).unwrap_or_else(|| panic!("{name} is not in the source any more"));
-        &source[start..start + source[start..].find("];").expect("a table ends")]
-    };
-    let statistics = quoted_after(table("const STATISTICS"), "(\"");
+    let source = include_str!("../src/threshold.rs");
+    let start = source.find("const STATISTICS").expect("the table of statistics");
+    let table = &source[start..start + source[start..].find("];").expect("a table ends")];
+    let statistics = quoted_after(table, "(\"");
     assert_all_defined("statistics", statistics.into_iter().filter(|name| *name != "ratio"));
-    // Every other piece between quotation marks is a name.
-    for ratio in table("const RATIOS").split('"').skip(1).step_by(2) {
-        assert_all_defined("ratios", [format!("{ratio}.ratio").as_str()]);
+    for ratio in weir_engine::threshold::FigureRatio::ALL {
+        assert_all_defined("ratios", [format!("{}.ratio", ratio.name()).as_str()]);
     }
 }
 

@@ -7,6 +7,7 @@ mod encode;
 mod family;
 mod listener;
 mod page;
+pub mod process_metrics;
 mod protobuf;
 mod pusher;
 mod remote_write;

@@ -1,5 +1,8 @@
-//! The declaration of a figure: what its name, unit and kind are, and how two values of it add.
+//! The declaration of a figure: what its name, unit and kind are, how two values of it add, which way it is better, and which
+//! others it is of one group with.
 
+use crate::FigureGroup;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a figure is counted in. Keys of machine-readable output end with [`Unit::suffix`].
@@ -76,6 +79,16 @@ impl Merge {
     }
 }
 
+/// Which values of a figure are the better ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Small ones.
+    Lower,
+    /// Large ones.
+    Higher,
+}
+
 /// One figure's declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {
@@ -85,8 +98,33 @@ pub struct Figure {
     pub unit: Unit,
     /// How it is kept.
     pub kind: Kind,
+    /// What clients have to do so that they record it.
+    pub group: FigureGroup,
+    /// Which way it is better; none if a change of it is neither better nor worse, such as that of a number of messages.
+    pub better: Option<Better>,
+    /// What it is called in tables of runs; none if it stands only in lists.
+    pub title: Option<&'static str>,
     /// One line: what it says.
     pub help: &'static str,
+}
+
+impl Figure {
+    /// What a declaration begins with: a counter without a name.
+    #[doc(hidden)]
+    pub const fn of(group: FigureGroup, better: Option<Better>, title: Option<&'static str>) -> Self {
+        Self { name: "", unit: Unit::Count, kind: Kind::Counter, group, better, title, help: "" }
+    }
+
+    /// Whether it goes by this name: its own, or its key in machine-readable output, which ends with its unit.
+    pub fn is_called(&self, name: &str) -> bool {
+        name.strip_prefix(self.name).is_some_and(|rest| rest.is_empty() || rest == self.unit.suffix())
+    }
+
+    /// Whether each client gives one value of it, when it begins.
+    pub fn is_of_each_client(&self) -> bool {
+        self.kind == Kind::Spread
+            && matches!(self.group, FigureGroup::Connection | FigureGroup::Request | FigureGroup::FirstMedia)
+    }
 }
 
 /// The figures of one workload: the common ones, then the protocol's own.
@@ -128,19 +166,22 @@ pub struct Signed(pub u16);
 /// Declares a table of figures and a handle for each.
 ///
 /// `base` is 0 for the common table and `weir_metrics::common::FIGURES.len() as u16` for a
-/// protocol's own, so that handles index the table `common ++ own`.
+/// protocol's own, so that handles index the table `common ++ own`. Between the unit and the line that says what it is may
+/// stand, in this order, the figure's [`FigureGroup`](crate::FigureGroup) ([`Own`](crate::FigureGroup::Own) otherwise), which way it is better, and
+/// its title in tables of runs.
 ///
 /// ```
 /// weir_metrics::figures! {
 ///     base = weir_metrics::common::FIGURES.len() as u16;
 ///     pub FIGURES;
 ///     ACKS: Counter = "rtmp.acks", Count, "Acknowledgement messages sent";
+///     DELAY: Spread = "rtmp.delay", Micros, [Latency, Lower, "Delay"], "from a request to its answer";
 /// }
-/// assert_eq!(FIGURES[0].name, "rtmp.acks");
+/// assert_eq!((FIGURES[0].name, FIGURES[1].title), ("rtmp.acks", Some("Delay")));
 /// ```
 #[macro_export]
 macro_rules! figures {
-    (base = $base:expr; $vis:vis $table:ident; $($id:ident : $kind:ident $(($merge:ident))? = $name:expr, $unit:ident, $help:literal;)*) => {
+    (base = $base:expr; $vis:vis $table:ident; $($id:ident : $kind:ident $(($merge:ident))? = $name:expr, $unit:ident, $([$($of:tt)*],)? $help:literal;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, dead_code, missing_docs)]
         #[repr(u16)]
         enum Position { $($id),* }
@@ -162,6 +203,16 @@ macro_rules! figures {
             unit: $crate::Unit::$unit,
             kind: $crate::Kind::$kind $(($crate::Merge::$merge))?,
             help: $help,
+            ..$crate::figures!(@of $($($of)*)?)
         }),*];
+    };
+    (@of) => { $crate::figures!(@of Own) };
+    (@of $group:ident) => { $crate::Figure::of($crate::FigureGroup::$group, None, None) };
+    (@of $group:ident, $better:ident) => {
+        $crate::Figure::of($crate::FigureGroup::$group, Some($crate::Better::$better), None)
+    };
+    (@of $group:ident, $title:literal) => { $crate::Figure::of($crate::FigureGroup::$group, None, Some($title)) };
+    (@of $group:ident, $better:ident, $title:literal) => {
+        $crate::Figure::of($crate::FigureGroup::$group, Some($crate::Better::$better), Some($title))
     };
 }

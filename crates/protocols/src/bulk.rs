@@ -1,8 +1,8 @@
 //! Background TCP streams of filler, as `iperf3 -P` makes them; the peer is `weir origin --bulk`.
 
 use crate::group::Group;
-use crate::lack::FILLER;
 use crate::protocol::{Output, Play, Protocol, Publish, Serve};
+use crate::unfilled::FILLER;
 use crate::viewer;
 use clap::Args;
 use weir_clients::{BulkOptions, bulk};
@@ -19,7 +19,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Filler>()],
         asked: |_| Vec::new(),
-        lacks: |_| FILLER,
+        unfilled: |_| FILLER,
         shown: None,
         discovers: false,
         clients: viewer::one,
@@ -29,7 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         options: &[Group::of::<Filler>()],
         output: |_, _| Output::default(),
         asked: |_, _| Vec::new(),
-        lacks: FILLER,
+        unfilled: FILLER,
         make: |making| bulk::publish(making.urls, &making.options, making.given.read::<Filler>()?.into()),
     }),
     ingest: None,

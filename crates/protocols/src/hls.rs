@@ -11,8 +11,8 @@ mod schedule;
 use crate::asked;
 use crate::group::Group;
 use crate::http;
-use crate::lack::SEGMENT_VIEWER;
 use crate::protocol::{Excess, Play, Protocol};
+use crate::unfilled::SEGMENT_VIEWER;
 use crate::viewer;
 use weir_clients::{Scheme, ts};
 use weir_metrics::Schema;
@@ -51,7 +51,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<http::Fields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[]),
-        lacks: |_| SEGMENT_VIEWER,
+        unfilled: |_| SEGMENT_VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,

@@ -9,8 +9,8 @@ use crate::asked;
 use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::http;
-use crate::lack::VIEWER;
 use crate::protocol::{Play, Protocol, Serve};
+use crate::unfilled::VIEWER;
 use crate::viewer::{self, Viewer};
 use weir_clients::{Scheme, ts};
 use weir_metrics::Schema;
@@ -26,7 +26,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
-        lacks: |_| VIEWER,
+        unfilled: |_| VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,

@@ -10,7 +10,7 @@ mod hls;
 mod http;
 mod http_flv;
 mod keys;
-mod lack;
+
 mod mirakurun;
 mod mpegts;
 pub mod mqtt;
@@ -18,6 +18,7 @@ mod protocol;
 mod rtmp;
 mod secret;
 mod table;
+mod unfilled;
 mod viewer;
 mod webrtc;
 
@@ -28,11 +29,11 @@ pub use hls::harness;
 pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};
-pub use lack::Lack;
 pub use protocol::{Excess, Make, Making, Output, Play, Protocol, Publish, RunContext, Serve, Verb};
 pub use secret::first_line;
 pub use table::{
     PROTOCOLS, columns_of, groups_of, has_messages, of_scheme, of_url, play, publish, schema_of, schemes,
     warnings,
 };
+pub use unfilled::Unfilled;
 pub use viewer::{are_decoded, buffer};

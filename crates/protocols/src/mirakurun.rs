@@ -2,9 +2,9 @@
 
 use crate::comeback::Reconnect;
 use crate::group::Group;
-use crate::lack::TS_VIEWER;
 use crate::mpegts::UNKNOWN_LOSSES;
 use crate::protocol::{Play, Protocol};
+use crate::unfilled::TS_VIEWER;
 use crate::viewer::{self, Viewer};
 use crate::{asked, http, mpegts};
 use clap::Args;
@@ -29,7 +29,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |given| {
             asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &["failed.ratio == 0", mpegts::WHOLE])
         },
-        lacks: |_| TS_VIEWER,
+        unfilled: |_| TS_VIEWER,
         shown: None,
         discovers: true,
         clients: |given| {

@@ -4,8 +4,8 @@ use crate::asked;
 use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::http;
-use crate::lack::TS_VIEWER;
 use crate::protocol::{Excess, Play, Protocol, Serve};
+use crate::unfilled::TS_VIEWER;
 use crate::viewer::{self, Viewer};
 use weir_clients::ts;
 
@@ -31,7 +31,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
-        lacks: |_| TS_VIEWER,
+        unfilled: |_| TS_VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,

@@ -8,8 +8,8 @@ use crate::content::Stamp;
 use crate::given::Given;
 use crate::group::Group;
 use crate::http;
-use crate::lack::{CONNECTION, MESSAGE_PUBLISHER, SUBSCRIBER};
 use crate::protocol::{Excess, Making, Output, Play, Protocol, Publish, RunContext, Serve};
+use crate::unfilled::{CONNECTION, MESSAGE_PUBLISHER, SUBSCRIBER};
 
 use crate::viewer;
 use clap::{Args, ValueHint};
@@ -57,7 +57,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |given| {
             if acknowledged(given) && !connects_only(given) { vec!["lost == 0"] } else { Vec::new() }
         },
-        lacks: |given| if hears_nothing(given) { CONNECTION } else { SUBSCRIBER },
+        unfilled: |given| if hears_nothing(given) { CONNECTION } else { SUBSCRIBER },
         shown: None,
         discovers: false,
         clients: viewer::one,
@@ -89,7 +89,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             // What is lost with a link that the run itself cuts is not the broker's doing.
             (true, true) => vec!["mqtt.refused == 0", "mqtt.unanswered == 0"],
         },
-        lacks: MESSAGE_PUBLISHER,
+        unfilled: MESSAGE_PUBLISHER,
         make: publish,
     }),
     ingest: Some(&[

@@ -2,7 +2,7 @@
 
 use crate::given::Given;
 use crate::group::Group;
-use crate::lack::{INGESTER, Lack};
+use crate::unfilled::{INGESTER, Unfilled};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{PublishTimes, Published, StartGate};
@@ -77,7 +77,7 @@ pub struct Play {
     /// What viewers with these options are asked by default, written as thresholds, beside what every client is asked.
     pub asked: fn(&Given) -> Vec<&'static str>,
     /// Figures that viewers with these options never fill.
-    pub lacks: fn(&Given) -> &'static [Lack],
+    pub unfilled: fn(&Given) -> &'static [Unfilled],
     /// What viewers of a stream are asked that the run itself publishes at their URL: pictures, and sound if it has some.
     /// A server takes a codec that it cannot handle, and shows nothing of it.
     pub shown: Option<[&'static str; 2]>,
@@ -100,7 +100,7 @@ pub struct Publish {
     /// whether the scenario restarts servers, which cuts links.
     pub asked: fn(&Given, bool) -> Vec<&'static str>,
     /// Figures that publishers never fill.
-    pub lacks: &'static [Lack],
+    pub unfilled: &'static [Unfilled],
     /// Makes publishers.
     pub make: Make<PublishOptions>,
 }
@@ -188,10 +188,10 @@ impl Protocol {
     }
 
     /// Figures that a workload of this verb never fills with these options.
-    pub fn lacks(&self, verb: Verb, given: &Given) -> &'static [Lack] {
+    pub fn unfilled(&self, verb: Verb, given: &Given) -> &'static [Unfilled] {
         match verb {
-            Verb::Play => self.play.as_ref().map_or(&[], |play| (play.lacks)(given)),
-            Verb::Publish => self.publish.as_ref().map_or(&[], |publish| publish.lacks),
+            Verb::Play => self.play.as_ref().map_or(&[], |play| (play.unfilled)(given)),
+            Verb::Publish => self.publish.as_ref().map_or(&[], |publish| publish.unfilled),
             Verb::Ingest => INGESTER,
         }
     }

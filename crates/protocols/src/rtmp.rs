@@ -4,8 +4,8 @@ use crate::asked;
 use crate::comeback::{self, EndGrace, Reconnect};
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
-use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Making, Play, Protocol, Publish, Serve};
+use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::Args;
 use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
@@ -26,7 +26,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Reconnect>(),
         ],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
-        lacks: |_| VIEWER,
+        unfilled: |_| VIEWER,
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
         discovers: false,
         clients: viewer::one,
@@ -41,7 +41,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         ],
         output: content::output,
         asked: |_, _| Vec::new(),
-        lacks: PUBLISHER,
+        unfilled: PUBLISHER,
         make: publish,
     }),
     ingest: None,

@@ -6,9 +6,9 @@ use crate::content::{self, Content, Stamp};
 use crate::given::Given;
 use crate::group::Group;
 use crate::http;
-use crate::lack::{PUBLISHER, VIEWER};
 use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
+use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub(crate) const WHIP: Protocol = Protocol {
         ],
         output: content::output,
         asked: |_, _| Vec::new(),
-        lacks: PUBLISHER,
+        unfilled: PUBLISHER,
         make: |making| {
             let options = content::options(making.options, making.given, making.run.seed)?;
             rtc::whip(making.urls, &options, &rtc_options(making.given)?)
@@ -106,7 +106,7 @@ const PLAY: Play = Play {
         Group::of::<Reconnect>(),
     ],
     asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
-    lacks: |_| VIEWER,
+    unfilled: |_| VIEWER,
     shown: None,
     discovers: false,
     clients: viewer::one,

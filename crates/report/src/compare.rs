@@ -10,9 +10,10 @@ use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::surroundings;
 use weir_engine::compare::{
-    Change, ComparedFigure, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding,
-    LimitFinding, LimitResult, SideSummary, Unlike,
+    Change, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding, LimitFinding,
+    LimitResult, SideSummary, Unlike,
 };
+use weir_engine::series::SeriesFigure;
 use weir_metrics::Estimate;
 
 /// The formats of a comparison.
@@ -211,7 +212,7 @@ pub(crate) fn finding_tone(finding: Finding) -> Tone {
 }
 
 /// `+12.3%`, or the difference where there is no ratio.
-fn change(figure: &ComparedFigure, change: &Change) -> String {
+fn change(figure: &SeriesFigure, change: &Change) -> String {
     match (change.ratio, change.difference) {
         (Some(ratio), _) => relative(ratio.mean),
         (None, Some(difference)) => signed(figure, difference.mean),
@@ -219,7 +220,7 @@ fn change(figure: &ComparedFigure, change: &Change) -> String {
     }
 }
 
-fn interval(figure: &ComparedFigure, change: &Change) -> Cell {
+fn interval(figure: &SeriesFigure, change: &Change) -> Cell {
     if change.runs < FEWEST_FOR_INTERVAL as u64 {
         return Cell::nothing();
     }
@@ -246,7 +247,7 @@ pub(crate) fn relative(ratio: f64) -> String {
     format!("{sign}{rounded}%")
 }
 
-fn signed(figure: &ComparedFigure, value: f64) -> String {
+fn signed(figure: &SeriesFigure, value: f64) -> String {
     let plus = if value > 0.0 { "+" } else { "" };
     format!("{plus}{}", in_figure_unit(figure.unit, value))
 }

@@ -49,11 +49,6 @@ pub(crate) fn in_short(summary: &Summary, names: &Names<'_>) -> Vec<String> {
     summary.growth.iter().flat_map(of_target).collect()
 }
 
-/// The value of a threshold on a figure of the server.
-pub(crate) fn of_figure(figure: &str, value: f64) -> String {
-    if figure.ends_with("_bytes") { bytes(value) } else { number(value) }
-}
-
 fn of_target(growth: &TargetGrowth, names: &Names<'_>) -> Vec<Fact> {
     let rate = growth.clients as f64 / (growth.end_seconds - growth.begin_seconds).max(1.0);
     let of = |what: &str, figure: &Option<Growth>, kind| {

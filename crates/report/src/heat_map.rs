@@ -4,7 +4,8 @@ use crate::picture::Picture;
 use crate::plot::Tick;
 use crate::quantity::shortened;
 use askama::Template;
-use weir_engine::sweep::{Direction, Standing, SweepSummary, SweepVariant};
+use weir_engine::sweep::{Standing, SweepSummary, SweepVariant};
+use weir_metrics::Better;
 
 #[derive(Template)]
 #[template(path = "heat_map.svg", escape = "html")]
@@ -54,8 +55,8 @@ pub(crate) fn heat_map(
     }
     let means = summary.variants.iter().filter_map(|variant| Some(variant.value?.mean));
     let best = means.reduce(|one, other| match summary.ranked.better {
-        Direction::Higher => one.max(other),
-        Direction::Lower => one.min(other),
+        Better::Higher => one.max(other),
+        Better::Lower => one.min(other),
     })?;
     let width = (RIGHT - LEFT) / across.values.len() as f64;
     let mut cells = Vec::new();
@@ -63,8 +64,8 @@ pub(crate) fn heat_map(
         for (x, second) in across.values.iter().enumerate() {
             let variant = summary.at(first, second)?;
             let near = variant.value.map_or(0.0, |it| match summary.ranked.better {
-                Direction::Higher => it.mean / best,
-                Direction::Lower => best / it.mean,
+                Better::Higher => it.mean / best,
+                Better::Lower => best / it.mean,
             });
             cells.push(DrawnCell {
                 name: variant.name.clone(),

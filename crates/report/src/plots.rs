@@ -53,8 +53,8 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
             [_] => title.to_owned(),
             _ => format!("{title}: {}", quote(&workload.name, 40)),
         };
-        let over_time = |name: &str, of| {
-            let lines = percentiles(summary, position, of);
+        let over_time = |name: &str, figure| {
+            let lines = percentiles(summary, position, figure);
             Plot { robust: true, ..plot(&title(name), SECONDS, lines) }
         };
         let by_nines = |name: &str, figure| by_percentile(workload, title(name), figure);
@@ -69,12 +69,12 @@ pub(crate) fn plots(summary: &Summary) -> Vec<Plot> {
         });
         // A ramp's few seconds on the axis of the whole run are no picture: their percentiles are one.
         if starts_throughout(summary, position) {
-            plots.push(over_time("Startup", |it| (it.startup_p50_seconds, it.startup_p99_seconds)));
+            plots.push(over_time("Startup", names::STARTUP));
         }
         plots.push(by_nines("Startup by percentile", names::STARTUP));
-        plots.push(over_time("Latency", |it| (it.latency_p50_seconds, it.latency_p99_seconds)));
+        plots.push(over_time("Latency", names::LATENCY));
         plots.push(by_nines("Latency by percentile", names::LATENCY));
-        plots.push(over_time("Delay drift", |it| (it.drift_p50_seconds, it.drift_p99_seconds)));
+        plots.push(over_time("Delay drift", names::DRIFT));
     }
     plots.extend([
         plot("Stalls and failures in each second", COUNT, troubles(summary)),
@@ -246,13 +246,9 @@ pub(crate) fn calmed<T: PartialEq>(points: &[(f64, Option<f64>)], planned: &[T])
     (0..points.len()).map(|position| (points[position].0, mean(position))).collect()
 }
 
-fn percentiles(
-    summary: &Summary,
-    workload: usize,
-    of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>),
-) -> Vec<Line> {
-    let upper = workload_line(summary, workload, ("p99", Hue::Tail), |it| of(it).1);
-    vec![upper, workload_line(summary, workload, ("p50", Hue::Median), |it| of(it).0)]
+fn percentiles(summary: &Summary, workload: usize, figure: &str) -> Vec<Line> {
+    let upper = workload_line(summary, workload, ("p99", Hue::Tail), |it| it.percentiles(figure).1);
+    vec![upper, workload_line(summary, workload, ("p50", Hue::Median), |it| it.percentiles(figure).0)]
 }
 
 /// The watched servers' names, in the order of the points' values.

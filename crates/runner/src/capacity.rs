@@ -232,9 +232,10 @@ impl<'a> Trials<'a> {
     /// Checks that the workload has the figures that are asked for.
     fn check(&self, prepared: &Prepared) -> Result<(), RunError> {
         let schemas: Vec<_> = prepared.workloads.iter().map(|(_, workload)| workload.schema).collect();
-        if let Some(figure) = self.criteria.iter().find_map(|it| it.threshold.server_figure()) {
+        if let Some(growth) = self.criteria.iter().find_map(|it| it.threshold.server_growth()) {
             let line = format!(
-                "{figure} is known of a whole run, and a search judges every {} s: ask it of `weir play` or `weir run`",
+                "{} is known of a whole run, and a search judges every {} s: ask it of `weir play` or `weir run`",
+                growth.name(),
                 self.slice_seconds
             );
             return Err(RunError::new(self.of.wrong, line));

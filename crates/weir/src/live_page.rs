@@ -2,7 +2,6 @@
 
 use crate::live_agents::LiveAgents;
 use crate::outlets::{LiveOptions, Outlets};
-use crate::process_metrics::readings;
 use std::time::{Duration, Instant};
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
@@ -10,6 +9,7 @@ use weir_engine::run::{AnswerSoFar, Prepared};
 use weir_engine::scenario::Scenario;
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
+use weir_live::process_metrics::readings;
 use weir_live::{Label, Origin, Part};
 use weir_report::{Report, Text, fragments};
 use weir_runner::RunError;

@@ -36,7 +36,6 @@ mod origin;
 mod outlets;
 mod outline;
 mod print;
-mod process_metrics;
 mod push;
 mod report;
 mod rows;

@@ -4,19 +4,16 @@ use crate::answer;
 use crate::args::{Run, Sweep};
 use crate::console::Console;
 use crate::exit::Exit;
-use crate::figures::declared;
 use crate::interrupt::interrupt_flag;
 use crate::outline;
 use crate::print::check_answer;
 use crate::series::as_asked;
 use std::path::Path;
-use weir_clients::meant;
 use weir_engine::capacity::{LoadKind, Subject};
-use weir_engine::compare::better;
+use weir_engine::declared;
 use weir_engine::scenario::{Find, Order};
 use weir_engine::series::{Variation, turns};
 use weir_engine::sweep::{Ranked, SweepFacts};
-use weir_engine::threshold::RECONNECTED;
 use weir_metrics::several;
 use weir_runner::capacity::SearchSettings;
 use weir_runner::run_directory::{self, directory};
@@ -24,9 +21,6 @@ use weir_runner::series::{repetitions, variants, variations_of};
 use weir_runner::sweep::{self as swept, USUAL_FIGURE};
 use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
-
-/// Figures of runs that no schema declares.
-const UNDECLARED: [&str; 4] = ["published", "counted", "cpu.weir", RECONNECTED];
 
 /// Sweeps.
 pub(crate) fn sweep(args: &Sweep) -> Result<Exit, RunError> {
@@ -53,7 +47,7 @@ fn sweep_file(args: &Sweep) -> Result<Exit, RunError> {
     }
     if let Some(name) = &args.by {
         check_figure(name)?;
-        if name == RECONNECTED && variations.iter().all(|it| it.scenario.during.is_empty()) {
+        if name == declared::RECONNECTED.name && variations.iter().all(|it| it.scenario.during.is_empty()) {
             let line = format!("--by {name}: nothing is restarted; say under `during` what is, and when");
             return Err(RunError::new(ErrorKind::Usage, line));
         }
@@ -94,16 +88,9 @@ fn sweep_file(args: &Sweep) -> Result<Exit, RunError> {
 
 /// Refuses what can be no figure of a run, before any is made. Whether a run has one that there is, it says itself.
 fn check_figure(name: &str) -> Result<(), RunError> {
-    let of_figure = name.strip_suffix(".p50").or_else(|| name.strip_suffix(".p99")).unwrap_or(name);
-    let is_it =
-        |known: &str| of_figure.strip_suffix(known).is_some_and(|it| it.is_empty() || it.ends_with('.'));
-    let declared = declared();
-    let names = || declared.iter().flat_map(|it| &it.figures).map(|it| it.name).chain(UNDECLARED);
-    if better(name).is_some() || names().any(is_it) {
-        return Ok(());
-    }
-    let hint = meant(of_figure, names())
-        .map_or_else(|| "`weir figures` lists them".to_owned(), |it| format!("did you mean '{it}'?"));
+    let Err(nearest) = declared::check(name) else { return Ok(()) };
+    let hint =
+        nearest.map_or_else(|| "`weir figures` lists them".to_owned(), |it| format!("did you mean '{it}'?"));
     let name = weir_report::quote(name, 60);
     Err(RunError::new(ErrorKind::Usage, format!("--by {name}: there is no such figure; {hint}")))
 }

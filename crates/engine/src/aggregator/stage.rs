@@ -2,19 +2,20 @@
 
 use super::delays::Delays;
 use super::slice::SliceTotals;
+use crate::declared;
 use crate::edges::{Edge, Patience};
 use crate::loads::{host_load, process_load};
 use crate::plan::StageSpan;
-use crate::summary::{Figures, OF_EACH_CLIENT, StageSummary, VerdictState};
+use crate::summary::{Figures, StageSummary, VerdictState};
 use crate::totals::Totals;
 use std::time::Duration;
 use weir_metrics::common::{FRAMES_AHEAD, PLAYING, names};
-use weir_metrics::{Interval, Schema};
+use weir_metrics::{Figure, Interval, Schema};
 use weir_observe::{Environment, UsageSummary};
 
 /// Whether a figure is of what begins in a stage: it is taken from the ramp on.
 fn is_of_the_ramp(name: &str) -> bool {
-    name == names::STARTED || OF_EACH_CLIENT.contains(&name)
+    name == names::STARTED || declared::figure(name).is_some_and(Figure::is_of_each_client)
 }
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What a change may be: `startup.p99 > +10%`, parsed once into an expression.
 
-use super::better::OF_WEIR;
 use super::contrast::Contrast;
+use crate::declared::is_cpu_of_weir;
 use crate::series::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ pub(crate) fn means(name: &str, figure: &str) -> bool {
         return true;
     }
     let is_part = format!(".{figure}.").contains(&format!(".{name}."));
-    is_part && !(figure == OF_WEIR || figure.ends_with(&format!(".{OF_WEIR}")))
+    is_part && !is_cpu_of_weir(figure)
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! What is compared: runs, and the sides that they are of.
 
-use super::better::{Better, better};
 use super::limit::means;
 use crate::record::RunHead;
-use crate::series::{FigureUnit, SeriesRun};
+use crate::series::{SeriesFigure, SeriesRun};
 use crate::summary::Summary;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -43,21 +40,8 @@ pub struct SeriesRef {
     pub is_interleaved: bool,
 }
 
-/// A figure that is compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ComparedFigure {
-    /// Its name, as in a series.
-    pub name: String,
-    /// Its title in the table; none if it has none there.
-    pub title: Option<String>,
-    /// Its unit.
-    pub unit: FigureUnit,
-    /// Which way it is better; none if it is neither.
-    pub better: Option<Better>,
-}
-
 /// Which figures a name means: the one of that name; or those that it is a part of, those with titles if there are such.
-pub(crate) fn meant_by<'a>(name: &str, known: &[&'a ComparedFigure]) -> Vec<&'a ComparedFigure> {
+pub(crate) fn meant_by<'a>(name: &str, known: &[&'a SeriesFigure]) -> Vec<&'a SeriesFigure> {
     let mut found: Vec<_> = known.iter().copied().filter(|it| means(name, &it.name)).collect();
     if found.iter().any(|it| it.title.is_some()) {
         found.retain(|it| it.title.is_some() || it.name == name);
@@ -66,12 +50,11 @@ pub(crate) fn meant_by<'a>(name: &str, known: &[&'a ComparedFigure]) -> Vec<&'a 
 }
 
 /// The figures of a run.
-pub(crate) fn values(run: &ComparedRun) -> Vec<(ComparedFigure, f64)> {
+pub(crate) fn values(run: &ComparedRun) -> Vec<(SeriesFigure, f64)> {
     let (run, figures) = SeriesRun::new("", 1, String::new(), &run.summary);
     let valued = figures.into_iter().filter_map(|it| {
         let value = *run.figures.get(&it.name)?;
-        let better = better(&it.name);
-        Some((ComparedFigure { name: it.name, title: it.title, unit: it.unit, better }, value))
+        Some((it, value))
     });
     valued.collect()
 }

@@ -4,12 +4,11 @@
 //! real runs do. What is measured of a run is what weir measures: a mean over its seconds, or a percentile of its distribution.
 
 use super::contrast::Values;
-use super::side::ComparedFigure;
 use super::summary::{Change, Finding, Measured, changes};
-use super::{Better, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL};
-use crate::series::FigureUnit;
+use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL};
+use crate::series::{FigureUnit, SeriesFigure};
 use proptest::prelude::*;
-use weir_metrics::Histogram;
+use weir_metrics::{Better, Histogram};
 
 /// Seconds of a run.
 const SECONDS: usize = 60;
@@ -95,7 +94,7 @@ fn run(random: &mut fastrand::Rng, share: f64, measure: Measure, level: f64) -> 
 
 /// A comparison of `runs` a side in all figures, with a change inserted in those of these names.
 fn comparison(random: &mut fastrand::Rng, runs: usize, inserted: &[&str], change: f64) -> Vec<Change> {
-    let figures = FIGURES.map(|(name, _, _)| ComparedFigure {
+    let figures = FIGURES.map(|(name, _, _)| SeriesFigure {
         name: name.to_owned(),
         title: Some(name.to_owned()),
         unit: FigureUnit::Count,
@@ -170,7 +169,7 @@ proptest! {
 
     #[test]
     fn the_other_way_round_better_is_worse(seed: u64, runs in 2usize..9, change in -0.5f64..1.0) {
-        let figure = ComparedFigure {
+        let figure = SeriesFigure {
             name: "startup.p50".to_owned(),
             title: None,
             unit: FigureUnit::Seconds,

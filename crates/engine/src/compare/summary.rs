@@ -3,14 +3,15 @@
 use super::alike::{Likeness, Unlike, likeness};
 use super::contrast::{Contrast, Values, corrected};
 use super::limit::{ChangeLimit, LimitFinding, LimitResult, means};
-use super::side::{ComparedFigure, ComparedRun, Side, meant_by, values};
-use super::{Better, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
+use super::side::{ComparedRun, Side, meant_by, values};
+use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
+use crate::series::SeriesFigure;
 use crate::summary::{Point, RunFacts, VerdictState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::meant;
-use weir_metrics::Estimate;
+use weir_metrics::{Better, Estimate};
 
 /// The version of the layout; `docs/compare.schema.json` follows it.
 pub const LAYOUT: &str = "weir.compare/1";
@@ -94,7 +95,7 @@ pub struct Comparison {
     /// What else differs: it is what is compared.
     pub subject: Vec<Unlike>,
     /// The figures, in the order of the table.
-    pub figures: Vec<ComparedFigure>,
+    pub figures: Vec<SeriesFigure>,
     /// The sides; the first is the base.
     pub sides: Vec<SideSummary>,
     /// Each other side against the base.
@@ -182,9 +183,20 @@ pub enum Finding {
     Undecided,
 }
 
+impl Finding {
+    /// What a change comes to, of a figure that is better one way, or neither.
+    pub(crate) fn of_change(better: Option<Better>, rises: bool) -> Self {
+        match better {
+            None => Self::Different,
+            Some(better) if (better == Better::Higher) == rises => Self::Better,
+            Some(_) => Self::Worse,
+        }
+    }
+}
+
 /// A figure of a side against the base, before it is corrected for the others.
 pub(super) struct Measured<'a> {
-    figure: &'a ComparedFigure,
+    figure: &'a SeriesFigure,
     values: Values,
     contrast: Option<Contrast>,
 }
@@ -286,7 +298,7 @@ fn are_pairs(base: &Side, other: &Side) -> bool {
 /// A run with its figures.
 struct ValuedRun<'a> {
     run: &'a ComparedRun,
-    valued: Vec<(ComparedFigure, f64)>,
+    valued: Vec<(SeriesFigure, f64)>,
 }
 
 impl<'a> ValuedRun<'a> {
@@ -300,8 +312,8 @@ impl<'a> ValuedRun<'a> {
 }
 
 /// The figures that are compared: those that were asked for, or all that have titles, and those that limits are about.
-fn figures(sides: &[Vec<ValuedRun<'_>>], options: &Options) -> Result<Vec<ComparedFigure>, ComparisonError> {
-    let mut known: Vec<&ComparedFigure> = Vec::new();
+fn figures(sides: &[Vec<ValuedRun<'_>>], options: &Options) -> Result<Vec<SeriesFigure>, ComparisonError> {
+    let mut known: Vec<&SeriesFigure> = Vec::new();
     for (figure, _) in sides.iter().flatten().flat_map(|run| &run.valued) {
         if !known.iter().any(|it| it.name == figure.name) {
             known.push(figure);
@@ -328,11 +340,11 @@ fn figures(sides: &[Vec<ValuedRun<'_>>], options: &Options) -> Result<Vec<Compar
             return Err(ComparisonError::Unit { limit, figure });
         }
     }
-    let named: Vec<&ComparedFigure> = asked.flat_map(|name| meant_by(name, &known)).collect();
-    let limited: Vec<&ComparedFigure> =
+    let named: Vec<&SeriesFigure> = asked.flat_map(|name| meant_by(name, &known)).collect();
+    let limited: Vec<&SeriesFigure> =
         options.limits.iter().flat_map(|limit| meant_by(limit.figure(), &known)).collect();
-    let is_in = |list: &[&ComparedFigure], it: &ComparedFigure| list.iter().any(|one| one.name == it.name);
-    let is_compared = |it: &&&ComparedFigure| {
+    let is_in = |list: &[&SeriesFigure], it: &SeriesFigure| list.iter().any(|one| one.name == it.name);
+    let is_compared = |it: &&&SeriesFigure| {
         let is_shown = if options.figures.is_empty() { it.title.is_some() } else { is_in(&named, it) };
         is_shown || is_in(&limited, it)
     };
@@ -341,7 +353,7 @@ fn figures(sides: &[Vec<ValuedRun<'_>>], options: &Options) -> Result<Vec<Compar
 
 impl<'a> Measured<'a> {
     fn of(
-        figure: &'a ComparedFigure,
+        figure: &'a SeriesFigure,
         base: &[ValuedRun<'_>],
         other: &[ValuedRun<'_>],
         paired: bool,
@@ -360,7 +372,7 @@ impl<'a> Measured<'a> {
         (values.fewest() > 0).then(|| Self::new(figure, values))
     }
 
-    pub(super) fn new(figure: &'a ComparedFigure, values: Values) -> Self {
+    pub(super) fn new(figure: &'a SeriesFigure, values: Values) -> Self {
         Self { figure, contrast: Contrast::of(&values), values }
     }
 
@@ -400,11 +412,7 @@ impl<'a> Measured<'a> {
         }
         let rises = contrast.difference.mean > 0.0;
         let rises = contrast.ratio.map_or(rises, |ratio| ratio.mean > 1.0);
-        match (self.figure.better, rises) {
-            (None, _) => Finding::Different,
-            (Some(Better::Higher), true) | (Some(Better::Lower), false) => Finding::Better,
-            (Some(Better::Higher), false) | (Some(Better::Lower), true) => Finding::Worse,
-        }
+        Finding::of_change(self.figure.better, rises)
     }
 
     fn judge(&self, limit: &ChangeLimit) -> LimitFinding {

@@ -1,13 +1,15 @@
 //! The figures of a run that a series compares.
 
-use crate::ingest::Ingested;
+use crate::declared::{self, RunFigure};
+use crate::ingest::{Ingested, names as saving};
 use crate::role::Role;
-use crate::summary::{Figures, ProcessLoad, StageSummary, Summary, Value, WorkloadSummary};
-use crate::threshold::RECONNECTED;
+use crate::summary::{FigureValue, Figures, ProcessLoad, StageSummary, Summary, Value, WorkloadSummary};
+use crate::threshold::FigureRatio;
 use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_metrics::common::names;
+use weir_metrics::common::{self, names};
+use weir_metrics::{Better, Figure, FigureGroup, Kind};
 
 /// A figure of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +21,9 @@ pub struct SeriesFigure {
     pub title: Option<String>,
     /// Its unit.
     pub unit: FigureUnit,
+    /// Which way it is better; none if it is neither.
+    #[serde(default)]
+    pub better: Option<Better>,
 }
 
 /// The figures of a run, those with titles first, in the order of the table.
@@ -45,7 +50,7 @@ pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
     // A restart is of all workloads: the time until the last client of any of them was back.
     if let Some(seconds) = summary.reconnected_seconds() {
         let whole_run = FigurePrefix { name: String::new(), words: String::new() };
-        found.put(&whole_run, RECONNECTED, "Connected again", FigureUnit::Seconds, seconds);
+        found.of_run(&whole_run, &declared::RECONNECTED, seconds);
     }
     // Processes work for all workloads at once: they are listed once, over the stages of the first workload of viewers.
     let asked = load.iter().find(|workload| workload.role == Role::Play).or(load.first());
@@ -85,88 +90,107 @@ struct FigurePrefix {
 struct FigureList(Vec<(SeriesFigure, f64)>);
 
 impl FigureList {
+    /// Lists a value; without a title it stands only in lists.
     fn put(&mut self, prefix: &FigurePrefix, name: &str, title: &str, unit: FigureUnit, value: f64) {
         if value.is_finite() {
             let title = (!title.is_empty()).then(|| format!("{}{title}", prefix.words));
-            self.0.push((SeriesFigure { name: format!("{}{name}", prefix.name), title, unit }, value));
+            let better = declared::better(name);
+            let figure = SeriesFigure { name: format!("{}{name}", prefix.name), title, unit, better };
+            self.0.push((figure, value));
+        }
+    }
+
+    fn of_run(&mut self, prefix: &FigurePrefix, figure: &RunFigure, value: f64) {
+        self.put(prefix, figure.name, figure.title, figure.unit, value);
+    }
+
+    fn ratio(&mut self, prefix: &FigurePrefix, ratio: FigureRatio, value: f64) {
+        self.put(prefix, &format!("{}.ratio", ratio.name()), ratio.title(), FigureUnit::Ratio, value);
+    }
+
+    /// What clients recorded of a figure, under its title in their role.
+    fn of_clients(&mut self, prefix: &FigurePrefix, name: &str, title: &str, figure: &FigureValue) {
+        let unit = FigureUnit::from(figure.unit);
+        match figure.value {
+            Value::Counter { total, .. } => self.put(prefix, name, title, unit, total),
+            Value::Gauge { mean, .. } => self.put(prefix, name, title, unit, mean),
+            Value::Spread(spread) if spread.count > 0 => {
+                for (percentile, value) in [("p50", spread.p50), ("p99", spread.p99)] {
+                    let title =
+                        if title.is_empty() { String::new() } else { format!("{title} {percentile}") };
+                    self.put(prefix, &format!("{name}.{percentile}"), &title, unit, value);
+                }
+            }
+            Value::Spread(_) => {}
         }
     }
 
     fn of_stage(&mut self, prefix: &FigurePrefix, role: Role, stage: &StageSummary) {
-        use FigureUnit::{BitsPerSecond, Count, Ratio, Seconds};
-        self.put(prefix, names::PLAYING, "Clients", Count, stage.playing_mean);
+        let recorded = |figure: &Figure| stage.figures.get(figure.name);
+        let titled = || common::FIGURES.iter().filter(|figure| is_titled(figure, role));
+        let put = |list: &mut Self, figures: &[&Figure]| {
+            for figure in figures {
+                if let (Some(value), Some(title)) = (recorded(figure), figure.title) {
+                    list.of_clients(prefix, figure.name, title, value);
+                }
+            }
+        };
+        let playing = declared::title(names::PLAYING);
+        self.put(prefix, names::PLAYING, playing, FigureUnit::Count, stage.playing_mean);
         if !stage.window_is_void {
-            let title = if role == Role::Publish { "Sent" } else { "Received" };
-            self.put(prefix, "bitrate", title, BitsPerSecond, stage.actual_bps);
+            let title = if role == Role::Publish { "Sent" } else { declared::BIT_RATE.title };
+            self.of_run(prefix, &RunFigure { title, ..declared::BIT_RATE }, stage.actual_bps);
         }
         if let Some(expected) = stage.expected_bps.filter(|bps| *bps > 0.0 && !stage.window_is_void) {
-            self.put(prefix, "bitrate.ratio", "", Ratio, stage.actual_bps / expected);
+            self.ratio(prefix, FigureRatio::BitRate, stage.actual_bps / expected);
         }
         if let Some(fps) = stage.fps() {
-            self.put(prefix, "fps", "FPS", Count, fps);
+            self.of_run(prefix, &declared::FRAME_RATE, fps);
         }
-        let times: &[(&str, &str)] = match role {
-            Role::Play => {
-                &[(names::STARTUP, "Startup"), (names::LATENCY, "Latency"), (names::DRIFT, "Drift")]
-            }
-            Role::Ingest => &[],
-            Role::Publish => &[(names::STARTUP, "Startup"), (names::SEND_LAG, "Send lag")],
-        };
-        for (name, title) in times {
-            if let Some(spread) = stage.figures.spread(name) {
-                self.put(prefix, &format!("{name}.p50"), &format!("{title} p50"), Seconds, spread.p50);
-                self.put(prefix, &format!("{name}.p99"), &format!("{title} p99"), Seconds, spread.p99);
-            }
-        }
-        if role == Role::Play {
-            self.put(prefix, names::STALLS, "Stalls", Count, stage.figures.total(names::STALLS));
-        }
+        let counted = titled().filter(|it| it.name != names::PLAYING);
+        let (counts, times): (Vec<_>, Vec<_>) = counted.partition(|it| it.kind == Kind::Counter);
+        put(self, &times);
+        put(self, &counts);
         if let Some(lost) = stage.figures.lost_ratio().filter(|_| is_numbered(&stage.figures)) {
-            self.put(prefix, "lost.ratio", "Lost", Ratio, lost);
+            self.ratio(prefix, FigureRatio::Lost, lost);
         }
         for (name, figure) in &stage.figures.0 {
-            let unit = FigureUnit::from(figure.unit);
-            match figure.value {
-                Value::Counter { total, .. } if name != names::STALLS => {
-                    self.put(prefix, name, "", unit, total);
-                }
-                Value::Gauge { mean, .. } if name != names::PLAYING => self.put(prefix, name, "", unit, mean),
-                Value::Spread(spread) if spread.count > 0 && times.iter().all(|(it, _)| it != name) => {
-                    self.put(prefix, &format!("{name}.p50"), "", unit, spread.p50);
-                    self.put(prefix, &format!("{name}.p99"), "", unit, spread.p99);
-                }
-                Value::Counter { .. } | Value::Gauge { .. } | Value::Spread(_) => {}
+            // Only viewers stand still: of others it is always 0.
+            if name != names::STALLS && titled().all(|it| it.name != name) {
+                self.of_clients(prefix, name, "", figure);
             }
         }
     }
 
     /// What processes used over a stage, whichever workload made them work; of a run that saves this many messages, for one of them.
     fn of_processes(&mut self, prefix: &FigurePrefix, stage: &StageSummary, messages: Option<u64>) {
-        use FigureUnit::Bytes;
         for target in &stage.targets {
             let name = target.label.strip_prefix("name=").unwrap_or(&target.label);
             self.cpu(prefix, name, target, messages);
             let most = target.rss_max_bytes as f64;
-            self.put(prefix, &format!("memory.{name}"), &format!("Memory of {name}"), Bytes, most);
+            self.of_process(prefix, &declared::PROCESS_MEMORY, name, most);
         }
         if let Some(generator) = &stage.generator {
-            self.cpu(prefix, "weir", generator, messages);
+            self.cpu(prefix, declared::WEIR, generator, messages);
         }
     }
 
     /// CPU of processes: for one of these messages, or in percent of a core.
     fn cpu(&mut self, prefix: &FigurePrefix, name: &str, load: &ProcessLoad, messages: Option<u64>) {
-        let figure = format!("cpu.{name}");
+        let percent = declared::PROCESS_CPU;
         match messages.filter(|messages| *messages > 0).zip(load.cpu_seconds) {
             Some((messages, seconds)) => {
-                let title = format!("CPU of {name} a message");
+                let figure = format!("{}.{name}", percent.name);
+                let title = format!("{} of {name} a message", percent.title);
                 self.put(prefix, &figure, &title, FigureUnit::Seconds, seconds / messages as f64);
             }
-            None => {
-                let title = format!("CPU of {name}");
-                self.put(prefix, &figure, &title, FigureUnit::Percent, load.cpu_percent);
-            }
+            None => self.of_process(prefix, &percent, name, load.cpu_percent),
         }
+    }
+
+    fn of_process(&mut self, prefix: &FigurePrefix, figure: &RunFigure, process: &str, value: f64) {
+        let name = format!("{}.{process}", figure.name);
+        self.put(prefix, &name, &format!("{} of {process}", figure.title), figure.unit, value);
     }
 
     fn of_workload(&mut self, prefix: &FigurePrefix, workload: &WorkloadSummary) {
@@ -174,10 +198,10 @@ impl FigureList {
             return self.of_messages(prefix, ingested, &workload.total);
         }
         let planned = workload.slots.planned as f64;
-        self.put(prefix, "failed.ratio", "Failed", FigureUnit::Ratio, workload.slots.failed as f64 / planned);
+        self.ratio(prefix, FigureRatio::Failed, workload.slots.failed as f64 / planned);
         let lost = workload.total.lost_ratio().filter(|_| workload.role == Role::Play);
         if let Some(lost) = lost.filter(|_| !is_numbered(&workload.total)) {
-            self.put(prefix, "lost.ratio", "Lost", FigureUnit::Ratio, lost);
+            self.ratio(prefix, FigureRatio::Lost, lost);
         }
     }
 }
@@ -188,52 +212,52 @@ fn is_numbered(figures: &Figures) -> bool {
     figures.total(names::NUMBERED) > 0.0
 }
 
-/// Times of messages on their way into a table, and their titles.
-const TIMES: [(&str, &str); 7] = [
-    ("publish_time", "Publish"),
-    ("receive_time", "Receive"),
-    ("decode_time", "Decode, busy"),
-    ("save_time", "Save, busy"),
-    ("insert_time", "First to last insert"),
-    ("total_time", "Publish to last insert"),
-    ("first_insert", "Publish to first insert"),
-];
+/// Whether a figure of clients has a title where they have this role: a publisher's stalls and a viewer's schedule are none of theirs.
+fn is_titled(figure: &Figure, role: Role) -> bool {
+    let is_of_role = match role {
+        Role::Play => figure.group != FigureGroup::Sending,
+        Role::Publish => matches!(figure.group, FigureGroup::Connection | FigureGroup::Sending),
+        Role::Ingest => {
+            !matches!(figure.kind, Kind::Spread | Kind::Signed) && figure.group != FigureGroup::Stalls
+        }
+    };
+    figure.title.is_some() && is_of_role
+}
 
 impl FigureList {
     /// What became of messages. Times are of those runs alone in which each became a row.
     fn of_messages(&mut self, prefix: &FigurePrefix, ingested: &Ingested, total: &Figures) {
-        use FigureUnit::{Bytes, Count, Seconds};
-        let known = [
-            ingested.publish.is_some(),
-            ingested.receive.is_some(),
-            ingested.decode_seconds.is_some(),
-            ingested.save_seconds.is_some(),
-            ingested.commit.is_some(),
-            ingested.commit.is_some(),
-            ingested.commit.is_some(),
-        ];
-        for ((name, title), is_known) in TIMES.iter().zip(known) {
+        let account = &ingested.account;
+        for (name, is_known) in [
+            (saving::PUBLISH_TIME, ingested.publish.is_some()),
+            (saving::RECEIVE_TIME, ingested.receive.is_some()),
+            (saving::DECODE_TIME, ingested.decode_seconds.is_some()),
+            (saving::SAVE_TIME, ingested.save_seconds.is_some()),
+            (saving::INSERT_TIME, ingested.commit.is_some()),
+            (saving::TOTAL_TIME, ingested.commit.is_some()),
+            (saving::FIRST_INSERT, ingested.commit.is_some()),
+        ] {
             if is_known && ingested.is_whole() {
-                self.put(prefix, name, title, Seconds, total.total(name));
+                self.put(prefix, name, declared::title(name), FigureUnit::Seconds, total.total(name));
             }
         }
-        let account = &ingested.account;
-        for (name, title, number) in [
-            ("published", "Published", account.published),
-            ("acknowledged", "Acknowledged", account.acknowledged),
-            ("delivered", "Received", account.received),
-            ("lost", "Lost", account.lost),
-            ("saved", "Saved", account.saved),
-            ("dead_lettered", "Dead-lettered", account.dead_lettered),
-            ("duplicate", "Duplicate", account.duplicate),
-            ("counted", "Counted in the table", account.counted),
+        let mut count = |name, title, number| self.put(prefix, name, title, FigureUnit::Count, number as f64);
+        for (figure, number) in [
+            (declared::PUBLISHED, account.published),
+            (declared::ACKNOWLEDGED, account.acknowledged),
+            (declared::DELIVERED, account.received),
         ] {
-            self.put(prefix, name, title, Count, number as f64);
+            count(figure.name, figure.title, number);
         }
+        count(names::LOST, "Lost", account.lost);
+        count(saving::SAVED, declared::title(saving::SAVED), account.saved);
+        count(saving::DEAD_LETTERED, declared::title(saving::DEAD_LETTERED), account.dead_lettered);
+        count(names::DUPLICATE, "Duplicate", account.duplicate);
+        count(saving::COUNTED, declared::title(saving::COUNTED), account.counted);
         let by = |bytes: u64, number: u64| bytes as f64 / number as f64;
-        self.put(prefix, "payload", "Bytes a payload", Bytes, by(ingested.payload_bytes, account.published));
+        self.of_run(prefix, &declared::PAYLOAD, by(ingested.payload_bytes, account.published));
         if ingested.table_bytes > 0 {
-            self.put(prefix, "row", "Bytes a row", Bytes, by(ingested.table_bytes, account.counted));
+            self.of_run(prefix, &declared::ROW, by(ingested.table_bytes, account.counted));
         }
     }
 }

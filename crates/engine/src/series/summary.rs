@@ -420,6 +420,7 @@ mod tests {
             name: "bitrate".to_owned(),
             title: Some("Received".to_owned()),
             unit: FigureUnit::BitsPerSecond,
+            better: None,
         };
         SeriesSummary::new(&facts, &[figure], runs, Ending::Completed)
     }

@@ -6,17 +6,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_metrics::common::names;
 
-/// Figures that each client gives one value of, when it begins.
-pub(crate) const OF_EACH_CLIENT: [&str; 7] = [
-    names::STARTUP,
-    names::CONNECT,
-    names::HANDSHAKE,
-    names::REQUEST,
-    names::FIRST_BYTE,
-    names::FIRST_FRAME,
-    names::START_LAG,
-];
-
 /// Figures by name.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

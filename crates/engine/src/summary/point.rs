@@ -4,7 +4,7 @@ use super::MessageRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weir_metrics::Failure;
+use weir_metrics::{Failure, common::names};
 use weir_observe::MachineValues;
 
 /// One second, for plots. Values that were not measured are absent.
@@ -79,7 +79,20 @@ pub struct WorkloadPoint {
     pub ahead_bps: f64,
 }
 
+/// Median and 99th percentile of a second's values.
+type Percentiles = (Option<f64>, Option<f64>);
+
 impl WorkloadPoint {
+    /// What is kept of the distribution of this name, where its seconds are kept.
+    pub fn percentiles(&self, figure: &str) -> Percentiles {
+        match figure {
+            names::STARTUP => (self.startup_p50_seconds, self.startup_p99_seconds),
+            names::LATENCY => (self.latency_p50_seconds, self.latency_p99_seconds),
+            names::DRIFT => (self.drift_p50_seconds, self.drift_p99_seconds),
+            _ => (None, None),
+        }
+    }
+
     /// Notes what was expected, by the source's rate: as of a stage, so that plots and tables say the same.
     pub(crate) fn expect(&mut self, source_bps: Option<f64>) {
         let clients = (f64::from(self.planned) - self.starting_mean).max(0.0);

@@ -3,14 +3,14 @@
 use super::standing::{against, best, has_rival, may_be_beaten};
 use super::{BusiestThread, SweepCell};
 use crate::capacity::{Evidence, LoadKind};
-use crate::compare;
+use crate::declared::better_if_asked;
 use crate::scenario::{Order, Variant};
 use crate::series::{Ending, FEWEST_PAIRS, FigureUnit, SeriesSummary, VariantThreshold};
 use crate::summary::RunFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weir_metrics::Estimate;
+use weir_metrics::{Better, Estimate};
 
 /// The version of the layout; `docs/sweep.schema.json` follows it.
 pub const LAYOUT: &str = "weir.sweep/1";
@@ -50,7 +50,7 @@ pub struct Ranked {
     /// What it is measured in.
     pub unit: FigureUnit,
     /// Which values are better.
-    pub better: Direction,
+    pub better: Better,
 }
 
 /// What variants are ranked by.
@@ -63,16 +63,6 @@ pub enum Rank {
     CpuPerClient,
     /// A figure of runs.
     Figure(String),
-}
-
-/// Which values are better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Large ones.
-    Higher,
-    /// Small ones.
-    Lower,
 }
 
 /// A key of the variants, with its values.
@@ -165,7 +155,7 @@ impl Ranked {
             by: Rank::Capacity(kind),
             title: noun.to_owned(),
             unit: FigureUnit::Count,
-            better: Direction::Higher,
+            better: Better::Higher,
         }
     }
 
@@ -175,23 +165,17 @@ impl Ranked {
             by: Rank::CpuPerClient,
             title: "CPU a client".to_owned(),
             unit: FigureUnit::Percent,
-            better: Direction::Lower,
+            better: Better::Lower,
         }
     }
 
-    /// By a figure of runs: better as a comparison has it. Of those that it knows nothing of, more clients, frames and bytes
-    /// are better, and less of anything else.
+    /// By a figure of runs.
     pub fn by_figure(name: &str) -> Self {
-        let what = name.rsplit('.').next().unwrap_or(name);
-        let is_higher = compare::better(name)
-            .map_or(["played", "media", "units", "frames"].contains(&what), |it| {
-                it == compare::Better::Higher
-            });
         Self {
             by: Rank::Figure(name.to_owned()),
             title: name.to_owned(),
             unit: FigureUnit::Count,
-            better: if is_higher { Direction::Higher } else { Direction::Lower },
+            better: better_if_asked(name),
         }
     }
 
@@ -207,8 +191,8 @@ impl Ranked {
     /// Whether one value is better than another.
     pub(super) fn is_better(&self, one: f64, other: f64) -> bool {
         match self.better {
-            Direction::Higher => one > other,
-            Direction::Lower => one < other,
+            Better::Higher => one > other,
+            Better::Lower => one < other,
         }
     }
 }
@@ -505,16 +489,6 @@ mod tests {
     }
 
     #[test]
-    fn more_of_what_is_delivered_is_better_and_less_of_anything_else() {
-        for name in ["bitrate", "play.2.fps", "playing"] {
-            assert_eq!(Ranked::by_figure(name).better, Direction::Higher, "{name}");
-        }
-        for name in ["startup.p99", "cpu.nginx", "lost", "failed.ratio"] {
-            assert_eq!(Ranked::by_figure(name).better, Direction::Lower, "{name}");
-        }
-    }
-
-    #[test]
     fn two_keys_with_several_values_span_a_plane() {
         let variants: Vec<_> = [("1", "4"), ("1", "60"), ("2", "4"), ("2", "60")]
             .map(|(one, other)| {
@@ -526,20 +500,6 @@ mod tests {
         assert_eq!(keys, ["chunk", "workers"]);
         assert_eq!(found.at("60", "1").unwrap().name, "1-60");
         assert!(summary(&abc(), Ranked::by_cpu_per_client(), &[]).at("a", "b").is_none());
-    }
-
-    #[test]
-    fn a_figure_ranks_the_way_in_which_a_comparison_calls_it_better() {
-        for (name, better) in [
-            ("play.bitrate.ratio", Direction::Higher),
-            ("delivered", Direction::Higher),
-            ("play.startup.p99", Direction::Lower),
-            ("cpu.weir", Direction::Lower),
-            ("units", Direction::Higher),
-            ("", Direction::Lower),
-        ] {
-            assert_eq!(Ranked::by_figure(name).better, better, "{name}");
-        }
     }
 
     proptest! {

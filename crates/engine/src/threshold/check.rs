@@ -1,27 +1,10 @@
 //! Whether some workload has the figure that a threshold is on, and whether statistic and limit fit it: known before the run.
 
-use super::{RECONNECTED, STATISTICS, Statistic, Threshold};
-use crate::growth::SERVER_FIGURES;
-use crate::server_load::{self, ServerLoad};
+use super::{FigureRatio, STATISTICS, ServerLoad, Statistic, Subject, Threshold};
+use crate::units::FigureUnit;
 use weir_clients::meant;
-use weir_metrics::{Kind, Measure, Unit};
-
-/// Ratios that are made of two figures.
-const RATIOS: [&str; 10] = [
-    "failed",
-    "missed",
-    "played",
-    "starved",
-    "bitrate",
-    "stalled",
-    "stall_free",
-    "frames",
-    "lost",
-    "decoded",
-];
-
-/// The figure whose growth over a stage is known.
-const DRIFT: &str = "drift";
+use weir_metrics::common::names;
+use weir_metrics::{Figure, Kind, Measure, Unit};
 
 /// A text that is no threshold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,56 +78,61 @@ impl Threshold {
     /// # Errors
     /// Names the figure that was meant, if one resembles it, or the statistics that fit.
     pub fn check(&self, schemas: &[weir_metrics::Schema]) -> Result<(), ThresholdError> {
-        if self.statistic == Some(Statistic::Ratio) && RATIOS.contains(&self.figure.as_str()) {
-            return self.check_limit(&[Measure::Ratio], "a ratio; write for example 0.98 or 98%");
-        }
-        if let Some(figure) = self.server_figure() {
-            if self.statistic.is_some() {
+        let name = match &self.subject {
+            Subject::Ratio(_) => {
+                return self.check_limit(&[Measure::Ratio], "a ratio; write for example 0.98 or 98%");
+            }
+            Subject::Growth(_) if self.statistic.is_some() => {
                 return Err(self.unfit("a figure of the server takes none"));
             }
-            return if figure.ends_with("_bytes") {
-                self.check_limit(&[Measure::Bytes], "bytes; write for example 100B")
-            } else {
-                self.check_limit(&[], "a number; write it without a unit")
-            };
-        }
-        if self.is_about_restarts() {
-            return match self.statistic {
-                None => self.check_limit(&[Measure::Time], "a time; write for example 5s"),
-                Some(_) => Err(self.unfit("it takes none: the longest of all restarts is meant")),
-            };
-        }
-        if let Some(load) = self.server_load() {
-            return self.check_server_load(&load);
-        }
-        let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
-        let Some(figure) = figures().find(|figure| self.is_about(figure)) else {
-            if let Some((front, statistic)) = self.figure.rsplit_once('.')
-                && let Some(figure) = figures().find(|figure| figure.name == front)
-            {
-                return Err(ThresholdError::UnknownStatistic {
-                    text: self.text.clone(),
-                    figure: front.to_owned(),
-                    statistic: statistic.to_owned(),
-                    fitting: fitting(figure.kind),
-                });
+            Subject::Growth(growth) if growth.unit() == FigureUnit::Bytes => {
+                return self.check_limit(&[Measure::Bytes], "bytes; write for example 100B");
             }
-            let mut unknown = self.unknown(
-                figures()
-                    .map(|figure| figure.name)
-                    .chain(RATIOS)
-                    .chain(SERVER_FIGURES)
-                    .chain(server_load::NAMES)
-                    .chain([RECONNECTED]),
-            );
-            if let ThresholdError::UnknownFigure { nearest: Some(nearest), .. } = &mut unknown
-                && RATIOS.contains(&nearest.as_str())
-                && figures().all(|figure| figure.name != nearest)
-            {
-                nearest.push_str(".ratio");
+            Subject::Growth(_) => return self.check_limit(&[], "a number; write it without a unit"),
+            Subject::Reconnected if self.statistic.is_some() => {
+                return Err(self.unfit("it takes none: the longest of all restarts is meant"));
             }
-            return Err(unknown);
+            Subject::Reconnected => {
+                return self.check_limit(&[Measure::Time], "a time; write for example 5s");
+            }
+            Subject::Load(load) => return self.check_server_load(load),
+            Subject::Figure(name) => name,
         };
+        let figures = || schemas.iter().flat_map(weir_metrics::Schema::figures);
+        match figures().find(|figure| figure.is_called(name)) {
+            Some(figure) => self.check_figure(figure),
+            None => Err(self.no_figure(name, figures)),
+        }
+    }
+
+    /// What is wrong with the name of a figure that is none of these.
+    fn no_figure<Figures: Iterator<Item = &'static Figure>>(
+        &self,
+        name: &str,
+        figures: impl Fn() -> Figures,
+    ) -> ThresholdError {
+        if let Some((front, statistic)) = name.rsplit_once('.')
+            && let Some(figure) = figures().find(|figure| figure.name == front)
+        {
+            return ThresholdError::UnknownStatistic {
+                text: self.text.clone(),
+                figure: front.to_owned(),
+                statistic: statistic.to_owned(),
+                fitting: fitting(figure.kind),
+            };
+        }
+        let mut unknown = self.unknown(figures().map(|figure| figure.name).chain(Subject::names()));
+        if let ThresholdError::UnknownFigure { nearest: Some(nearest), .. } = &mut unknown
+            && FigureRatio::named(nearest).is_some()
+            && figures().all(|figure| figure.name != nearest)
+        {
+            nearest.push_str(".ratio");
+        }
+        unknown
+    }
+
+    /// Checks whether statistic and limit fit a figure of clients.
+    fn check_figure(&self, figure: &Figure) -> Result<(), ThresholdError> {
         let fits = match (figure.kind, self.statistic) {
             (Kind::Counter, statistic) => {
                 matches!(statistic, None | Some(Statistic::Rate | Statistic::Count))
@@ -153,7 +141,7 @@ impl Threshold {
                 matches!(statistic, None | Some(Statistic::Mean | Statistic::Max))
             }
             (Kind::Spread | Kind::Signed, statistic) => {
-                let grows = statistic != Some(Statistic::Growth) || figure.name == DRIFT;
+                let grows = statistic != Some(Statistic::Growth) || figure.name == names::DRIFT;
                 grows && !matches!(statistic, None | Some(Statistic::Rate | Statistic::Ratio))
             }
         };
@@ -186,7 +174,7 @@ impl Threshold {
             return Ok(());
         }
         let statistic = STATISTICS.iter().find(|(_, it)| Some(*it) == self.statistic);
-        let figure = statistic.map_or(self.figure.clone(), |(name, _)| format!("{}.{name}", self.figure));
+        let figure = statistic.map_or(self.name.clone(), |(name, _)| format!("{}.{name}", self.name));
         Err(ThresholdError::UnfitLimit { text: self.text.clone(), figure, measures })
     }
 
@@ -199,7 +187,7 @@ impl Threshold {
         names: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
     ) -> Result<(), ThresholdError> {
         let names = names.into_iter();
-        if !names.clone().any(|name| name == self.figure) {
+        if !names.clone().any(|name| name == self.name) {
             return Err(self.unknown(names));
         }
         match self.statistic {
@@ -228,8 +216,8 @@ impl Threshold {
     fn unknown<'a>(&self, names: impl Iterator<Item = &'a str>) -> ThresholdError {
         ThresholdError::UnknownFigure {
             text: self.text.clone(),
-            figure: self.figure.clone(),
-            nearest: meant(&self.figure, names).map(str::to_owned),
+            figure: self.name.clone(),
+            nearest: meant(&self.name, names).map(str::to_owned),
         }
     }
 

@@ -1,29 +1,23 @@
 //! A threshold against what was measured: the value that is farthest on the wrong side, and whether it holds.
 
-use super::{Statistic, Threshold};
-use crate::role::Role;
+use super::{FigureRatio, Statistic, Subject, Threshold};
+use crate::growth::ServerGrowth;
 use crate::summary::{
     Figures, StageSummary, Summary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
 };
-use weir_metrics::common::names;
 
 /// Shortest window whose rate is asked for by default: one of a few seconds holds a keyframe more or less.
 const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
 
 impl Threshold {
-    /// Compares the growth of each watched process; the value is the largest. None fails, and so does one that is not known because
-    /// the process was not heard of any more.
-    pub(crate) fn judge_growth(&self, summary: &Summary) -> ThresholdResult {
-        let mut stages = summary.workloads.iter().flat_map(|it| &it.stages);
-        let is_unheard = stages.any(|it| !it.unheard.is_empty());
-        let bounds = summary.growth.iter().filter(|_| !is_unheard);
-        self.judge_value(|figure| bounds.filter_map(|it| it.bound(figure)).reduce(f64::max))
-    }
-
-    /// Compares the longest time until all clients were connected again after a restart of the server. None fails, and so does a
-    /// restart after which they never were.
-    pub(crate) fn judge_restarts(&self, summary: &Summary) -> ThresholdResult {
-        self.judge_value(|_| summary.reconnected_seconds())
+    /// Compares a finished run, whatever the threshold is on. What was not measured fails.
+    pub(crate) fn judge_run(&self, summary: &Summary) -> ThresholdResult {
+        match &self.subject {
+            Subject::Growth(growth) => self.judge_value(|_| largest_growth(*growth, summary)),
+            // After a restart some may never have been connected again: then there is no value.
+            Subject::Reconnected => self.judge_value(|_| summary.reconnected_seconds()),
+            Subject::Ratio(_) | Subject::Load(_) | Subject::Figure(_) => self.judge(&summary.workloads),
+        }
     }
 
     /// Compares the total that `look_up` knows under the figure's name. None fails.
@@ -33,7 +27,7 @@ impl Threshold {
 
     /// Compares the value, in base units, that `look_up` knows under the figure's name. None fails.
     pub fn judge_value(&self, look_up: impl FnOnce(&str) -> Option<f64>) -> ThresholdResult {
-        let value = look_up(&self.figure);
+        let value = look_up(&self.name);
         ThresholdResult {
             expression: self.text.clone(),
             value,
@@ -83,7 +77,9 @@ impl Threshold {
         match self.statistic {
             Some(Statistic::Rate) => self.pick(&stage.figures).is_some(),
             Some(Statistic::Ratio) => {
-                self.figure == "bitrate" && self.asks(stage) && bit_rate_ratio(stage).is_some()
+                let ratio = FigureRatio::BitRate;
+                let is_known = ratio.of_stage().is_some_and(|of| of(stage).is_some());
+                self.subject == Subject::Ratio(ratio) && self.asks(stage) && is_known
             }
             _ => false,
         }
@@ -97,11 +93,8 @@ impl Threshold {
     /// One line on a default that is not asked of stages that have its value, since their windows are too short.
     pub(crate) fn unasked(&self, workloads: &[WorkloadSummary]) -> Option<String> {
         let of = self.default_of.as_ref()?;
-        let ratio: fn(&StageSummary) -> Option<f64> = match (self.statistic?, self.figure.as_str()) {
-            (Statistic::Ratio, "bitrate") => bit_rate_ratio,
-            (Statistic::Ratio, "frames") => frame_ratio,
-            _ => return None,
-        };
+        let Subject::Ratio(ratio) = self.subject else { return None };
+        let ratio = ratio.of_stage()?;
         let workloads = (0..).zip(workloads).filter(|(number, _)| of.contains(number));
         let names: Vec<_> = workloads
             .filter(|(_, it)| it.stages.iter().any(|stage| !self.asks(stage) && ratio(stage).is_some()))
@@ -122,8 +115,12 @@ impl Threshold {
             let stage = stage.stage;
             move |value| Measured { value, stage: Some(stage) }
         };
-        if self.statistic == Some(Statistic::Ratio) {
-            return self.ratio(workload).into_iter().collect();
+        if let Subject::Ratio(ratio) = self.subject {
+            let value = match ratio.of_stage() {
+                Some(of_stage) => self.worst_stage(workload, of_stage),
+                None => ratio.of_workload(workload).map(|value| Measured { value, stage: None }),
+            };
+            return value.into_iter().collect();
         }
         if self.is_about_growing_drift() {
             return self.worst_stage(workload, |stage| stage.drift_growth_seconds).into_iter().collect();
@@ -149,37 +146,6 @@ impl Threshold {
                 .pick(&workload.total)
                 .map_or_else(|| stages.collect(), |value| vec![Measured { value, stage: None }]),
             Some(_) => stages.collect(),
-        }
-    }
-
-    /// The value of a ratio over the whole of a workload, or of its worst stage.
-    fn ratio(&self, workload: &WorkloadSummary) -> Option<Measured> {
-        match self.figure.as_str() {
-            "bitrate" => self.worst_stage(workload, bit_rate_ratio),
-            "frames" => self.worst_stage(workload, frame_ratio),
-            _ => self.whole_ratio(workload).map(|value| Measured { value, stage: None }),
-        }
-    }
-
-    fn whole_ratio(&self, workload: &WorkloadSummary) -> Option<f64> {
-        let planned = workload.slots.planned as f64;
-        match self.figure.as_str() {
-            "failed" if planned > 0.0 => Some(workload.slots.failed as f64 / planned),
-            "missed" if planned > 0.0 => Some(workload.slots.missed as f64 / planned),
-            "played" => {
-                let asked = planned - workload.total.total(names::EXITS_BEFORE_START);
-                (asked > 0.0).then(|| workload.total.total(names::PLAYED) / asked)
-            }
-            "starved" if planned > 0.0 => Some(workload.total.total(names::STARVED) / planned),
-            "stall_free" => workload.stall_free_ratio,
-            "decoded" => {
-                let handed_in = workload.total.total(names::HANDED_IN);
-                (handed_in > 0.0).then(|| (workload.total.total(names::DECODED) / handed_in).min(1.0))
-            }
-            "stalled" => workload.stalled_ratio(),
-            // What is lost in a ramp is lost. A publisher's stamps are of what it sent.
-            "lost" if workload.role != Role::Publish => workload.total.lost_ratio(),
-            _ => None,
         }
     }
 
@@ -221,23 +187,19 @@ impl Threshold {
     }
 }
 
+/// The largest growth of the watched processes that the run cannot rule out; none where one of them was not heard of any more.
+fn largest_growth(growth: ServerGrowth, summary: &Summary) -> Option<f64> {
+    let mut stages = summary.workloads.iter().flat_map(|it| &it.stages);
+    let is_unheard = stages.any(|it| !it.unheard.is_empty());
+    let bounds = summary.growth.iter().filter(|_| !is_unheard);
+    bounds.filter_map(|it| growth.bound(it)).reduce(f64::max)
+}
+
 /// A value that is compared, and the stage that it is of if it is not of the whole run.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     value: f64,
     stage: Option<u16>,
-}
-
-/// Actual by expected bit rate, where that is known.
-fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
-    Some(stage.actual_bps / stage.expected_bps.filter(|bps| *bps > 0.0)?)
-}
-
-/// Frames by those that the source had for all planned clients, where that is known.
-fn frame_ratio(stage: &StageSummary) -> Option<f64> {
-    let by_the_clock = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
-    let expected = by_the_clock + stage.frames_ahead;
-    (expected > 0.0).then(|| (stage.figures.total(names::FRAMES) + stage.frames_due) / expected)
 }
 
 #[cfg(test)]
@@ -288,7 +250,10 @@ mod tests {
         let pick = |text: &str| text.parse::<Threshold>().unwrap().pick(&figures);
         let values =
             ["media == 7", "media_bytes == 7", "media_bytes.rate > 0", "media_seconds == 7"].map(pick);
-        assert_eq!("messages.rate > 1/s".parse::<Threshold>().unwrap().figure, "units");
+        assert_eq!(
+            "messages.rate > 1/s".parse::<Threshold>().unwrap().subject,
+            Subject::Figure("units".to_owned())
+        );
         assert_eq!(values, [Some(7.0), Some(7.0), Some(1.0), None]);
     }
 }

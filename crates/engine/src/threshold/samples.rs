@@ -1,11 +1,11 @@
 //! Whether a plan has enough of what a threshold is judged on: a percentile needs values above it, a rate whole groups of
 //! pictures.
 
-use super::{Statistic, Threshold};
+use super::{Statistic, Subject, Threshold};
+use crate::declared;
 use crate::plan::{Plan, StageSpan};
 use crate::role::Role;
 use crate::scenario::Scenario;
-use crate::summary::OF_EACH_CLIENT;
 use weir_metrics::several;
 
 /// Shortest window of a ratio of rates: two groups of pictures of 2 s, as weir and most encoders make them. A shorter one holds
@@ -27,7 +27,9 @@ impl Threshold {
             let is_of_media = role(span).is_some_and(|(role, _)| role != Role::Ingest);
             is_of_media && !scenario.workloads[usize::from(span.workload)].background
         });
-        if self.statistic == Some(Statistic::Ratio) && ["bitrate", "frames"].contains(&self.figure.as_str()) {
+        if let Subject::Ratio(ratio) = self.subject
+            && ratio.of_stage().is_some()
+        {
             let window =
                 asked.filter(|it| it.clients > 0).map(|it| it.window_end.saturating_sub(it.window_begin));
             let shortest = window.min().filter(|seconds| *seconds < TWO_GROUPS_SECONDS)?;
@@ -37,7 +39,8 @@ impl Threshold {
             ));
         }
         let (needed, above) = self.statistic.and_then(needed)?;
-        if !OF_EACH_CLIENT.contains(&self.figure.as_str()) {
+        let Subject::Figure(name) = &self.subject else { return None };
+        if !declared::figure(name).is_some_and(weir_metrics::Figure::is_of_each_client) {
             return None;
         }
         // A publisher beside viewers is there for them: what is asked is about those.

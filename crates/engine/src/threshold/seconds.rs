@@ -1,8 +1,7 @@
 //! In which second of its stage a threshold's figure was farthest on the wrong side.
 
-use super::{Statistic, Threshold};
-use crate::server_load::ServerLoad;
-use crate::summary::{Point, Summary, WorkloadPoint};
+use super::{FigureRatio, ServerLoad, Statistic, Subject, Threshold};
+use crate::summary::{Point, Summary};
 use weir_metrics::common::names;
 
 impl Threshold {
@@ -19,8 +18,10 @@ impl Threshold {
         // What begins in the ramp is in the figure as well. A second is of the last stage that has begun in it or before.
         let (begin, next) = (stage.begin_seconds.floor(), stages.get(position + 1));
         let end = next.map_or(f64::INFINITY, |it| it.begin_seconds.floor());
-        let is_in = |point: &&Point| match self.figure.as_str() {
-            names::STARTUP => (begin..end).contains(&f64::from(point.second)),
+        let is_in = |point: &&Point| match &self.subject {
+            Subject::Figure(name) if name == names::STARTUP => {
+                (begin..end).contains(&f64::from(point.second))
+            }
             _ => (stage.window_begin_seconds..stage.window_end_seconds).contains(&point.second),
         };
         let seconds = summary.series.iter().filter(is_in);
@@ -31,24 +32,25 @@ impl Threshold {
 
     /// What the figure is of one second, where that is kept.
     fn of_second(&self, point: &Point, workload: usize) -> Option<f64> {
-        if self.server_load() == Some(ServerLoad::Cpu) {
+        if self.server_load() == Some(&ServerLoad::Cpu) {
             let each = point.target_cpu_percent.iter().copied();
             return each.reduce(|a, b| if self.worse(b, a) { b } else { a });
         }
         let point = point.workloads.get(workload)?;
-        let percentiles = |of: fn(&WorkloadPoint) -> (Option<f64>, Option<f64>)| {
-            let (median, high) = of(point);
-            match self.statistic? {
-                Statistic::P50 | Statistic::Mean => median,
-                Statistic::P90 | Statistic::P95 | Statistic::P99 | Statistic::P999 | Statistic::Max => high,
-                _ => None,
+        match &self.subject {
+            Subject::Ratio(FigureRatio::BitRate) => {
+                Some(point.actual_bps / point.expected_bps.filter(|bps| *bps > 0.0)?)
             }
-        };
-        match self.figure.as_str() {
-            names::STARTUP => percentiles(|it| (it.startup_p50_seconds, it.startup_p99_seconds)),
-            names::LATENCY => percentiles(|it| (it.latency_p50_seconds, it.latency_p99_seconds)),
-            names::DRIFT => percentiles(|it| (it.drift_p50_seconds, it.drift_p99_seconds)),
-            "bitrate" => Some(point.actual_bps / point.expected_bps.filter(|bps| *bps > 0.0)?),
+            Subject::Figure(name) => {
+                let (median, high) = point.percentiles(name);
+                match self.statistic? {
+                    Statistic::P50 | Statistic::Mean => median,
+                    Statistic::P90 | Statistic::P95 | Statistic::P99 | Statistic::P999 | Statistic::Max => {
+                        high
+                    }
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

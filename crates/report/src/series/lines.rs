@@ -3,10 +3,10 @@
 use crate::quantity::{in_figure_unit, several};
 use crate::quote::quote;
 use crate::sweep::lines::fails;
-use weir_engine::compare::{Better, better};
 use weir_engine::series::{
     Difference, FEWEST_PAIRS, SeriesFigure, SeriesSummary, VariantComparison, VariantThreshold,
 };
+use weir_metrics::Better;
 
 /// The most figures that are named of a variant, and the most variants: what a line can hold.
 const MOST_FIGURES: usize = 3;
@@ -69,7 +69,7 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
         .filter(|it| it.told_apart.is_some())
         .filter_map(|it| {
             let figure = figures.iter().find(|figure| figure.name == it.figure && figure.title.is_some())?;
-            Some((it, figure, better(&figure.name)?))
+            Some((it, figure, figure.better?))
         })
         .collect();
     let mut apart: Vec<_> =

@@ -2,9 +2,9 @@
 //! writes it again; `tests/truth/dashboard.rs` evaluates its queries in Prometheus.
 
 use crate::figures::{Declared, declared};
-use crate::process_metrics::{AGENT, MACHINE, OF_MACHINES, OF_SERVERS, OF_WEIR, SERVER};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use weir_live::process_metrics::{AGENT, MACHINE, OF_MACHINES, OF_SERVERS, OF_WEIR, SERVER};
 use weir_live::{PREFIX, metric_name};
 use weir_metrics::{Figure, Kind, Merge, Unit};
 

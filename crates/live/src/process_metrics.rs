@@ -1,27 +1,32 @@
 //! What watched servers, their machines and weir itself use, as metrics beside the figures of clients. Each is declared once: the
 //! dashboard is made from the same declarations.
 
-use weir_live::Reading;
-use weir_metrics::{Figure, Kind, Merge, Unit};
+use crate::Reading;
+use weir_metrics::{Figure, FigureGroup, Kind, Merge, Unit};
 use weir_observe::{MachineFacts, MachineValues, ProcessUsage, TargetEnvironment, TargetState, TargetUsage};
 
 /// A level of the latest second, by its declaration and what it is of.
-pub(crate) struct Level<T> {
-    pub(crate) figure: Figure,
+#[derive(Debug)]
+pub struct Level<T> {
+    /// The declaration.
+    pub figure: Figure,
     of: fn(&T) -> Option<f64>,
 }
 
 const fn level<T>(name: &'static str, unit: Unit, help: &'static str, of: fn(&T) -> Option<f64>) -> Level<T> {
-    Level { figure: Figure { name, unit, kind: Kind::Gauge(Merge::Max), help }, of }
+    let kind = Kind::Gauge(Merge::Max);
+    Level { figure: Figure { name, unit, kind, help, ..Figure::of(FigureGroup::Own, None, None) }, of }
 }
 
-/// Labels of the levels of watched servers, and of those of their machines. Agents may each watch a server of the same name.
-pub(crate) const SERVER: &str = "server";
-pub(crate) const AGENT: &str = "agent";
-pub(crate) const MACHINE: &str = "machine";
+/// Label of the levels of watched servers: which.
+pub const SERVER: &str = "server";
+/// Label of the same: at which agent. Agents may each watch a server of the same name.
+pub const AGENT: &str = "agent";
+/// Label of the levels of their machines: which.
+pub const MACHINE: &str = "machine";
 
 /// What each watched server uses, with its children: under the names that thresholds have.
-pub(crate) static OF_SERVERS: [Level<TargetUsage>; 5] = [
+pub static OF_SERVERS: [Level<TargetUsage>; 5] = [
     level("server.cpu", Unit::Count, "CPU of a watched server, 1 is one core", |it| {
         Some(it.process.cpu_percent / 100.0)
     }),
@@ -40,7 +45,7 @@ pub(crate) static OF_SERVERS: [Level<TargetUsage>; 5] = [
 ];
 
 /// What the target's machine does, by the figures of `--node-exporter` and `--prometheus`.
-pub(crate) static OF_MACHINES: [Level<MachineValues>; 5] = [
+pub static OF_MACHINES: [Level<MachineValues>; 5] = [
     level("machine.cpu", Unit::Count, "CPU of the target's machine that is not idle, 1 is all of it", |it| {
         Some(it.cpu_percent? / 100.0)
     }),
@@ -57,7 +62,7 @@ pub(crate) static OF_MACHINES: [Level<MachineValues>; 5] = [
 ];
 
 /// What weir itself uses on the machine that leads the run.
-pub(crate) static OF_WEIR: [Level<ProcessUsage>; 2] = [
+pub static OF_WEIR: [Level<ProcessUsage>; 2] = [
     level("generator.cpu", Unit::Count, "CPU of weir itself, 1 is one core", |it| {
         Some(it.cpu_percent / 100.0)
     }),
@@ -65,7 +70,7 @@ pub(crate) static OF_WEIR: [Level<ProcessUsage>; 2] = [
 ];
 
 /// The levels of a second: of weir, of the servers that live, and of these machines.
-pub(crate) fn readings(
+pub fn readings(
     generator: &ProcessUsage,
     targets: &[TargetUsage],
     known: &[TargetEnvironment],

@@ -1,17 +1,15 @@
 //! Whether some workload of a scenario can have the figure that a threshold is on. A figure may be declared and never filled: the
 //! stalls of subscribers to messages are 0 whatever a broker does. Knows no protocol: what clients lack is said by theirs.
 
-use super::{Statistic, Threshold, ThresholdError};
+use super::{FigureRatio, Subject, Threshold, ThresholdError};
 use crate::ingest;
 use crate::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
-use weir_protocols::{Lack, Verb, of_url};
+use weir_metrics::FigureGroup;
+use weir_protocols::{Unfilled, Verb, of_url};
 
-/// Of messages that nobody in the run publishes it is not known how many there were.
-const UNPUBLISHED: Lack = Lack {
-    figures: &[&["lost.ratio"]],
-    instead: "this run publishes nothing, so the number sent is unknown; ask for saved >= 1000, or publish in the same run",
-};
+/// What to ask instead of the share of messages that was lost where it is unknown how many there were.
+const UNPUBLISHED: &str = "this run publishes nothing, so the number sent is unknown; ask for saved >= 1000, or publish in the same run";
 
 /// Whether a workload can have a figure.
 enum Has {
@@ -28,7 +26,7 @@ impl Threshold {
     /// # Errors
     /// None can; the error says what to ask instead.
     pub fn check_workloads(&self, scenario: &Scenario) -> Result<(), ThresholdError> {
-        if self.server_figure().is_some() || self.is_about_restarts() || self.server_load().is_some() {
+        if matches!(self.subject, Subject::Growth(_) | Subject::Load(_) | Subject::Reconnected) {
             return Ok(());
         }
         let mut lacking = None;
@@ -52,18 +50,17 @@ impl Threshold {
         let protocol = urls.first().and_then(|url| of_url(url));
         let schema = if spec.saves() { Some(ingest::SCHEMA) } else { protocol.map(|it| it.schema) };
         let Some(schema) = schema else { return Has::Yes };
-        let ratio = format!("{}.ratio", self.figure);
-        let name = if self.statistic == Some(Statistic::Ratio) {
-            &*ratio
-        } else {
-            match schema.figures().find(|figure| self.is_about(figure)) {
-                Some(figure) => figure.name,
+        let group = match &self.subject {
+            Subject::Ratio(ratio) => ratio.group(),
+            Subject::Figure(name) => match schema.figures().find(|figure| figure.is_called(name)) {
+                Some(figure) => figure.group,
                 None => return Has::Undeclared,
-            }
+            },
+            Subject::Growth(_) | Subject::Load(_) | Subject::Reconnected => return Has::Yes,
         };
         let publishes = scenario.workloads.iter().any(|it| !it.publish.0.is_empty());
         // What is expected may be said, and what the run itself publishes is known.
-        if name == "bitrate.ratio" && (spec.expect.is_some() || publishes) {
+        if group == FigureGroup::Expected && (spec.expect.is_some() || publishes) {
             return Has::Yes;
         }
         let verb = match role {
@@ -71,10 +68,12 @@ impl Threshold {
             Role::Publish => Verb::Publish,
             Role::Ingest => Verb::Ingest,
         };
-        let lacks = protocol.map_or(&[][..], |protocol| protocol.lacks(verb, &spec.options));
-        let unpublished = (role == Role::Ingest && !publishes).then_some(&UNPUBLISHED);
-        let lack = lacks.iter().chain(unpublished).find(|lack| lack.has(name));
-        lack.map_or(Has::Yes, |lack| Has::No(lack.instead))
+        let unfilled = protocol.map_or(&[][..], |protocol| protocol.unfilled(verb, &spec.options));
+        if let Some(instead) = Unfilled::instead_of(unfilled, group) {
+            return Has::No(instead);
+        }
+        let is_of_lost = self.subject == Subject::Ratio(FigureRatio::Lost);
+        if is_of_lost && role == Role::Ingest && !publishes { Has::No(UNPUBLISHED) } else { Has::Yes }
     }
 }
 
@@ -151,25 +150,5 @@ mod tests {
         }
         let said = refusal(&both(SUBSCRIBER, &background(VIEWER)), "stalls == 0");
         assert!(said.is_some(), "what is in the background is asked nothing");
-    }
-
-    /// Every name that a protocol says its clients lack is one of a figure, or of a ratio.
-    #[test]
-    fn what_is_lacking_has_a_name() {
-        for protocol in weir_protocols::PROTOCOLS {
-            let given = [("connect_only", "false"), ("connect_only", "true")]
-                .map(|(name, text)| weir_protocols::Given::default().with(name, text));
-            for lack in [Verb::Play, Verb::Publish]
-                .iter()
-                .flat_map(|verb| given.iter().flat_map(|given| protocol.lacks(*verb, given)))
-            {
-                for name in lack.figures.iter().copied().flatten() {
-                    let is_ratio = name.ends_with(".ratio");
-                    let threshold: Threshold = format!("{name} < 1").parse().unwrap();
-                    assert!(is_ratio || protocol.schema.position(name).is_some(), "{name}");
-                    assert!(!is_ratio || threshold.check(&[protocol.schema]).is_ok(), "{name}");
-                }
-            }
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What a threshold can ask of the watched processes: CPU, memory, descriptors and threads, stage by stage.
 
 use crate::summary::ProcessLoad;
+use crate::units::FigureUnit;
 
 /// A figure of a watched process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,32 +18,45 @@ pub enum ServerLoad {
     Thread(String),
 }
 
-/// The names, as suggestions for misspelt ones.
-pub(crate) const NAMES: [&str; 5] =
-    ["server.cpu", "server.memory", "server.descriptors", "server.busiest_thread", "thread.NAME.cpu"];
-
 impl ServerLoad {
+    /// Those that have one name each, and their names.
+    const NAMED: [(&'static str, Self); 4] = [
+        ("server.cpu", Self::Cpu),
+        ("server.memory", Self::Memory),
+        ("server.descriptors", Self::Descriptors),
+        ("server.busiest_thread", Self::BusiestThread),
+    ];
+
+    /// The names, as suggestions for misspelt ones.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        Self::NAMED.iter().map(|(name, _)| *name).chain(["thread.NAME.cpu"])
+    }
+
     /// The figure of a name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "server.cpu" => Self::Cpu,
-            "server.memory" => Self::Memory,
-            "server.descriptors" => Self::Descriptors,
-            "server.busiest_thread" => Self::BusiestThread,
-            _ => {
-                let thread = name.strip_prefix("thread.")?.strip_suffix(".cpu")?;
-                (!thread.is_empty()).then(|| Self::Thread(thread.to_owned()))?
-            }
-        })
+    pub(super) fn named(name: &str) -> Option<Self> {
+        if let Some((_, load)) = Self::NAMED.iter().find(|(it, _)| *it == name) {
+            return Some(load.clone());
+        }
+        let thread = name.strip_prefix("thread.")?.strip_suffix(".cpu")?;
+        (!thread.is_empty()).then(|| Self::Thread(thread.to_owned()))
+    }
+
+    /// What it is in.
+    pub(super) fn unit(&self) -> FigureUnit {
+        match self {
+            Self::Memory => FigureUnit::Bytes,
+            Self::Descriptors => FigureUnit::Count,
+            Self::Cpu | Self::BusiestThread | Self::Thread(_) => FigureUnit::Ratio,
+        }
     }
 
     /// Whether it has a mean and a highest second; the others have one value a window.
-    pub(crate) fn has_mean_and_max(&self) -> bool {
+    pub(super) fn has_mean_and_max(&self) -> bool {
         matches!(self, Self::Cpu | Self::Memory)
     }
 
     /// Its value over a window, in base units; the mean, or that of the highest second. None where it was not read.
-    pub(crate) fn value(&self, load: &ProcessLoad, highest: bool) -> Option<f64> {
+    pub(super) fn value(&self, load: &ProcessLoad, highest: bool) -> Option<f64> {
         match self {
             Self::Cpu if highest => Some(load.cpu_percent_max / 100.0),
             Self::Cpu => Some(load.cpu_percent / 100.0),

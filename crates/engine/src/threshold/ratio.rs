@@ -1,0 +1,149 @@
+//! Ratios that are made of two figures, and that thresholds can ask for: `NAME.ratio`.
+
+use super::Scope;
+use crate::role::Role;
+use crate::summary::{StageSummary, WorkloadSummary};
+use weir_metrics::common::names;
+use weir_metrics::{Better, FigureGroup};
+
+/// A ratio of two figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureRatio {
+    /// Failed starts, of those that were planned.
+    Failed,
+    /// Planned starts that never began.
+    Missed,
+    /// Clients that played, of those that were planned and stayed for it.
+    Played,
+    /// Viewers that played and then got no media, of planned starts.
+    Starved,
+    /// Actual by expected bit rate.
+    BitRate,
+    /// Time that modelled players stood still, of their playing time.
+    Stalled,
+    /// Viewers that never stalled, of those that played.
+    StallFree,
+    /// Frames, by those that the source had for all planned clients.
+    Frames,
+    /// Units that are missing, of those that should have come.
+    Lost,
+    /// Frames that came out of decoders without damage, of those that were handed in.
+    Decoded,
+}
+
+impl FigureRatio {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Failed,
+        Self::Missed,
+        Self::Played,
+        Self::Starved,
+        Self::BitRate,
+        Self::Stalled,
+        Self::StallFree,
+        Self::Frames,
+        Self::Lost,
+        Self::Decoded,
+    ];
+
+    /// What stands before `.ratio`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Missed => "missed",
+            Self::Played => names::PLAYED,
+            Self::Starved => names::STARVED,
+            Self::BitRate => "bitrate",
+            Self::Stalled => names::STALLED,
+            Self::StallFree => "stall_free",
+            Self::Frames => names::FRAMES,
+            Self::Lost => names::LOST,
+            Self::Decoded => names::DECODED,
+        }
+    }
+
+    /// What it is called in tables of runs; empty if it stands only in lists.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Failed => "Failed",
+            Self::Lost => "Lost",
+            _ => "",
+        }
+    }
+
+    /// The ratio of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ratio| ratio.name() == name)
+    }
+
+    /// The group of the figures that it is made of.
+    pub(crate) const fn group(self) -> FigureGroup {
+        match self {
+            Self::Failed | Self::Missed | Self::Played => FigureGroup::Connection,
+            Self::Starved => FigureGroup::Starvation,
+            Self::BitRate => FigureGroup::Expected,
+            Self::Stalled => FigureGroup::Stalls,
+            Self::StallFree => FigureGroup::Playout,
+            Self::Frames => FigureGroup::Pictures,
+            Self::Lost => FigureGroup::Loss,
+            Self::Decoded => FigureGroup::Decoding,
+        }
+    }
+
+    /// Which way it is better.
+    pub(crate) const fn better(self) -> Better {
+        match self {
+            Self::Failed | Self::Missed | Self::Starved | Self::Stalled | Self::Lost => Better::Lower,
+            Self::Played | Self::BitRate | Self::StallFree | Self::Frames | Self::Decoded => Better::Higher,
+        }
+    }
+
+    /// Over what it is judged, of a slice of a window.
+    pub(super) const fn scope(self) -> Scope {
+        match self {
+            Self::Failed | Self::Missed | Self::Played | Self::Starved | Self::StallFree => Scope::Clients,
+            Self::BitRate | Self::Frames => Scope::SourceRate,
+            Self::Stalled | Self::Lost | Self::Decoded => Scope::Slice,
+        }
+    }
+
+    /// What it is of a stage, where each stage has its own.
+    pub(super) fn of_stage(self) -> Option<fn(&StageSummary) -> Option<f64>> {
+        match self {
+            Self::BitRate => Some(bit_rate_ratio),
+            Self::Frames => Some(frame_ratio),
+            _ => None,
+        }
+    }
+
+    /// What it is of a whole workload.
+    pub(super) fn of_workload(self, workload: &WorkloadSummary) -> Option<f64> {
+        let total = |name| workload.total.total(name);
+        let of = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        let planned = workload.slots.planned as f64;
+        match self {
+            Self::Failed => of(workload.slots.failed as f64, planned),
+            Self::Missed => of(workload.slots.missed as f64, planned),
+            Self::Played => of(total(names::PLAYED), planned - total(names::EXITS_BEFORE_START)),
+            Self::Starved => of(total(names::STARVED), planned),
+            Self::StallFree => workload.stall_free_ratio,
+            Self::Decoded => of(total(names::DECODED), total(names::HANDED_IN)).map(|ratio| ratio.min(1.0)),
+            Self::Stalled => workload.stalled_ratio(),
+            // What is lost in a ramp is lost. A publisher's stamps are of what it sent.
+            Self::Lost if workload.role != Role::Publish => workload.total.lost_ratio(),
+            Self::Lost | Self::BitRate | Self::Frames => None,
+        }
+    }
+}
+
+/// Actual by expected bit rate, where that is known.
+fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
+    Some(stage.actual_bps / stage.expected_bps.filter(|bps| *bps > 0.0)?)
+}
+
+/// Frames by those that the source had for all planned clients, where that is known.
+fn frame_ratio(stage: &StageSummary) -> Option<f64> {
+    let by_the_clock = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
+    let expected = by_the_clock + stage.frames_ahead;
+    (expected > 0.0).then(|| (stage.figures.total(names::FRAMES) + stage.frames_due) / expected)
+}
