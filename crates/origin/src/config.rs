@@ -1,6 +1,7 @@
 //! What an origin is to do.
 
 use crate::fault::Fault;
+use crate::hls::HlsSettings;
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::server::Server;
 use crate::stream::History;
@@ -26,6 +27,8 @@ pub struct OriginConfig {
     pub merge: Duration,
     /// What is kept of each stream that is published.
     pub history: History,
+    /// How streams are cut for viewers by HLS.
+    pub hls: HlsSettings,
     /// What a viewer of a stream that no one publishes gets.
     pub missing_stream: MissingStream,
     /// What viewers get when their publisher goes.
@@ -51,6 +54,7 @@ impl Default for OriginConfig {
             workers: 1,
             merge: Duration::from_millis(350),
             history: History::default(),
+            hls: HlsSettings::default(),
             missing_stream: MissingStream::Wait,
             departure: Departure::Stay,
             forward: Vec::new(),

@@ -19,6 +19,10 @@
 //! | `unsync unit=7` | unit 7 has 0 for its sync byte |
 //! | `crop unit=7 bytes=100` | the first 100 bytes of unit 7 are never sent |
 //! | `junk unit=7 bytes=100 [of=71]` | before unit 7, 100 bytes of this value are sent; unless said, noise without sync bytes |
+//! | `stale at=4s for=10s` | HLS: playlists stand still meanwhile: a viewer is sent the one that it was sent last |
+//! | `early unit=3` | HLS: the third reload that waits for a part is answered at once |
+//! | `status unit=5 [code=404]` | HLS: the fifth segment or part that a viewer asks for is answered with this status |
+//! | `gap unit=3 stream=live/a` | HLS: the third segment of a publication is named in playlists and not there (`EXT-X-GAP`) |
 //! | `unauthorized [phase=play] [unless=USER:PASSWORD] [words=…]` | the request is answered with 401 or its like |
 //! | `reject [phase=connect] [code=…] [words=…]` | the request is refused; HTTP: with this status, or 503 |
 //! | `reject phase=play beyond=100` | the same, but only while 100 viewers are there |
@@ -44,6 +48,8 @@
 //! - Streams: `APP/STREAM` of RTMP, `/1.ts` of a tuner, which starts from the beginning each time that it is opened.
 //!   Of a broker, units are messages, viewers those who have subscribed, and a `stream` is a topic filter:
 //!   of its units `drop` and `duplicate` befall what comes in.
+//!   Of viewers by HLS they are the segments and parts that are asked for, whatever `kind` says: what is dropped is answered
+//!   with 404, what waits is answered later, and `duplicate`, `swap` and `jump` do nothing. A viewer is a connection.
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
 //!   acceptance.
 //! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. A link is known to be a viewer's from `play` on.
@@ -54,6 +60,7 @@ mod damage;
 mod effect;
 mod gate;
 mod grammar;
+mod hls;
 mod link;
 mod script;
 
@@ -107,6 +114,24 @@ pub enum Action {
     Swap(Pick),
     /// Every unit is sent later.
     Delay(Duration),
+    /// HLS: playlists do not go on for a while.
+    Stale {
+        /// When it begins.
+        at: Duration,
+        /// How long it lasts.
+        span: Duration,
+    },
+    /// HLS: reloads that would wait are answered at once.
+    Early(Pick),
+    /// HLS: what is asked for is answered with a status.
+    Status {
+        /// Which units.
+        pick: Pick,
+        /// The status.
+        code: u16,
+    },
+    /// HLS: segments are named and not there.
+    Gap(Pick),
     /// From some point on, timestamps are moved.
     Jump {
         /// From which unit or moment on.

@@ -4,6 +4,7 @@
 //! The first byte chooses the protocol. Then each step is two bytes, what happens and a length, and as many bytes of its
 //! own: bytes of the peer, a datagram to the port of WebRTC, room on the link, time that passes.
 
+use crate::hls::{HlsSession, HlsSettings, Shelves};
 use crate::http::HttpSession;
 use crate::mqtt::{Broker, MqttSession};
 use crate::policy::{Departure, MissingStream, Patience};
@@ -28,7 +29,7 @@ const MOST_UNSENT: usize = 80 << 20;
 pub fn play(data: &[u8]) {
     let Some((&protocol, script)) = data.split_first() else { return };
     let settings = settings();
-    match protocol % 5 {
+    match protocol % 6 {
         0 => {
             let mut rig = Rig::new(Worker::new(settings));
             let mut session = RtmpSession::new(&mut rig.world, peer());
@@ -57,6 +58,12 @@ pub fn play(data: &[u8]) {
         3 => {
             let mut rig = Rig::new(Broker::new(settings));
             let mut session = MqttSession::new(&mut rig.world, rig.now);
+            rig.dispatch(&mut session, Event::Connected);
+            drive(&mut rig, &mut session, None, script);
+        }
+        5 => {
+            let mut rig = Rig::new(Worker::new(settings));
+            let mut session = HlsSession::new(&mut rig.world, peer());
             rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);
         }
@@ -117,6 +124,10 @@ pub(crate) fn settings() -> Arc<OriginSettings> {
     Arc::new(OriginSettings {
         terms: Terms { history: History::default(), merge: Duration::ZERO },
         tuners: Catalogue::prepare(&Tuners::default()).ok(),
+        hls: Some(Shelves::new(HlsSettings {
+            part: Some(Duration::from_millis(200)),
+            ..HlsSettings::default()
+        })),
         missing_stream: MissingStream::Wait,
         departure: Departure::Stay,
         patience: Patience::default(),
@@ -160,6 +171,7 @@ mod tests {
             (3, &connect),
             (3, b"GET /mqtt HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mqtt\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x82\x90\0\0\0\0\x10\x0c\0\x04MQTT\x04\x02\0\x3c\0\0\xc0\0"),
             (4, b"weir bulk 1 up\n"),
+            (5, b"GET /live/a.m3u8?_HLS_msn=1 HTTP/1.1\r\n\r\nGET /live/a/0.ts HTTP/1.1\r\n\r\n"),
         ] {
             play(&[&[protocol][..], &says(bytes), &[5, 255, 6, 0, 7, 200, 4, 0]].concat());
         }
@@ -168,7 +180,7 @@ mod tests {
     #[test]
     fn any_script_plays_to_its_end() {
         let mut state = 7_u64;
-        for protocol in 0..5 {
+        for protocol in 0..6 {
             for _ in 0..200 {
                 let mut script = vec![protocol];
                 script.extend((0..400).map(|_| {

@@ -11,6 +11,7 @@ mod forward;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;
+mod hls;
 mod http;
 mod mqtt;
 mod origin;
@@ -31,11 +32,12 @@ pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
 pub use foreign::{FrameMessage, StreamMessage, StreamState, StreamViewer};
 pub use forward::ForwardTrouble;
+pub use hls::{HlsSettings, SegmentContainer};
 pub use mqtt::MessageCounts;
 pub use origin::Origin;
 pub use policy::{Departure, MissingStream, Patience};
 pub use rtc::{Counts as RtcCounts, IntakeCounts};
-pub use server::{Accept, BULK, HTTP, MQTT, RTC, RTMP, Server, Sessions};
+pub use server::{Accept, BULK, HLS, HTTP, MQTT, RTC, RTMP, Server, Sessions};
 pub use stream::{History, Kind};
 pub use tuner::{ChannelType, Material, MaterialError, Service, Tuners};
 pub use weir_rtc::signalling::oven::IceServer;

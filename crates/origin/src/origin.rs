@@ -6,6 +6,7 @@ use crate::counts::{BulkCounts, Counts};
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
 use crate::forward::{ForwardTrouble, Route};
+use crate::hls::Shelves;
 use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
 use crate::rtc;
@@ -86,9 +87,11 @@ impl Origin {
             addresses.push((name, bound));
         }
         let serves_http = config.listen.iter().any(|it| it.server.name == server::HTTP.name);
+        let serves_hls = config.listen.iter().any(|it| it.server.name == server::HLS.name);
         let settings = Arc::new(OriginSettings {
             terms: Terms { history: config.history, merge: config.merge },
             tuners: serves_http.then(|| Catalogue::prepare(&config.tuners)).transpose()?,
+            hls: serves_hls.then(|| Shelves::new(config.hls.clone())),
             missing_stream: config.missing_stream,
             departure: config.departure,
             patience: config.patience,

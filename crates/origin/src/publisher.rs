@@ -2,12 +2,13 @@
 //! the log of this worker and to the other workers, faults of the stream act on the way.
 
 use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Script, Subject};
+use crate::hls::Segmenter;
 use crate::stream::{Opening, Packet, Remake};
 use crate::worker::{Arrival, StreamKey, Worker};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_metrics::{BitRate, Moment};
-use weir_shard::SessionId;
+use weir_shard::{SessionId, clock};
 
 /// The faults of a stream, and the packets that they hold back.
 type StreamFaults = (Script, Gate<Option<Arc<Opening>>>);
@@ -24,6 +25,8 @@ pub(crate) struct Publisher {
     remake: Remake,
     /// What the other workers have not been sent yet.
     shipment: Vec<Arrival>,
+    /// Makes segments of it, if it is served by HLS.
+    segmenter: Option<Box<Segmenter>>,
     seen_video_keyframe: bool,
     heard: Moment,
 }
@@ -45,6 +48,11 @@ impl Publisher {
         let script = number.and_then(|number| Script::of(&settings.faults, Subject::Publisher(number)));
         let gate = Script::of(&settings.faults, Subject::Stream(name.clone()))
             .map(|script| Box::new((*script, Gate::new())));
+        let segmenter = settings
+            .hls
+            .as_ref()
+            .filter(|_| number.is_some())
+            .map(|shelves| Box::new(Segmenter::new(shelves, name, worker, now, clock::wall_nanos())));
         Some(Self {
             name: name.clone(),
             publication,
@@ -53,6 +61,7 @@ impl Publisher {
             gate,
             remake,
             shipment: Vec::new(),
+            segmenter,
             seen_video_keyframe: false,
             heard: now,
         })
@@ -122,6 +131,9 @@ impl Publisher {
     }
 
     fn publish(&mut self, arrival: Arrival, worker: &mut Worker) {
+        if let Some(segmenter) = &mut self.segmenter {
+            segmenter.take(&arrival.packet, arrival.arrived, worker);
+        }
         if worker.has_peers() {
             self.shipment.push(arrival.clone());
         }
@@ -191,6 +203,10 @@ impl Publisher {
             }
         }
         let mut wakes = self.flush(worker);
+        let settings = worker.settings().clone();
+        if let Some((segmenter, shelves)) = self.segmenter.take().zip(settings.hls.as_ref()) {
+            segmenter.end(shelves);
+        }
         worker.end(self.publication);
         worker.announce_end(self.publication);
         worker.settings().registry.release(&self.name, self.publication);

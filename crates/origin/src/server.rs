@@ -1,6 +1,7 @@
 //! What can be listened for: a name, and what opens a listener on a worker.
 
 use crate::bulk::BulkSession;
+use crate::hls::HlsSession;
 use crate::http::HttpSession;
 use crate::rtc::{self, RtcSession};
 use crate::rtmp::RtmpSession;
@@ -53,6 +54,15 @@ pub static HTTP: Server = Server {
     secure_name: Some("https"),
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| Box::new(HttpSession::new(worker, peer)))
+    }),
+};
+
+/// HTTP Live Streaming of what is published.
+pub static HLS: Server = Server {
+    name: "hls",
+    secure_name: Some("hlss"),
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        shard.listen(listener, tls, |worker, peer| Box::new(HlsSession::new(worker, peer)))
     }),
 };
 

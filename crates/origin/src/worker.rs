@@ -3,6 +3,7 @@
 use crate::counts::{BulkCounts, Counts, Departed, StreamCounts, UnitCounts, ViewerCounts};
 use crate::fault::{Action, Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
+use crate::hls::Shelves;
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Counts as RtcCounts, Hub};
@@ -30,6 +31,8 @@ pub(crate) struct OriginSettings {
     pub(crate) terms: Terms,
     /// What tuners play, if there are any.
     pub(crate) tuners: Option<Catalogue>,
+    /// What is served of streams by HLS, if anything is.
+    pub(crate) hls: Option<Shelves>,
     pub(crate) missing_stream: MissingStream,
     pub(crate) departure: Departure,
     pub(crate) patience: Patience,
@@ -143,6 +146,8 @@ pub(crate) struct Stream {
     viewers: BTreeSet<SessionId>,
     /// Viewers that cannot go on before a keyframe or another change.
     waiting: Vec<SessionId>,
+    /// Sessions that wait for something new of the stream by HLS, and the version that they have seen.
+    await_segments: Vec<(SessionId, u64)>,
     /// What viewers have to be woken for.
     news: News,
     /// The session that is woken for each packet, although packets are merged for others; and whether a packet has come.
@@ -243,6 +248,7 @@ impl Worker {
             live: false,
             viewers: BTreeSet::new(),
             waiting: Vec::new(),
+            await_segments: Vec::new(),
             news: News::None,
             follower: None,
             fresh: false,
@@ -347,15 +353,26 @@ impl Worker {
     /// The viewers to be woken for what has happened to a stream.
     pub(crate) fn take_wakes(&mut self, key: StreamKey) -> Vec<SessionId> {
         let Some(stream) = self.streams.get_mut(key.0) else { return Vec::new() };
+        let mut woken = Vec::new();
+        if !stream.await_segments.is_empty()
+            && let Some(shelves) = &self.settings.hls
+        {
+            let version = shelves.version(&stream.counts.name);
+            let extracted = stream.await_segments.extract_if(.., |(_, seen)| *seen != version);
+            woken.extend(extracted.map(|(id, _)| id));
+        }
         let follower = stream.follower.filter(|_| std::mem::take(&mut stream.fresh));
-        let woken = match std::mem::replace(&mut stream.news, News::None) {
-            News::None => return follower.into_iter().collect(),
-            News::Keyframe => std::mem::take(&mut stream.waiting).into_iter().chain(follower).collect(),
+        match std::mem::replace(&mut stream.news, News::None) {
+            News::None => {
+                woken.extend(follower);
+                return woken;
+            }
+            News::Keyframe => woken.extend(std::mem::take(&mut stream.waiting).into_iter().chain(follower)),
             News::Packets | News::Change => {
                 stream.waiting.clear();
-                stream.viewers.iter().copied().collect()
+                woken.extend(stream.viewers.iter().copied());
             }
-        };
+        }
         self.forget_if_idle(key);
         woken
     }
@@ -381,12 +398,18 @@ impl Worker {
         self.streams[key.0].waiting.push(id);
     }
 
+    /// A session waits for something newer than what it has seen of a stream by HLS: it wants to be woken then.
+    pub(crate) fn await_segments(&mut self, key: StreamKey, id: SessionId, seen: u64) {
+        self.streams[key.0].await_segments.push((id, seen));
+    }
+
     /// A viewer leaves a stream.
     pub(crate) fn leave(&mut self, key: StreamKey, id: SessionId) {
         let stream = &mut self.streams[key.0];
         stream.viewers.remove(&id);
         stream.follower = stream.follower.filter(|other| *other != id);
         stream.waiting.retain(|other| *other != id);
+        stream.await_segments.retain(|(other, _)| *other != id);
         self.forget_if_idle(key);
     }
 

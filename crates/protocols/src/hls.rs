@@ -11,7 +11,7 @@ mod schedule;
 use crate::asked;
 use crate::group::Group;
 use crate::http;
-use crate::protocol::{Excess, Play, Protocol};
+use crate::protocol::{Excess, Play, Protocol, Serve};
 use crate::unfilled::SEGMENT_VIEWER;
 use crate::viewer;
 use weir_clients::{Scheme, ts};
@@ -59,7 +59,11 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     }),
     publish: None,
     ingest: None,
-    serve: None,
+    serve: Some(Serve {
+        server: &weir_origin::HLS,
+        help: "Serve streams by HLS, usually on :8080: http://HOST:PORT/app/stream.m3u8",
+        needs_publishers: true,
+    }),
 };
 
 const SCHEMES: &[Scheme] = &[Scheme::tcp("http+hls", 80), Scheme::tls("https+hls", 443)];

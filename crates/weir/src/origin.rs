@@ -9,11 +9,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use weir_clients::{KeyNumbers, Link, SecretUrl};
+use weir_engine::scenario::Span;
 use weir_media::BitRate;
 use weir_metrics::several;
 use weir_origin::{
     ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
-    RTMP, Service,
+    RTMP, SegmentContainer, Service,
 };
 use weir_protocols::{PROTOCOLS, Serve};
 use weir_runner::{ErrorKind, RunError};
@@ -196,6 +197,12 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
     }
     if let Some(merge) = &args.merge {
         (config.merge, config.tuners.merge) = (merge.get(), merge.get());
+    }
+    config.hls.segment = args.segment.get();
+    config.hls.segments = args.segments.into();
+    config.hls.part = args.part.as_ref().map(Span::get);
+    if args.fmp4 {
+        config.hls.container = SegmentContainer::FragmentedMp4;
     }
     if let Some(span) = &args.request_timeout {
         config.patience.request = span.get();

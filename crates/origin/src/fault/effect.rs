@@ -76,6 +76,28 @@ pub enum What {
         /// By how many microseconds.
         by: i64,
     },
+    /// Playlists stood still; once.
+    Stale {
+        /// Until when.
+        until: Moment,
+    },
+    /// A reload that waited was answered at once.
+    Early {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+    },
+    /// A segment or part was answered with a status.
+    Answered {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+        /// The status.
+        status: u16,
+    },
+    /// A segment was named and not there.
+    Gap {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+    },
     /// The connection was reset.
     Reset,
     /// The connection was closed.

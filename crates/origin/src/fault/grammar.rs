@@ -10,7 +10,7 @@ use weir_metrics::{ParseUnitError, parse_duration};
 pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
-        "'{0}' is not a fault; known are stall, drop, duplicate, swap, delay, jump, reset, close, counter, \
+        "'{0}' is not a fault; known are stall, drop, duplicate, swap, delay, jump, stale, early, status, gap, reset, close, counter, \
          error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, read, refuse, burn and leak"
     )]
     Action(String),
@@ -135,6 +135,23 @@ impl<'a> Words<'a> {
             "jump" => {
                 let by = signed(self.need("by", "by=±TIME, as in 'jump at=3s by=-500ms'")?)?;
                 Action::Jump { when: self.when()?, by }
+            }
+            "stale" => {
+                let span = parse_duration(self.need("for", "for=TIME, as in 'stale at=4s for=10s'")?)?;
+                let at = self.duration("at")?.ok_or_else(|| self.missing("at=TIME"))?;
+                Action::Stale { at, span }
+            }
+            "early" => Action::Early(self.pick()?),
+            "status" => {
+                let code = self.number("code", 400..=599)?.unwrap_or(404);
+                Action::Status { pick: self.pick()?, code }
+            }
+            "gap" => {
+                let pick = self.pick()?;
+                if !self.rest.iter().any(|(key, _)| *key == "stream") {
+                    return Err(self.missing("stream=APP/STREAM: all its viewers are told of the gap"));
+                }
+                Action::Gap(pick)
             }
             "reset" => Action::Reset(self.when()?),
             "close" => Action::Close(self.when()?),
@@ -307,6 +324,10 @@ impl Whom {
                 Self::Viewers(_) | Self::Publishers(_) => true,
                 _ => false,
             },
+            Action::Stale { .. } | Action::Early(_) | Action::Status { .. } => {
+                matches!(self, Self::Viewers(_))
+            }
+            Action::Gap(_) => matches!(self, Self::Stream(_)),
             _ => matches!(self, Self::Viewers(_) | Self::Stream(_)),
         }
     }

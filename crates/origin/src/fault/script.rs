@@ -11,17 +11,17 @@ use weir_shard::Context;
 /// times alone: the same input has the same outcome.
 #[derive(Debug)]
 pub(crate) struct Script {
-    subject: Subject,
-    active: Vec<Active>,
+    pub(super) subject: Subject,
+    pub(super) active: Vec<Active>,
     /// When its first unit was, or its link's acceptance.
-    began: Option<Moment>,
-    effects: Vec<Effect>,
+    pub(super) began: Option<Moment>,
+    pub(super) effects: Vec<Effect>,
 }
 
 #[derive(Debug)]
-struct Active {
-    fault: usize,
-    action: Action,
+pub(super) struct Active {
+    pub(super) fault: usize,
+    pub(super) action: Action,
     counted: u64,
     /// One more than the last repetition that is in the [`Effect`]s, for faults with one effect a repetition.
     told: u64,
@@ -109,7 +109,7 @@ fn pid_of(packet: &Packet) -> Option<u16> {
 
 impl Active {
     /// Counts the unit, if the fault does; says its number if the fault means it.
-    fn meets(&mut self, pick: Pick, packet: &Packet) -> Option<u64> {
+    pub(super) fn meets(&mut self, pick: Pick, packet: &Packet) -> Option<u64> {
         if !pick.of.includes(packet) {
             return None;
         }
@@ -117,7 +117,7 @@ impl Active {
         pick.units.contains(self.counted).then_some(self.counted)
     }
 
-    fn once(&mut self) -> bool {
+    pub(super) fn once(&mut self) -> bool {
         std::mem::replace(&mut self.told, 1) == 0
     }
 }

@@ -86,6 +86,11 @@ impl Muxer {
         self.unit(Track::Audio, unit, &[], out);
     }
 
+    /// Puts tables and a clock reference before the next unit: what follows can be read without what came before.
+    pub fn repeat_tables(&mut self) {
+        (self.next_tables, self.next_pcr) = (0, 0);
+    }
+
     /// Units that were sent after their decoding time, because the bit rate is too small for them.
     pub fn late_units(&self) -> u64 {
         self.late_units

@@ -27,6 +27,7 @@ mod exactly_once;
 mod first_steps;
 mod guide;
 mod hls;
+mod hls_origin;
 mod http_flv;
 mod ingest;
 mod ingest_kills;

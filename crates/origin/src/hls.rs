@@ -1,0 +1,21 @@
+//! HTTP Live Streaming (RFC 8216; draft-pantos-hls-rfc8216bis-22): what is published becomes Media Segments and playlists.
+//!
+//! The worker of a publisher feeds a [`Segmenter`], which reads messages, cuts them and writes them in a container. What it
+//! makes lies on a [`Shelf`] that the sessions of all workers share: a [`Window`](window::Window) of immutable buffers.
+
+mod fragments;
+mod iso_box;
+mod path;
+mod playlist;
+mod segmenter;
+mod session;
+mod settings;
+mod shelf;
+mod transport;
+mod unit;
+mod window;
+
+pub(crate) use segmenter::Segmenter;
+pub(crate) use session::HlsSession;
+pub use settings::{HlsSettings, SegmentContainer};
+pub(crate) use shelf::Shelves;

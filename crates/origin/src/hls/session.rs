@@ -1,0 +1,617 @@
+//! One accepted HTTP connection of a client that loads playlists and segments, one after the other.
+
+use super::path::Resource;
+use super::playlist::{Directives, Playlist, Readiness};
+use super::shelf::{Shelf, Shelves};
+use super::window::Lookup;
+use crate::counts::UnitCounts;
+use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Script, Subject, Why};
+use crate::policy::MissingStream;
+use crate::stream::{Kind, Packet};
+use crate::worker::{CountKey, StreamKey, Worker};
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Session};
+use weir_web::{Message, PRODUCT, Request, Requests, reason};
+
+/// How long a peer may take to go when the kernel has taken the last answer.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Requests of one peer that are answered before others have their turn.
+const ANSWERS_A_TURN: usize = 16;
+/// Buffers that one write takes at most.
+const BUFFERS: usize = 32;
+/// How long the next part of a stream is waited for, at the least: a publisher may stand still.
+const SHORTEST_HOLD: Duration = Duration::from_secs(3);
+
+/// A session of an HTTP connection.
+pub(crate) struct HlsSession {
+    peer: SocketAddr,
+    faults: LinkFaults,
+    phase: HlsPhase,
+    requests: Requests,
+    /// Since it has asked for something of a stream.
+    viewer: Option<HlsViewer>,
+    /// Bytes sent before.
+    said: u64,
+    /// The end of the connection, if it is decided.
+    cut: Option<LinkEnd>,
+    /// What came while an answer was under way, and is read behind it.
+    has_unread: bool,
+}
+
+enum HlsPhase {
+    /// Has asked for nothing that is not answered.
+    Asking,
+    /// What it has asked for is not there yet, or held back by a fault.
+    Waiting(Box<Waiting>),
+    Sending(Box<Sending>),
+    /// Was answered for the last time; is closed then.
+    Leaving(Moment),
+    /// Is never answered again, because of a fault.
+    Silent,
+}
+
+/// Who loads, whatever of the stream.
+struct HlsViewer {
+    counts: CountKey,
+    script: Option<Box<Script>>,
+    /// The playlist that was sent last.
+    playlist: Option<Playlist>,
+}
+
+/// A request that cannot be answered yet.
+struct Waiting {
+    stream: Arc<str>,
+    resource: Resource,
+    directives: Directives,
+    head_only: bool,
+    keep_alive: bool,
+    /// When it is refused; it is waited for a publisher without end.
+    deadline: Option<Moment>,
+    /// Before this a fault allows no answer.
+    not_before: Option<Moment>,
+    /// Faults have decided about it.
+    is_ruled: bool,
+    /// Where it waits to be woken.
+    waits_for: Option<StreamKey>,
+}
+
+/// An answer under way.
+struct Sending {
+    /// The head, then buffers that are shared by all.
+    buffers: Vec<Arc<[u8]>>,
+    /// How many of them, and bytes of the next, the link has taken.
+    sent: (usize, usize),
+    /// The media that it has, for the counts.
+    media: Option<u64>,
+    keep_alive: bool,
+    /// Since when the link takes nothing.
+    blocked: Option<Moment>,
+}
+
+/// What a request comes to.
+enum Outcome {
+    Wait,
+    Answer(u16, Vec<Arc<[u8]>>),
+    LinkEnd(LinkEnd),
+}
+
+impl HlsSession {
+    /// The session of a connection that was just accepted.
+    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr) -> Self {
+        let link = worker.accept();
+        Self {
+            peer,
+            faults: LinkFaults::of(&worker.settings().faults, link),
+            phase: HlsPhase::Asking,
+            // Nothing here takes a body.
+            requests: Requests::new(0),
+            viewer: None,
+            said: 0,
+            cut: None,
+            has_unread: false,
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        if matches!(self.phase, HlsPhase::Leaving(_) | HlsPhase::Silent) {
+            return;
+        }
+        if self.requests.is_empty() && self.fault(LinkPhase::Handshake, None, None, context).is_some() {
+            self.fall_silent(context);
+            return;
+        }
+        let (mut rest, mut answered) = (bytes, 0);
+        while self.cut.is_none() && !rest.is_empty() {
+            if matches!(self.phase, HlsPhase::Waiting(_) | HlsPhase::Sending(_)) {
+                // Answers go in the order of requests (RFC 9112, section 9.3.2).
+                self.has_unread = true;
+                context.pause_reading(true);
+                return context.give_back(rest);
+            }
+            if !matches!(self.phase, HlsPhase::Asking) {
+                return;
+            }
+            if answered == ANSWERS_A_TURN {
+                return context.give_back(rest);
+            }
+            answered += 1;
+            match self.requests.take(&mut rest) {
+                Ok(Some(request)) => self.answer(&request, context),
+                Ok(None) => {}
+                Err(bad) => self.respond(words(bad.status()), bad.status(), false, false, context),
+            }
+        }
+    }
+
+    /// Nothing is answered any more, because of a fault, and the link stays.
+    fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
+        self.phase = HlsPhase::Silent;
+        context.established();
+    }
+
+    fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
+        let offered = request.basic();
+        if let Some(decree) = self.fault(LinkPhase::Connect, None, offered.as_deref(), context) {
+            return self.refuse(decree, request, context);
+        }
+        let (head_only, keep_alive) = (request.method == "HEAD", request.keep_alive);
+        if !matches!(&*request.method, "GET" | "HEAD") {
+            return self.respond(words(405).field("Allow", "GET, HEAD"), 405, false, keep_alive, context);
+        }
+        let settings = context.world.settings().clone();
+        let Some((shelves, (name, resource))) =
+            settings.hls.as_ref().zip(Resource::find(&request.segments()))
+        else {
+            return self.respond(words(404), 404, head_only, keep_alive, context);
+        };
+        let shelf = shelves.get(&name);
+        let is_there = shelf.is_some() || settings.registry.is_live(&name);
+        let may_wait = settings.missing_stream == MissingStream::Wait && resource == Resource::Playlist;
+        if !is_there && !may_wait {
+            return self.respond(words(404), 404, head_only, keep_alive, context);
+        }
+        let Some(directives) = Directives::read(request) else {
+            return self.respond(words(400), 400, head_only, keep_alive, context);
+        };
+        let stream: Arc<str> = name.as_str().into();
+        if self.viewer.is_none() {
+            let number = settings.next_viewer();
+            let who = Some(Subject::Viewer(number));
+            if let Some(decree) = self.fault(LinkPhase::Play, who.clone(), offered.as_deref(), context) {
+                return self.refuse(decree, request, context);
+            }
+            let counts = context.world.count_viewer(number, self.peer, &stream);
+            context.world.viewer_counts(counts).link_bytes = self.said;
+            let mut script = who.and_then(|who| Script::of(&settings.faults, who));
+            script.iter_mut().for_each(|script| script.begin(context.now));
+            self.viewer = Some(HlsViewer { counts, script, playlist: None });
+            context.established();
+        }
+        // Draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: "A Server that cannot provide the requested Playlist after blocking for more
+        // than three Target Durations SHOULD return Service Unavailable, such as HTTP 503."
+        let target = shelf.as_ref().and_then(|shelf| shelf.look(|window| window.target()));
+        let hold = target.map(|target| Duration::from_secs(3 * target).max(SHORTEST_HOLD));
+        self.phase = HlsPhase::Waiting(Box::new(Waiting {
+            stream,
+            resource,
+            directives,
+            head_only,
+            keep_alive,
+            deadline: hold.map(|hold| context.now + hold),
+            not_before: None,
+            is_ruled: false,
+            waits_for: None,
+        }));
+        self.go_on(context);
+    }
+
+    /// Answers what waits, if it can be answered now.
+    fn go_on(&mut self, context: &mut Context<'_, Worker>) {
+        let HlsPhase::Waiting(waiting) = &mut self.phase else { return };
+        let settings = context.world.settings().clone();
+        let Some(shelves) = &settings.hls else { return };
+        let seen = shelves.version(&waiting.stream);
+        let outcome = outcome(waiting, self.viewer.as_mut(), shelves, context);
+        if let Some(script) = self.viewer.as_mut().and_then(|viewer| viewer.script.as_mut()) {
+            context.world.note(script.take_effects());
+        }
+        let id = context.id();
+        if let Some(key) = waiting.waits_for.take() {
+            context.world.leave(key, id);
+        }
+        match outcome {
+            Outcome::Wait => {
+                let key = context.world.stream_of(&waiting.stream);
+                context.world.join(key, id);
+                context.world.await_segments(key, id, seen);
+                waiting.waits_for = Some(key);
+            }
+            Outcome::LinkEnd(cut) => self.cut = Some(cut),
+            Outcome::Answer(200, body) => {
+                let HlsPhase::Waiting(waiting) = std::mem::replace(&mut self.phase, HlsPhase::Asking) else {
+                    return;
+                };
+                self.deliver(&waiting, body, shelves, context);
+            }
+            Outcome::Answer(status, _) => {
+                let (head_only, keep_alive) = (waiting.head_only, waiting.keep_alive);
+                self.phase = HlsPhase::Asking;
+                self.respond(words(status), status, head_only, keep_alive, context);
+            }
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        waiting: &Waiting,
+        body: Vec<Arc<[u8]>>,
+        shelves: &Shelves,
+        context: &mut Context<'_, Worker>,
+    ) {
+        let length: usize = body.iter().map(|piece| piece.len()).sum();
+        let is_playlist = waiting.resource == Resource::Playlist;
+        let head = Message::response(200)
+            .field("Server", PRODUCT)
+            .field("Content-Type", waiting.resource.content_type(shelves.settings().container))
+            .field("Content-Length", length)
+            // What a segment is never changes; a playlist may with each request.
+            .field("Cache-Control", if is_playlist { "no-cache" } else { "max-age=3600" })
+            // Players in browsers load from other origins.
+            .field("Access-Control-Allow-Origin", "*")
+            .keep_alive(waiting.keep_alive)
+            .end_of_head();
+        let mut buffers: Vec<Arc<[u8]>> = vec![head.into()];
+        let media = (!is_playlist && !waiting.head_only).then_some(length as u64);
+        if !waiting.head_only {
+            buffers.extend(body.into_iter().filter(|piece| !piece.is_empty()));
+        }
+        let keep_alive = waiting.keep_alive;
+        self.phase =
+            HlsPhase::Sending(Box::new(Sending { buffers, sent: (0, 0), media, keep_alive, blocked: None }));
+        self.pump(context);
+    }
+
+    /// Sends what the link takes of an answer.
+    fn pump(&mut self, context: &mut Context<'_, Worker>) {
+        let HlsPhase::Sending(sending) = &mut self.phase else { return };
+        let mut bytes = 0;
+        while sending.sent.0 < sending.buffers.len() {
+            let (number, offset) = sending.sent;
+            let mut slices = [IoSlice::new(&[]); BUFFERS];
+            let mut asked = 0;
+            let left = &sending.buffers[number..];
+            for (place, (slice, buffer)) in slices.iter_mut().zip(left).enumerate() {
+                let piece = if place == 0 { &buffer[offset..] } else { &buffer[..] };
+                *slice = IoSlice::new(piece);
+                asked += piece.len();
+            }
+            let taken = context.write(&slices[..left.len().min(BUFFERS)]);
+            bytes += taken as u64;
+            sending.advance(taken);
+            if taken < asked {
+                if taken > 0 || sending.blocked.is_none() {
+                    sending.blocked = Some(context.now);
+                }
+                break;
+            }
+        }
+        let is_whole = sending.sent.0 == sending.buffers.len();
+        if let Some(viewer) = &self.viewer {
+            let counts = context.world.viewer_counts(viewer.counts);
+            counts.link_bytes += bytes;
+            if let Some(media) = sending.media.filter(|_| is_whole) {
+                let (payload_bytes, framed_bytes) = (media, media);
+                counts.sent.add(&UnitCounts {
+                    data: 1,
+                    payload_bytes,
+                    framed_bytes,
+                    ..UnitCounts::default()
+                });
+            }
+        }
+        if is_whole {
+            let keep_alive = sending.keep_alive;
+            self.after_answer(keep_alive, context);
+        }
+    }
+
+    /// Answers a request as a fault wants it.
+    fn refuse(&mut self, decree: Decree, request: &Request, context: &mut Context<'_, Worker>) {
+        match decree {
+            Decree::Nothing => self.fall_silent(context),
+            Decree::Refusal { why, code, words: said } => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => 401,
+                    Why::Rejected => 503,
+                    Why::Moved { .. } => 302,
+                };
+                let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual);
+                let answer = match said {
+                    Some(said) => Message::response_in(status, &said).field("Server", PRODUCT),
+                    None => words(status),
+                };
+                let answer = match why {
+                    Why::Unauthorized { .. } => answer.field("WWW-Authenticate", "Basic realm=\"weir\""),
+                    Why::Moved { to } => answer.field("Location", to),
+                    Why::Rejected => answer,
+                };
+                self.respond(answer, status, request.method == "HEAD", request.keep_alive, context);
+            }
+        }
+    }
+
+    /// Sends an answer without anything of a stream.
+    fn respond(
+        &mut self,
+        answer: Message,
+        status: u16,
+        head_only: bool,
+        keep_alive: bool,
+        context: &mut Context<'_, Worker>,
+    ) {
+        let answer = answer.field("Access-Control-Allow-Origin", "*").keep_alive(keep_alive);
+        let answer = answer.body(format!("{}\n", reason(status)));
+        let bytes = if head_only { answer.end_of_head() } else { answer.end() };
+        self.said += bytes.len() as u64;
+        let buffers = vec![bytes.into()];
+        self.phase = HlsPhase::Sending(Box::new(Sending {
+            buffers,
+            sent: (0, 0),
+            media: None,
+            keep_alive,
+            blocked: None,
+        }));
+        self.pump(context);
+    }
+
+    fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
+        self.phase = HlsPhase::Asking;
+        if !keep_alive {
+            self.phase = HlsPhase::Leaving(context.now + CLOSE_TIMEOUT);
+        } else if self.viewer.is_none() {
+            context.answered();
+        }
+        if std::mem::take(&mut self.has_unread) {
+            context.pause_reading(false);
+        }
+    }
+
+    /// Sets the one deadline of the session.
+    fn arm(&mut self, context: &mut Context<'_, Worker>) {
+        let deadline = match &self.phase {
+            HlsPhase::Waiting(waiting) => waiting.not_before.or(waiting.deadline),
+            HlsPhase::Sending(sending) => {
+                sending.blocked.map(|since| since + context.world.settings().patience.viewer)
+            }
+            HlsPhase::Leaving(at) => Some(*at),
+            HlsPhase::Asking | HlsPhase::Silent => None,
+        };
+        let script = self.viewer.as_ref().and_then(|viewer| viewer.script.as_ref());
+        let cut = script.and_then(|script| script.next_cut());
+        context.set_timer([deadline, cut, self.faults.next_cut()].into_iter().flatten().min());
+    }
+
+    fn fault(
+        &mut self,
+        phase: LinkPhase,
+        who: Option<Subject>,
+        offered: Option<&str>,
+        context: &mut Context<'_, Worker>,
+    ) -> Option<Decree> {
+        self.faults.answer(phase, who, offered, context.world, context.now)
+    }
+
+    /// The end that a fault has for the connection now.
+    fn overdue_cut(&mut self, context: &mut Context<'_, Worker>) -> Option<LinkEnd> {
+        let now = context.now;
+        if let Some(cut) = self.faults.cut(context.world, now) {
+            return Some(cut);
+        }
+        let script = self.viewer.as_mut()?.script.as_mut()?;
+        let cut = script.cut(now)?;
+        context.world.note(script.take_effects());
+        Some(cut)
+    }
+
+    fn end(&mut self, cut: Option<LinkEnd>, context: &mut Context<'_, Worker>) {
+        if let HlsPhase::Waiting(waiting) = &mut self.phase
+            && let Some(key) = waiting.waits_for.take()
+        {
+            let id = context.id();
+            context.world.leave(key, id);
+        }
+        if let Some(viewer) = self.viewer.take() {
+            context.world.depart(viewer.counts);
+        }
+        if let Some(cut) = cut {
+            cut.carry_out(context);
+        }
+    }
+}
+
+/// What a request comes to now.
+fn outcome(
+    waiting: &mut Waiting,
+    viewer: Option<&mut HlsViewer>,
+    shelves: &Shelves,
+    context: &Context<'_, Worker>,
+) -> Outcome {
+    let now = context.now;
+    if waiting.not_before.is_some_and(|at| now < at) {
+        return Outcome::Wait;
+    }
+    waiting.not_before = None;
+    let Some(viewer) = viewer else { return Outcome::Answer(404, Vec::new()) };
+    let stalled = viewer.script.as_mut().and_then(|script| script.stalled(now));
+    if let Some(until) = stalled {
+        waiting.not_before = Some(until);
+        return Outcome::Wait;
+    }
+    let shelf = shelves.get(&waiting.stream);
+    let not_yet = |status| match waiting.deadline {
+        Some(deadline) if now >= deadline => Outcome::Answer(status, Vec::new()),
+        _ => Outcome::Wait,
+    };
+    // Without a shelf it waits for a publisher.
+    let Some(shelf) = shelf else { return not_yet(404) };
+    if waiting.resource == Resource::Playlist {
+        return match playlist(waiting, viewer, &shelf, shelves, now) {
+            Ok(playlist) => Outcome::Answer(200, vec![playlist]),
+            Err(Readiness::TooFarAhead) => Outcome::Answer(400, Vec::new()),
+            Err(_) => {
+                if let Some(until) = viewer.script.as_ref().and_then(|script| script.stale_until(now)) {
+                    waiting.not_before = Some(until);
+                    return Outcome::Wait;
+                }
+                match waiting.deadline {
+                    Some(deadline) if now >= deadline => Outcome::Answer(503, Vec::new()),
+                    _ => Outcome::Wait,
+                }
+            }
+        };
+    }
+    let found = shelf.look(|window| match waiting.resource {
+        Resource::Segment(number) => window.segment(number),
+        Resource::Part(id) => window.part(id),
+        Resource::Map(id) => window.map(id),
+        Resource::Playlist => Lookup::Missing,
+    });
+    match found {
+        Lookup::NotYet => not_yet(404),
+        Lookup::Missing => Outcome::Answer(404, Vec::new()),
+        Lookup::Found(body) => {
+            let is_media = !matches!(waiting.resource, Resource::Map(_));
+            let script = viewer.script.as_mut().filter(|_| is_media && !waiting.is_ruled);
+            if let Some(script) = script {
+                waiting.is_ruled = true;
+                let length = body.iter().map(|piece| piece.len()).sum();
+                let unit = Packet::unit(Kind::Data, true, 0, length, Vec::new());
+                if let Some(status) = script.status(&unit, now) {
+                    return Outcome::Answer(status, Vec::new());
+                }
+                let ruling = script.rule(&unit, now);
+                if let Some(cut) = ruling.cut {
+                    return Outcome::LinkEnd(cut);
+                }
+                if ruling.dropped {
+                    return Outcome::Answer(404, Vec::new());
+                }
+                if !ruling.wait.is_zero() {
+                    waiting.not_before = Some(now + ruling.wait);
+                    return Outcome::Wait;
+                }
+            }
+            Outcome::Answer(200, body)
+        }
+    }
+}
+
+/// The playlist that a viewer is sent now.
+fn playlist(
+    waiting: &mut Waiting,
+    viewer: &mut HlsViewer,
+    shelf: &Shelf,
+    shelves: &Shelves,
+    now: Moment,
+) -> Result<Playlist, Readiness> {
+    let Directives { wanted, skips } = waiting.directives;
+    let settings = shelves.settings();
+    let blocks = wanted.is_some() && settings.part.is_some();
+    let mut readiness = shelf.look(|window| waiting.directives.readiness(window, settings));
+    let is_new = !std::mem::replace(&mut waiting.is_ruled, true);
+    if let Some(script) = &mut viewer.script {
+        if blocks && is_new && readiness == Readiness::NotYet && script.answers_early(now) {
+            readiness = Readiness::Ready;
+        }
+        if script.is_stale(now)
+            && let Some(playlist) = &viewer.playlist
+        {
+            // What the viewer waits for is not there before the playlist goes on.
+            return if blocks { Err(Readiness::NotYet) } else { Ok(playlist.clone()) };
+        }
+    }
+    if readiness != Readiness::Ready {
+        return Err(readiness);
+    }
+    let playlist = shelf.playlist(skips, settings).ok_or(Readiness::NotYet)?;
+    viewer.playlist = Some(playlist.clone());
+    Ok(playlist)
+}
+
+impl Sending {
+    fn advance(&mut self, mut taken: usize) {
+        while let Some(buffer) = self.buffers.get(self.sent.0) {
+            let left = buffer.len() - self.sent.1;
+            if taken < left {
+                self.sent.1 += taken;
+                return;
+            }
+            taken -= left;
+            self.sent = (self.sent.0 + 1, 0);
+        }
+    }
+}
+
+/// The head of an answer with nothing but its status.
+fn words(status: u16) -> Message {
+    Message::response(status).field("Server", PRODUCT)
+}
+
+impl Session<Worker> for HlsSession {
+    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
+        self.faults.begin(context.now);
+        if self.fault(LinkPhase::Accept, None, None, context).is_some() {
+            self.fall_silent(context);
+        }
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.pump(context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        self.go_on(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        if let Some(cut) = self.overdue_cut(context) {
+            self.cut = Some(cut);
+            return;
+        }
+        let (now, patience) = (context.now, context.world.settings().patience.viewer);
+        match &self.phase {
+            HlsPhase::Waiting(_) => self.go_on(context),
+            HlsPhase::Sending(sending) if sending.blocked.is_some_and(|since| now >= since + patience) => {
+                self.cut = Some(LinkEnd::Reset);
+            }
+            HlsPhase::Leaving(at) if now >= *at => self.cut = Some(LinkEnd::Close),
+            _ => {}
+        }
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.end(Some(LinkEnd::Close), context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
+        self.end(None, context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
+        match self.cut.take() {
+            Some(cut) => self.end(Some(cut), context),
+            None => self.arm(context),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! How streams are cut.
+
+use std::time::Duration;
+
+/// What Media Segments are written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SegmentContainer {
+    /// MPEG-2 Transport Streams: H.264 and AAC.
+    #[default]
+    TransportStream,
+    /// Fragmented MPEG-4: H.264, AAC and Opus.
+    FragmentedMp4,
+}
+
+/// How streams are cut into Media Segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HlsSettings {
+    /// A segment ends at the first keyframe from this duration on.
+    pub segment: Duration,
+    /// How many segments a playlist names: more if they are shorter than three target durations together.
+    pub segments: usize,
+    /// The longest Partial Segment of Low-Latency HLS; `None`: there are none.
+    pub part: Option<Duration>,
+    /// What segments are written in.
+    pub container: SegmentContainer,
+}
+
+impl Default for HlsSettings {
+    fn default() -> Self {
+        Self {
+            segment: Duration::from_secs(2),
+            segments: 6,
+            part: None,
+            container: SegmentContainer::TransportStream,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! HLS of the origin: ffmpeg plays every frame that was published, and weir reports exactly the faults that are scripted.
+
+use crate::support::{Air, Run, air, config, measure, program, shared, soon};
+use std::time::Duration;
+use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
+
+/// A stream on air that is cut each second, with these faults; the URL of its playlist.
+fn on_air(hls: HlsSettings, faults: &[&str]) -> (Air, String) {
+    let config = OriginConfig { hls, ..config(faults) };
+    let air = air(&config.listening(&HLS, ANY_PORT));
+    let url = format!("http://{}/live/a.m3u8", air.origin.address("hls").unwrap());
+    (air, url)
+}
+
+fn settings() -> HlsSettings {
+    HlsSettings { segment: Duration::from_secs(1), ..HlsSettings::default() }
+}
+
+#[test]
+fn ffmpeg_plays_every_frame_of_each_container() {
+    let _machine = shared();
+    for (container, part) in [
+        (SegmentContainer::TransportStream, None),
+        (SegmentContainer::FragmentedMp4, None),
+        (SegmentContainer::FragmentedMp4, Some(Duration::from_millis(200))),
+    ] {
+        // A window that holds the whole stream: ffmpeg reads it from its first segment on, to its end.
+        let hls = HlsSettings { container, part, segments: 100, ..settings() };
+        let (air, url) = on_air(hls, &[]);
+        let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+        soon("four seconds are there", || received().is_some_and(|frames| frames >= 110));
+        air.end_publisher();
+        soon("the publisher has gone", || {
+            air.origin.counts().stream("live/a").is_some_and(|stream| !stream.live)
+        });
+        let counts = air.origin.counts().stream("live/a").unwrap().received;
+        let mut ffmpeg = program("ffmpeg", "ffmpeg");
+        ffmpeg.args(["-v", "warning", "-live_start_index", "0", "-i", &url]);
+        ffmpeg.args(["-map", "0", "-c", "copy", "-f", "framecrc", "-"]);
+        let output = ffmpeg.output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && err.is_empty(), "{err}");
+        let frames = |kind: &str| {
+            let header = out.lines().find(|line| line.starts_with("#media_type") && line.ends_with(kind));
+            let track =
+                header.unwrap_or_else(|| panic!("no {kind} in\n{out}")).split([' ', ':']).nth(1).unwrap();
+            out.lines().filter(|line| line.starts_with(&format!("{track},"))).count() as u64
+        };
+        assert_eq!(
+            (frames("video"), frames("audio")),
+            (counts.video, counts.audio),
+            "{container:?} {part:?}"
+        );
+    }
+}
+
+#[test]
+fn weir_plays_what_the_origin_cuts() {
+    let _machine = shared();
+    let (air, url) = on_air(settings(), &[]);
+    let run = measure(["play", &url, "-c", "5", "-d", "8s", "--warmup", "0s"]);
+    assert_eq!(run.total("played"), 5.0, "{:#}", run.summary["verdict"]);
+    for figure in ["hls.stale", "hls.refused", "hls.not_found", "hls.gaps", "hls.skipped", "hls.went_back"] {
+        assert_eq!(run.total(figure), 0.0, "{figure}");
+    }
+    assert_eq!(run.total("hls.connections"), 5.0, "each viewer keeps its connection");
+    assert_eq!(run.total("hls.target_exceeded"), 0.0);
+    // What weir has taken as media is what the origin has sent as such, but for what was under way at the end.
+    let sent = air.origin.counts().sent();
+    let (loaded, sent) = (run.total("hls.segments"), sent.data as f64);
+    assert!(loaded >= 5.0 * 6.0 && loaded <= sent && sent <= loaded + 5.0, "{loaded} of {sent}");
+}
+
+#[test]
+fn weir_reports_the_faults_that_are_scripted() {
+    let _machine = shared();
+    let faults = ["status unit=2 code=404 viewers=1..3", "status unit=4 code=500 viewer=2"];
+    let (_air, url) = on_air(settings(), &faults);
+    let run = measure(["play", &url, "-c", "4", "-d", "8s", "--warmup", "0s"]);
+    assert_eq!(numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]), [3.0, 4.0, 0.0]);
+}
+
+#[test]
+fn weir_reports_gaps_and_asks_for_none() {
+    let _machine = shared();
+    // The third segment of the stream is among the first that viewers ask for, and all of them are told.
+    let (air, url) = on_air(settings(), &["gap unit=8..9 stream=live/a"]);
+    let run = measure(["play", &url, "-c", "3", "-d", "14s", "--warmup", "0s"]);
+    assert_eq!(numbers(&run, ["hls.gaps", "hls.not_found", "hls.refused"]), [6.0, 0.0, 0.0]);
+    assert_eq!(air.origin.effects().len(), 2);
+}
+
+#[test]
+fn a_playlist_that_stands_still_is_stale() {
+    let _machine = shared();
+    let (_air, url) = on_air(settings(), &["stale at=3s for=6s viewer=1"]);
+    let run = measure(["play", &url, "-c", "2", "-d", "14s", "--warmup", "0s"]);
+    let stale = run.total("hls.stale");
+    // Of 6 s the last 3.5 to 4.5 are stale, and the playlist is loaded every half second.
+    assert!((4.0..=10.0).contains(&stale), "{stale}");
+    assert_eq!(numbers(&run, ["hls.went_back", "hls.refused", "hls.not_found"]), [0.0; 3]);
+}
+
+fn numbers<const COUNT: usize>(run: &Run, figures: [&str; COUNT]) -> [f64; COUNT] {
+    figures.map(|figure| run.total(figure))
+}
