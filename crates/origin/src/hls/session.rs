@@ -490,10 +490,11 @@ fn outcome(
                 waiting.is_ruled = true;
                 let length = body.iter().map(|piece| piece.len()).sum();
                 let unit = Packet::unit(Kind::Data, true, 0, length, Vec::new());
-                if let Some(status) = script.status(&unit, now) {
+                // Each fault counts each unit, whatever becomes of it.
+                let (status, ruling) = (script.status(&unit, now), script.rule(&unit, now));
+                if let Some(status) = status {
                     return Outcome::Answer(status, Vec::new());
                 }
-                let ruling = script.rule(&unit, now);
                 if let Some(cut) = ruling.cut {
                     return Outcome::LinkEnd(cut);
                 }

@@ -167,13 +167,13 @@ fn the_next_publication_goes_on_behind_a_discontinuity() {
 
 #[test]
 fn a_gap_is_named_and_not_there() {
-    let mut bench = Bench::new(settings(Some(500)));
+    let mut bench = Bench::new(settings(Some(400)));
     bench.gaps = vec![1];
     bench.frames(25, 25, 0, 160);
     assert_eq!(bench.window.listed().map(|it| it.gap).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(bench.window.segment(1), Lookup::Missing);
-    assert_eq!(bench.window.part(4), Lookup::Missing);
-    assert!(matches!(bench.window.part(3), Lookup::Found(_)));
+    assert_eq!(bench.window.part(5), Lookup::Missing);
+    assert!(matches!(bench.window.part(4), Lookup::Found(_)));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn playlists_have_three_target_durations_and_segments_outlive_them() {
     let numbers: Vec<_> = bench.window.listed().map(|segment| segment.number).collect();
     assert_eq!(numbers, [17, 18, 19]);
     // For their own duration and that of the playlist: four more.
-    assert_eq!(bench.window.kept().collect::<Vec<_>>(), [14, 15, 16, 17, 18, 19]);
+    assert_eq!(bench.window.kept().collect::<Vec<_>>(), [13, 14, 15, 16, 17, 18, 19]);
 }
 
 #[test]
