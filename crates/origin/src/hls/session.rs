@@ -3,7 +3,7 @@
 use super::path::Resource;
 use super::playlist::{Directives, Playlist, Readiness};
 use super::shelf::{Shelf, Shelves};
-use super::window::Lookup;
+use super::window::{Lookup, Window};
 use crate::counts::UnitCounts;
 use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Script, Subject, Why};
 use crate::policy::MissingStream;
@@ -193,7 +193,7 @@ impl HlsSession {
         }
         // Draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: "A Server that cannot provide the requested Playlist after blocking for more
         // than three Target Durations SHOULD return Service Unavailable, such as HTTP 503."
-        let target = shelf.as_ref().and_then(|shelf| shelf.look(|window| window.target()));
+        let target = shelf.as_ref().and_then(|shelf| shelf.look(Window::target));
         let hold = target.map(|target| Duration::from_secs(3 * target).max(SHORTEST_HOLD));
         self.phase = HlsPhase::Waiting(Box::new(Waiting {
             stream,

@@ -6,6 +6,7 @@ mod damages;
 mod faults;
 mod ffmpeg;
 mod forward;
+mod hls;
 mod hostile;
 mod mqtt;
 mod peers;

@@ -83,9 +83,9 @@ fn weir_reports_the_faults_that_are_scripted() {
 #[test]
 fn weir_reports_gaps_and_asks_for_none() {
     let _machine = shared();
-    // The third segment of the stream is among the first that viewers ask for, and all of them are told.
-    let (air, url) = on_air(settings(), &["gap unit=8..9 stream=live/a"]);
-    let run = measure(["play", &url, "-c", "3", "-d", "14s", "--warmup", "0s"]);
+    // Late enough for all viewers to be there, and all of them are told.
+    let (air, url) = on_air(settings(), &["gap unit=10..11 stream=live/a"]);
+    let run = measure(["play", &url, "-c", "3", "-d", "16s", "--warmup", "0s"]);
     assert_eq!(numbers(&run, ["hls.gaps", "hls.not_found", "hls.refused"]), [6.0, 0.0, 0.0]);
     assert_eq!(air.origin.effects().len(), 2);
 }
