@@ -24,6 +24,10 @@ const LONGEST_FIRST: i64 = 30_000;
 const LONGEST_STEP: i64 = 10_000;
 /// How far timestamps may go back without being others: frames of two tracks are not always in order. Milliseconds.
 const LONGEST_STEP_BACK: i64 = 1_000;
+/// Units that are written again when a track turns up behind them, and their bytes: half a second of 60 frames and 50 of sound a second, of
+/// 16 Mbit/s. By WebRTC the first sound comes just behind the first picture.
+const MOST_FIRST_UNITS: usize = 55;
+const MOST_FIRST_BYTES: usize = 1 << 20;
 /// Bytes of the part in the making: a minute of 8 Mbit/s.
 const MOST_WAITING: usize = 64 << 20;
 
@@ -81,11 +85,23 @@ struct Cutter {
     settings: HlsSettings,
     writer: Option<(Tracks, Writer)>,
     map: Option<Arc<Map>>,
+    /// The units of the writer up to now, while its tracks may still be others.
+    first_units: Option<Vec<FirstUnit>>,
     open: Option<Open>,
     /// The last frame that cuts were decided at, and how far it was from the one before it.
     last: Option<(i64, i64)>,
     /// A time of the stream in milliseconds, and when it was in nanoseconds since 1970.
     anchor: Option<(i64, i64)>,
+}
+
+/// One of the first units of a publication.
+#[derive(Debug)]
+struct FirstUnit {
+    is_video: bool,
+    keyframe: bool,
+    decoding: i64,
+    presentation: i64,
+    bytes: Box<[u8]>,
 }
 
 /// The segment in the making.
@@ -103,6 +119,13 @@ enum Writer {
 }
 
 impl Writer {
+    fn write(&mut self, unit: &Unit<'_>) {
+        match self {
+            Self::Transport(writer) => writer.write(unit),
+            Self::Fragments(writer) => writer.write(unit),
+        }
+    }
+
     fn waiting(&self) -> usize {
         match self {
             Self::Transport(writer) => writer.waiting(),
@@ -113,7 +136,7 @@ impl Writer {
 
 impl Cutter {
     fn new(settings: HlsSettings) -> Self {
-        Self { settings, writer: None, map: None, open: None, last: None, anchor: None }
+        Self { settings, writer: None, map: None, first_units: None, open: None, last: None, anchor: None }
     }
 
     /// Takes a frame that came when the wall clock showed `wall`. Whether there is something new to load.
@@ -129,13 +152,55 @@ impl Cutter {
         let decides = unit.is_video || tracks.video.is_none();
         let is_new = decides && self.cut(tracks, unit, wall, gap, window);
         if self.open.is_some() && (decides || self.belongs(unit)) {
-            match &mut self.writer {
-                Some((_, Writer::Transport(writer))) => writer.write(unit),
-                Some((_, Writer::Fragments(writer))) => writer.write(unit),
-                None => {}
+            self.complete_tracks(tracks, window);
+            if let Some((_, writer)) = &mut self.writer {
+                writer.write(unit);
+                self.keep_first(unit);
             }
         }
         is_new
+    }
+
+    /// A track has turned up behind the first units: the segment has it from its beginning, and needs no discontinuity soon after.
+    fn complete_tracks(&mut self, tracks: &Tracks, window: &mut Window) {
+        let is_other = self.writer.as_ref().is_some_and(|(written, _)| written != tracks);
+        let Some(begin) = self.open.as_ref().filter(|_| is_other).map(|open| open.begin) else { return };
+        let Some(units) = self.first_units.take() else { return };
+        self.renew_writer(tracks, begin, window);
+        window.set_map(self.map.clone());
+        let Some((_, writer)) = &mut self.writer else { return };
+        for FirstUnit { is_video, keyframe, decoding, presentation, bytes } in &units {
+            let (is_video, keyframe, bytes) = (*is_video, *keyframe, &bytes[..]);
+            let (decoding, presentation) = (*decoding, *presentation);
+            writer.write(&Unit { is_video, keyframe, decoding, presentation, bytes });
+        }
+        self.first_units = Some(units);
+    }
+
+    fn keep_first(&mut self, unit: &Unit<'_>) {
+        let Some(units) = &mut self.first_units else { return };
+        let bytes: usize = units.iter().map(|unit| unit.bytes.len()).sum();
+        if units.len() == MOST_FIRST_UNITS || bytes + unit.bytes.len() > MOST_FIRST_BYTES {
+            self.first_units = None;
+            return;
+        }
+        let Unit { is_video, keyframe, decoding, presentation, bytes } = *unit;
+        units.push(FirstUnit { is_video, keyframe, decoding, presentation, bytes: bytes.into() });
+    }
+
+    fn renew_writer(&mut self, tracks: &Tracks, now: i64, window: &Window) {
+        let writer = match self.settings.container {
+            SegmentContainer::TransportStream => {
+                Writer::Transport(Box::new(TransportWriter::new(tracks, now)))
+            }
+            SegmentContainer::FragmentedMp4 => {
+                let writer = FragmentWriter::new(tracks, now);
+                // Parts are counted over all publications: no two maps have the number of one.
+                self.map = Some(Arc::new(Map { id: window.next_part(), bytes: writer.map().into() }));
+                Writer::Fragments(Box::new(writer))
+            }
+        };
+        self.writer = Some((tracks.clone(), writer));
     }
 
     /// Whether sound is of about the time of the pictures beside it: far from them, the clock would have to run on for hours; and
@@ -214,18 +279,8 @@ impl Cutter {
     ) {
         let (anchor, anchor_wall) = *self.anchor.get_or_insert((now, wall));
         if discontinuity || self.writer.is_none() {
-            let writer = match self.settings.container {
-                SegmentContainer::TransportStream => {
-                    Writer::Transport(Box::new(TransportWriter::new(tracks, now)))
-                }
-                SegmentContainer::FragmentedMp4 => {
-                    let writer = FragmentWriter::new(tracks, now);
-                    // Parts are counted over all publications: no two maps have the number of one.
-                    self.map = Some(Arc::new(Map { id: window.next_part(), bytes: writer.map().into() }));
-                    Writer::Fragments(Box::new(writer))
-                }
-            };
-            self.writer = Some((tracks.clone(), writer));
+            self.renew_writer(tracks, now, window);
+            self.first_units = Some(Vec::new());
         }
         if let Some((_, Writer::Transport(writer))) = &mut self.writer {
             writer.begin_segment();
@@ -236,6 +291,7 @@ impl Cutter {
     }
 
     fn end_part(&mut self, now: i64, window: &mut Window) {
+        self.first_units = None;
         let (Some(open), Some((_, writer))) = (&self.open, &mut self.writer) else { return };
         let bytes = match writer {
             Writer::Transport(writer) => writer.take(),

@@ -163,6 +163,14 @@ impl Window {
         self.next_number += 1;
     }
 
+    /// The segment in the making, of which no part is whole yet, has other tracks than was thought.
+    pub(super) fn set_map(&mut self, map: Option<Arc<Map>>) {
+        let Some(making) = &mut self.making else { return };
+        self.bytes -= making.bytes();
+        making.map = map;
+        self.bytes += making.bytes();
+    }
+
     /// A part of it is whole.
     pub(super) fn push(&mut self, bytes: Vec<u8>, duration: Duration, independent: bool) {
         let Some(making) = &mut self.making else { return };

@@ -136,6 +136,23 @@ fn other_tracks_and_other_timestamps_are_discontinuities() {
 }
 
 #[test]
+fn a_track_that_turns_up_behind_the_first_picture_is_in_the_first_segment() {
+    let container = SegmentContainer::FragmentedMp4;
+    let mut bench = Bench::new(HlsSettings { container, ..settings(Some(200)) });
+    bench.frame(0, true);
+    bench.tracks.audio = Some(Sound::Aac([0x12, 0x10][..].into()));
+    let unit = Unit { is_video: false, keyframe: true, decoding: 10, presentation: 10, bytes: &[1, 2, 3] };
+    bench.cutter.take(&bench.tracks, &unit, WALL, &mut || false, &mut bench.window);
+    bench.frames(25, 25, 1, 120);
+    assert!(bench.window.listed().all(|segment| !segment.discontinuity));
+    let has = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).any(|it| it == what);
+    let maps: Vec<_> = bench.window.listed().filter_map(|segment| segment.map.clone()).collect();
+    assert!(maps.iter().all(|map| has(&map.bytes, b"avc1") && has(&map.bytes, b"mp4a")));
+    // The picture that came before, and the sound.
+    assert!(has(&bench.bytes(0), &[SLICE, SLICE].concat()) && has(&bench.bytes(0), &[7, 1, 2, 3]));
+}
+
+#[test]
 fn sound_that_is_hours_away_is_left_out() {
     let mut bench = Bench::new(settings(None));
     bench.tracks.audio = Some(Sound::Aac([0x12, 0x10][..].into()));
