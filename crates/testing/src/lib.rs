@@ -3,6 +3,8 @@
 #[cfg(feature = "servers")]
 mod clickhouse;
 #[cfg(feature = "servers")]
+mod coturn;
+#[cfg(feature = "servers")]
 mod kafka;
 mod maven;
 #[cfg(feature = "servers")]
@@ -17,6 +19,8 @@ mod undisturbed;
 
 #[cfg(feature = "servers")]
 pub use clickhouse::ClickHouseServer;
+#[cfg(feature = "servers")]
+pub use coturn::Coturn;
 #[cfg(feature = "servers")]
 pub use kafka::{KAFKA, KAFKA_3, Kafka, KafkaRecord, Listener, OLD_USER, SESSION, USERS};
 pub use maven::maven;

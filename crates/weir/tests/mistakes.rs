@@ -115,6 +115,7 @@ const MISTAKES: &[Mistake] = &[
     // Thresholds.
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup.p99'", 2, &["no comparison", "startup.p99 < 1s"]),
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startupp.p99 < 1s'", 2, &["did you mean 'startup'?"]),
+    Mistake("play rtmp://127.0.0.1/a/b --abort 'startupp.p99 < 1s'", 2, &["did you mean 'startup'?"]),
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup < 1s'", 2, &["p99"]),
     Mistake("play rtmp://127.0.0.1/a/b --threshold 'startup.p99 < 1mbps'", 2, &["is a time"]),
     Mistake(

@@ -1,26 +1,27 @@
 //! aiortc as a server, and as a client of the origin. It shares nothing with weir: its own ICE (full), DTLS by OpenSSL in
 //! the active role, SRTP of libsrtp, H.264 of x264 and libavcodec.
 
+use crate::support::webrtc::{count, is_on_air, origin, places};
 use crate::support::{Kept, Publishing, measure, play, program, shared, soon};
-use crate::whip::{is_on_air, origin, places};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStdout, Stdio};
+use weir_testing::Coturn;
 
-pub(crate) struct Server {
+struct Server {
     process: Kept,
     said: BufReader<ChildStdout>,
-    pub(crate) address: String,
+    address: String,
 }
 
 /// What the server says at its end.
-pub(crate) struct ServerReport {
-    pub(crate) peers: f64,
-    pub(crate) sent: f64,
-    pub(crate) reported_lost: f64,
-    pub(crate) reporters: f64,
-    pub(crate) came: f64,
-    pub(crate) missing: f64,
-    pub(crate) decoded: f64,
+struct ServerReport {
+    peers: f64,
+    sent: f64,
+    reported_lost: f64,
+    reporters: f64,
+    came: f64,
+    missing: f64,
+    decoded: f64,
 }
 
 impl Server {
@@ -29,7 +30,7 @@ impl Server {
     }
 
     /// One that is unusual in these ways: `rsa`, `passive`, `link=…`.
-    pub(crate) fn with(ways: &[&str]) -> Self {
+    fn with(ways: &[&str]) -> Self {
         let mut command = program("/usr/bin/python3", "python3-aiortc");
         command.args(["-c", include_str!("support/aiortc_server.py")]).args(ways);
         let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
@@ -40,7 +41,7 @@ impl Server {
         Self { process, said, address: format!("127.0.0.1:{port}") }
     }
 
-    pub(crate) fn end(mut self) -> ServerReport {
+    fn end(mut self) -> ServerReport {
         drop(self.process.0.stdin.take());
         let mut line = String::new();
         self.said.read_to_string(&mut line).unwrap();
@@ -167,4 +168,55 @@ fn a_viewer_of_others_gets_every_packet_and_decodes_the_pictures() {
     let rtc = origin.rtc();
     assert!(rtc.receiver_reports >= 2 && rtc.unauthentic == 0, "{rtc:?}");
     assert!(!viewer.present, "it has said goodbye");
+}
+
+#[test]
+fn a_server_of_others_is_played_and_published_to_by_a_relay_that_it_links_to() {
+    let _machine = shared();
+    let turn = Coturn::start(&["--allow-loopback-peers"]);
+    let (user, password) = Coturn::USER;
+    let link = format!(
+        "link=<turn:127.0.0.1:{}?transport=tcp>; rel=\"ice-server\"; username=\"{user}\"; credential=\"{password}\"",
+        turn.port
+    );
+    // Its ICE is full, and it begins with DTLS.
+    let server = Server::with(&[&link]);
+    let url = format!("whep+http://{}/whep?transport=tcp", server.address);
+    let run = play(&url, "-c 2 -d 5s --warmup 0s --drain 500ms");
+    assert_eq!(run.well(), 2, "{:?}", run.failures());
+    let (played, lost, came) = (count(&run, "played"), count(&run, "lost"), count(&run, "units"));
+    let seen = server.end();
+    assert_eq!((played, lost, seen.reporters), (2, 0, 2.0));
+    // What the relay dropped between the two was asked for again.
+    let recovered = count(&run, "rtc.recovered") as f64;
+    assert!(seen.reported_lost <= recovered, "{} of {recovered}", seen.reported_lost);
+    assert!(
+        came as f64 <= seen.sent && came as f64 >= seen.sent * 0.9 && came > 300,
+        "{came} of {}",
+        seen.sent
+    );
+
+    let server = Server::with(&[&link]);
+    let url = format!("whip+http://{}/whip?transport=tcp", server.address);
+    let run =
+        measure(["publish", &url, "-c", "1", "-d", "5s", "--warmup", "0s", "--drain", "1s", "--gop", "1s"]);
+    assert_eq!(run.well(), 1, "{:?}", run.failures());
+    let (sent, seen) = (count(&run, "units") as f64, server.end());
+    assert_eq!((seen.peers, seen.missing), (1.0, 0.0));
+    assert!(seen.came <= sent && seen.came >= sent * 0.95 && seen.decoded > 50.0, "{} of {sent}", seen.came);
+    let made = turn.log().matches("ALLOCATE processed, success").count();
+    assert_eq!(made, 3, "all went by the relay");
+}
+
+#[test]
+fn a_certificate_of_rsa_is_said_with_its_remedy() {
+    let _machine = shared();
+    for role in ["passive", "active"] {
+        let server = Server::with(&["rsa", role]);
+        let url = format!("whep+http://{}/whep", server.address);
+        let run = play(&url, "-c 1 -d 30s --timeout 25s --warmup 0s --drain 200ms");
+        let (kind, clients, side, words) = run.failure();
+        assert_eq!((&*kind, clients, &*side), ("dtls_failed", 1, "protocol"), "{role}: {words}");
+        assert!(words.contains("RSA") && words.contains("ECDSA"), "{role}: {words}");
+    }
 }

@@ -1,8 +1,7 @@
 //! Chromium plays and publishes with the origin's own pages: an independent peer in both directions.
 
-use crate::rtc::on_air;
+use crate::support::webrtc::{on_air, origin, places};
 use crate::support::{Browser, play, shared, soon};
-use crate::whip::{origin, places};
 
 #[test]
 fn chromium_plays_a_stream_of_the_origin_by_whep_and_by_websocket() {

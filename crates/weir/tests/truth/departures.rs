@@ -1,28 +1,7 @@
-//! Publishers and servers that die in the middle.
+//! Publishers and servers that die in the middle, as processes do.
 
-use crate::support::{
-    Air, Publishing, air, config, measure, origin_process, report, shared, soon, start_measuring, weir,
-};
-use crate::whip;
-use std::time::Duration;
-
-#[test]
-fn a_publisher_that_dies_ends_the_stream_of_its_viewers() {
-    let _machine = shared();
-    let air = air(&config(&[]));
-    let mut command = weir();
-    command.args(["play", &air.url, "-c", "5", "-d", "7s", "--warmup", "0s", "--drain", "200ms"]);
-    let watching = start_measuring(&mut command);
-    soon("all five play", || air.origin.counts().present() == 5);
-    std::thread::sleep(Duration::from_secs(1));
-    air.end_publisher();
-    let run = watching.finish();
-    let (kind, clients, side, words) = run.failure();
-    assert_eq!((kind.as_str(), clients, side.as_str()), ("stream_ended", 5, "remote"));
-    assert!(words.contains("NetStream.Play"), "{words}");
-    // All have played, and none was left.
-    assert_eq!((run.total("played"), run.code), (5.0, 99));
-}
+use crate::support::webrtc::on_air_by_whip;
+use crate::support::{Air, Publishing, measure, origin_process, report, shared, soon, start_measuring, weir};
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_whole_artefacts() {
@@ -56,7 +35,7 @@ fn a_server_that_dies_ends_the_run_with_whole_artefacts() {
 #[test]
 fn a_stream_by_whip_ends_with_its_publisher_and_its_name_is_free_then() {
     let _machine = shared();
-    let mut air = whip::on_air(&[]);
+    let mut air = on_air_by_whip(&[]);
     let url = air.url.clone();
     let run = measure(["publish", &url, "-d", "2s", "--warmup", "0s", "--drain", "200ms"]);
     let (kind, clients, side, words) = run.failure();

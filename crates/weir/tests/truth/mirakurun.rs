@@ -35,50 +35,15 @@ fn server() -> Server {
     })
 }
 
-const LOAD: [&str; 6] = ["-d", "3s", "--warmup", "0s", "--drain", "500ms"];
-
 #[test]
-fn services_are_found_read_at_once_and_named() {
+fn flags_ask_for_one_service_and_say_how_it_is_read() {
     let _machine = shared();
     let server = server();
     let url = format!("mirakurun+{}", server.url(""));
-    let run = measure(["play", &url, "--services", "3"].into_iter().chain(LOAD));
-    assert_eq!((run.code, run.slots("planned"), run.well()), (99, 3, 3), "{:?}", run.failures());
-    assert_eq!((run.total("ts.lost_packets"), run.total("ts.gap_events")), (7.0, 2.0));
-    let channels = run.workloads()[0]["channels"].as_array().unwrap();
-    let drops = |channel: &serde_json::Value| channel["figures"][2]["total"].as_u64();
-    assert_eq!(channels.iter().map(drops).collect::<Vec<_>>(), [Some(0), Some(2), Some(0)]);
-    let said = says(["report", run.directory().to_str().unwrap()]).out;
-    for words in ["GR/27 One", "GR/26 Two", "BS/BS1_0 Three", "version 3.9.0-beta.5, by itself", "#DROPS"] {
-        assert!(said.contains(words), "{words} is not in {said}");
-    }
     let options = "--service Two --no-decode --priority -1 --pre-filter a --post-filter b& -c 2";
-    let run = measure(["play", &url].into_iter().chain(options.split(' ')).chain(LOAD));
+    let load = ["-d", "3s", "--warmup", "0s", "--drain", "500ms"];
+    let run = measure(["play", &url].into_iter().chain(options.split(' ')).chain(load));
     assert_eq!((run.code, run.well(), run.total("ts.lost_packets")), (0, 2, 0.0));
-}
-
-#[test]
-fn a_service_that_is_refused_fails_the_run_and_is_named() {
-    let _machine = shared();
-    let server = server();
-    let url = format!("mirakurun+{}", server.url(""));
-    // Two services, one reader each without being told how many; the server knows no filter 'x'.
-    let run = measure(["play", &url, "--channel-type", "GR"].into_iter().chain(LOAD));
-    assert_eq!((run.code, run.slots("planned"), run.well()), (99, 2, 2), "lost packets");
-    let all = ["play", &url, "--services", "3", "--threshold", "ts.lost_packets < 9"];
-    assert_eq!(measure(all.into_iter().chain(LOAD)).code, 0, "so many were expected");
-    let run = measure(["play", &url, "--services", "3", "--pre-filter", "x"].into_iter().chain(LOAD));
-    assert_eq!((run.code, run.slots("failed")), (99, 3));
-    let channels = run.workloads()[0]["channels"].as_array().unwrap().clone();
-    let failed = |channel: &serde_json::Value| (channel["readers"].as_u64(), channel["failed"].as_u64());
-    assert_eq!(channels.iter().map(failed).collect::<Vec<_>>(), [(Some(0), Some(1)); 3]);
-    let said = says(["play", &server.url("/x.ts"), "--services", "2"]);
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(
-        said.err.contains("--services (`services`) is an option of mirakurun+http:// and"),
-        "{}",
-        said.err
-    );
 }
 
 #[test]
@@ -103,16 +68,13 @@ fn what_cannot_be_found_is_one_line_and_no_run() {
     let server = server();
     let url = format!("mirakurun+http://me:secret@{}", server.address);
     let nobody = format!("mirakurun+http://127.0.0.1:{}", free_port());
-    let page = format!("mirakurun+{}", server.url("/api/services/1/stream?decode=1"));
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("services.yaml");
     std::fs::write(&file, format!("workloads: [{{play: '{url}', services: 9, duration: 3s}}]")).unwrap();
     let file = file.to_str().unwrap();
     for (arguments, code, words) in [
         (vec!["play", &nobody, "--services", "1"], 97, "connection refused"),
-        (vec!["play", &page, "--services", "1"], 97, "the server answers 404 Not Found"),
         (vec!["play", &url, "--services", "9"], 2, "9 services are asked for and there are 3"),
-        (vec!["play", &url, "--service", "Four"], 2, "no service or channel is 'Four'; it has GR/27 One (1)"),
         (vec!["play", &url], 2, "--services 8"),
         (vec!["run", file], 104, "9 services are asked for and there are 3"),
     ] {

@@ -1,8 +1,8 @@
 //! pion as a peer in all four directions, and each packet that one side has counted found in the other's count. It shares
 //! nothing with weir: ICE, DTLS, SRTP, RTCP and H.264 payloads of its own.
 
+use crate::support::webrtc::{is_on_air, origin, places};
 use crate::support::{Pion, Publishing, measure, play, shared, soon};
-use crate::whip::{is_on_air, origin, places};
 use std::time::Duration;
 
 /// A URL as others write it.

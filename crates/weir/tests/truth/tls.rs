@@ -1,9 +1,8 @@
-//! RTMP over TLS: whom weir trusts.
+//! Whom weir trusts beside the server that is measured.
 
-use crate::support::{NodeExporter, Publishing, air, config, measure, says, shared, soon};
+use crate::support::{NodeExporter, air, config, measure, says, shared};
 use std::path::PathBuf;
 use tempfile::TempDir;
-use weir_origin::{ANY_PORT, Identity, Origin, OriginConfig, RTMP};
 
 struct Certificate {
     _directory: TempDir,
@@ -19,69 +18,6 @@ fn certificate(names: &[&str]) -> Certificate {
     std::fs::write(&chain, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     Certificate { _directory: directory, chain, key }
-}
-
-fn secure_origin(certificate: &Certificate) -> (Origin, String) {
-    let identity = Identity { chain: certificate.chain.clone(), key: certificate.key.clone() };
-    let config = OriginConfig { listen: Vec::new(), ..config(&[]) };
-    let origin = Origin::start(&config.listening_secure(&RTMP, ANY_PORT, identity)).unwrap();
-    let url = format!("rtmps://{}/live/a", origin.address("rtmps").unwrap());
-    (origin, url)
-}
-
-#[test]
-fn a_certificate_is_trusted_by_its_file_or_by_request_and_not_else() {
-    let _machine = shared();
-    let certificate = certificate(&["127.0.0.1", "localhost"]);
-    let (origin, url) = secure_origin(&certificate);
-    let cacert = certificate.chain.to_str().unwrap();
-    let _publishing = Publishing::start(&url, &["--gop", "1s", "--cacert", cacert]);
-    soon("the stream is on air", || origin.counts().stream("live/a").is_some_and(|s| s.received.video > 0));
-
-    let load = ["play", &url, "-c", "3", "-d", "2s", "--warmup", "0s", "--drain", "200ms"];
-    for trust in [&["--cacert", cacert][..], &["--insecure"]] {
-        let run = measure(load.iter().chain(trust));
-        assert_eq!((run.code, run.well(), run.total("played")), (0, 3, 3.0), "{:?}", run.failures());
-        assert!(run.total("frames") > 0.0);
-        assert_eq!(run.total("lost"), 0.0);
-    }
-    let run = measure(load);
-    let (kind, clients, side, words) = run.failure();
-    assert_eq!((kind.as_str(), clients, side.as_str()), ("tls_failed", 3, "protocol"));
-    assert!(words.to_lowercase().contains("certificate"), "{words}");
-    assert_eq!(run.code, 99);
-}
-
-#[test]
-fn a_certificate_of_another_name_is_not_taken() {
-    let _machine = shared();
-    let certificate = certificate(&["elsewhere.example"]);
-    let (_origin, url) = secure_origin(&certificate);
-    let cacert = certificate.chain.to_str().unwrap();
-    let load =
-        ["play", &url, "-c", "2", "-d", "1s", "--warmup", "0s", "--drain", "200ms", "--cacert", cacert];
-    assert_eq!(measure(load).failure().0, "tls_failed");
-}
-
-#[test]
-fn a_plain_client_of_a_tls_port_and_the_reverse_fail_by_name() {
-    let _machine = shared();
-    let certificate = certificate(&["127.0.0.1"]);
-    let (_secure, url) = secure_origin(&certificate);
-    let plain = Origin::start(&config(&[])).unwrap();
-    let load = ["-c", "2", "-d", "3s", "--timeout", "1s", "--warmup", "0s", "--drain", "200ms", "--insecure"];
-    let run = measure(["play", &url.replace("rtmps", "rtmp")].iter().copied().chain(load));
-    assert_eq!(run.slots("failed"), 2, "{:?}", run.failures());
-    let url = format!("rtmps://{}/live/a", plain.address("rtmp").unwrap());
-    let run = measure(["play", &url].iter().copied().chain(load));
-    assert_eq!(run.slots("failed"), 2, "{:?}", run.failures());
-    assert!(
-        run.failures()
-            .keys()
-            .all(|kind| kind == "tls_failed" || kind == "connect_timeout" || kind == "closed_by_peer"),
-        "{:?}",
-        run.failures()
-    );
 }
 
 #[test]

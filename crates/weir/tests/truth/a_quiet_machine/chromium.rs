@@ -1,6 +1,6 @@
 //! Chromium counts the freezes that weir counts, with the origin's own page.
 
-use crate::rtc::{count, whep};
+use crate::support::webrtc::{count, whep};
 use crate::support::{Air, Browser, Publishing, config, play, quiet, soon, undisturbed};
 use weir_origin::{ANY_PORT, Origin, RTC};
 

@@ -1,6 +1,6 @@
 //! A generator that has too little CPU says so, and its run does not count.
 
-use crate::rtc::{count, on_air, whep};
+use crate::support::webrtc::{count, on_air, whep};
 use crate::support::{
     Air, Kept, Mosquitto, Run, air, alone, config, program, quiet, start_measuring, undisturbed, weir,
 };

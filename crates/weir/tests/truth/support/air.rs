@@ -1,7 +1,7 @@
 //! A stream on air: the origin in this process, whose counts are the truth, and weir's publisher.
 
 use super::process::weir;
-use super::run::{CHECKS_OF_THE_MACHINE, Measuring, Run, start_measuring};
+use super::run::{Measuring, Run, start_measuring};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, Origin, OriginConfig, RTMP};
 use weir_testing::{Kept, soon};
@@ -64,33 +64,6 @@ impl Air {
     /// A stream that is on air.
     pub(crate) fn of(origin: Origin, url: String, publishing: Publishing) -> Self {
         Self { origin, url, publishing }
-    }
-
-    /// Ends the publisher by Ctrl-C: the origin that has heard it, and what it sent.
-    pub(crate) fn end(self) -> (Origin, Run) {
-        (self.origin, self.publishing.finish())
-    }
-
-    /// Viewers of it that all play for at least this time, and then see their stream end: all that was sent has come to them.
-    pub(crate) fn play_to_its_end(&self, url: &str, viewers: usize, span: Duration) -> Run {
-        let mut command = weir();
-        command.args([
-            "play",
-            url,
-            "-c",
-            &viewers.to_string(),
-            "-d",
-            "60s",
-            "--warmup",
-            "0s",
-            "--drain",
-            "200ms",
-        ]);
-        let watching = start_measuring(command.args(["--accept", CHECKS_OF_THE_MACHINE]));
-        soon("all play", || self.origin.counts().present() == viewers);
-        std::thread::sleep(span);
-        self.end_publisher();
-        watching.finish()
     }
 
     /// Ends the publisher by Ctrl-C, now.

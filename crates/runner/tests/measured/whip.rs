@@ -1,9 +1,10 @@
 //! WHIP into the origin: what publishers have sent, to the last packet, and what viewers get of it.
 
-use crate::support::{Air, Publishing, Run, config, measure, program, shared, soon};
+use crate::support::{Air, Publishing, Run, config, measure, publish};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use weir_origin::{ANY_PORT, Origin, OriginConfig, RTC};
+use weir_testing::{program, soon};
 
 /// An origin with these faults that takes and gives WebRTC, and RTMP.
 pub(crate) fn origin(faults: &[&str]) -> Origin {
@@ -22,14 +23,14 @@ pub(crate) fn places(origin: &Origin) -> (String, String) {
 
 /// Puts `live/a` on air by WHIP, with a keyframe a second.
 pub(crate) fn on_air(faults: &[&str]) -> Air {
-    on_air_with(faults, &[])
+    on_air_with(faults, "")
 }
 
-/// The same with these arguments.
-fn on_air_with(faults: &[&str], arguments: &[&str]) -> Air {
+/// The same with more keys.
+fn on_air_with(faults: &[&str], more: &str) -> Air {
     let origin = origin(faults);
     let url = places(&origin).0;
-    let publishing = Publishing::start(&url, &[&["--gop", "1s"], arguments].concat());
+    let publishing = Publishing::start(&url, &format!("gop: 1s{more}"));
     is_on_air(&origin);
     Air::of(origin, url, publishing)
 }
@@ -41,18 +42,16 @@ pub(crate) fn is_on_air(origin: &Origin) {
     });
 }
 
-fn play(url: &str, flags: &str) -> Run {
-    let usual = ["--warmup", "0s", "--drain", "500ms"];
-    measure(["play", url].into_iter().chain(flags.split(' ')).chain(usual))
+fn play(url: &str, keys: &str) -> Run {
+    measure(&format!("drain: 500ms\nworkloads: [{{play: '{url}', {keys}}}]"))
 }
 
 #[test]
 fn what_is_published_by_whip_is_played_whole_by_every_protocol() {
-    let _machine = shared();
     let air = on_air(&[]);
     let (address, rtmp) = (at(&air.origin), air.origin.address("rtmp").unwrap());
     for url in [places(&air.origin).1, format!("ws://{address}/live/a"), format!("rtmp://{rtmp}/live/a")] {
-        let run = play(&url, "-c 3 -d 4s");
+        let run = play(&url, "clients: 3, duration: 4s");
         assert_eq!(run.well(), 3, "{url}: {:?}", run.failures());
         let total = |figure: &str| run.total(figure);
         assert!(total("frames") > 3.0 * 60.0 && total("keyframes") >= 3.0, "{url}: {}", total("frames"));
@@ -89,8 +88,7 @@ fn what_is_published_by_whip_is_played_whole_by_every_protocol() {
 /// ffmpeg of Debian 12 knows no sound of Enhanced RTMP.
 #[test]
 fn a_decoder_of_others_finds_no_fault_with_pictures_that_came_by_whip() {
-    let _machine = shared();
-    let air = on_air_with(&[], &["--audio-bitrate", "0"]);
+    let air = on_air_with(&[], ", audio_bitrate: 0");
     let url = format!("rtmp://{}/live/a", air.origin.address("rtmp").unwrap());
     let mut decoder = program("ffmpeg", "ffmpeg");
     decoder.args(["-v", "error", "-t", "3", "-i", &url, "-f", "null", "-"]);
@@ -101,15 +99,14 @@ fn a_decoder_of_others_finds_no_fault_with_pictures_that_came_by_whip() {
 
 #[test]
 fn publisher_and_viewers_may_be_with_any_worker() {
-    let _machine = shared();
     let origin =
         Origin::start(&OriginConfig { workers: 3, ..config(&[]) }.listening(&RTC, ANY_PORT)).unwrap();
     let (publish, watch) = places(&origin);
     for publications in 1..=2 {
-        let publishing = Publishing::start(&publish, &["--gop", "10s"]);
+        let publishing = Publishing::start(&publish, "gop: 10s");
         is_on_air(&origin);
         // A group of pictures lasts longer than this: whoever plays has had the publisher asked for a keyframe.
-        let run = play(&watch, "-c 6 --arrival 3/s -d 4s");
+        let run = play(&watch, "clients: 6, arrival: 3/s, duration: 4s");
         assert_eq!(run.well(), 6, "{:?}", run.failures());
         assert_eq!(["lost", "rtc.frames_broken"].map(|figure| run.total(figure)), [0.0; 2]);
         let published = publishing.finish();
@@ -124,12 +121,11 @@ fn publisher_and_viewers_may_be_with_any_worker() {
 
 #[test]
 fn faults_of_a_stream_by_whip_are_counted_to_the_packet() {
-    let _machine = shared();
     let bursts = (0..10).map(|n| format!("drop unit={}..{} kind=video", 100 + 25 * n, 104 + 25 * n));
     let others = ["drop unit=400 kind=video", "delay 300ms stream=live/a"];
     let faults: Vec<String> = bursts.chain(others.map(str::to_owned)).collect();
     let air = on_air(&faults.iter().map(String::as_str).collect::<Vec<_>>());
-    let run = play(&places(&air.origin).1, "-c 4 -d 5s --rtcp-off nack --rtcp-off pli");
+    let run = play(&places(&air.origin).1, "clients: 4, duration: 5s, rtcp_off: [nack, pli]");
     assert_eq!(run.well(), 4, "{:?}", run.failures());
     let total = |figure: &str| run.total(figure) as u64;
     assert_eq!((total("lost"), total("rtc.gaps"), total("reordered")), (4 * 51, 4 * 11, 0));
@@ -167,7 +163,6 @@ fn offer(encoding: &str, parameters: &str) -> String {
 
 #[test]
 fn offers_are_answered_or_refused_with_the_status_that_says_why() {
-    let _machine = shared();
     let origin = origin(&["unauthorized phase=publish publisher=6"]);
     let status = |said: &(String, String)| said.0.split(' ').nth(1).unwrap().to_owned();
     let post = |path: &str, body: &str| ask(&origin, "POST", path, body);
@@ -222,25 +217,23 @@ fn offers_are_answered_or_refused_with_the_status_that_says_why() {
 
 #[test]
 fn a_fault_that_ends_a_publisher_is_named_and_its_stream_is_over() {
-    let _machine = shared();
     let origin =
         origin(&["close at=1s publisher=1", "reject phase=publish publisher=2 code=403 words=not now"]);
     let url = places(&origin).0;
-    let publish = || measure(["publish", &url, "-d", "4s", "--warmup", "0s", "--drain", "200ms"]);
-    let (kind, clients, side, words) = publish().failure();
+    let end = || publish(&url, "duration: 4s").failure();
+    let (kind, clients, side, words) = end();
     assert_eq!((&*kind, clients, &*side), ("stream_ended", 1, "remote"), "{words}");
     assert!(!origin.counts().stream("live/a").unwrap().live);
-    let (kind, _, _, words) = publish().failure();
+    let (kind, _, _, words) = end();
     assert_eq!(&*kind, "unauthorized");
     assert!(words.contains("403") && words.contains("not now"), "{words}");
 }
 
 #[test]
 fn whatever_strangers_send_is_counted_and_harms_no_one() {
-    let _machine = shared();
     let origin = origin(&[]);
     let (publish, watch) = places(&origin);
-    let _publishing = Publishing::start(&publish, &["--gop", "1s"]);
+    let _publishing = Publishing::start(&publish, "gop: 1s");
     is_on_air(&origin);
     let (_, answer) = ask(&origin, "POST", "/whip/live/x", &offer("H264", "packetization-mode=1"));
     let candidate = answer.lines().find_map(|line| line.strip_prefix("a=candidate:")).unwrap();
@@ -258,7 +251,7 @@ fn whatever_strangers_send_is_counted_and_harms_no_one() {
         }
     }
     soon("all of it is counted", || origin.rtc().strange >= 9 * 6 * 4);
-    let run = play(&watch, "-c 2 -d 3s");
+    let run = play(&watch, "clients: 2, duration: 3s");
     assert_eq!(run.well(), 2, "{:?}", run.failures());
     assert_eq!(["lost", "rtc.frames_broken"].map(|figure| run.total(figure)), [0.0; 2]);
     assert_eq!(origin.rtc().unauthentic, 0);
@@ -266,7 +259,6 @@ fn whatever_strangers_send_is_counted_and_harms_no_one() {
 
 #[test]
 fn a_file_with_b_frames_is_published_with_a_warning_and_one_without_is_not_warned_of() {
-    let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     for (b_frames, is_warned) in [("2", true), ("0", false)] {
         let file = folder.path().join("recording.flv");
@@ -275,7 +267,7 @@ fn a_file_with_b_frames_is_published_with_a_warning_and_one_without_is_not_warne
         ffmpeg.args(["-c:v", "libx264", "-bf", b_frames, "-pix_fmt", "yuv420p", "-f", "flv"]);
         assert!(ffmpeg.arg(&file).status().unwrap().success());
         let origin = origin(&[]);
-        let run = measure(["publish", &places(&origin).0, "--file", file.to_str().unwrap(), "-d", "2s"]);
+        let run = publish(&places(&origin).0, &format!("file: '{}', duration: 2s", file.display()));
         assert_eq!(run.well(), 1, "{:?}", run.failures());
         let warnings = run.summary["warnings"].to_string();
         assert_eq!(warnings.contains("has B-frames"), is_warned, "{warnings}");

@@ -1,29 +1,29 @@
 //! coturn, a TURN server that shares nothing with weir, on a free loopback port.
 
-use super::free_port;
+use crate::{Kept, free_port, program, soon};
 use std::net::TcpStream;
 use std::process::Stdio;
 use tempfile::TempDir;
-use weir_testing::{Kept, program, soon};
 
 /// A running server, with one user.
-pub(crate) struct Coturn {
+pub struct Coturn {
     _process: Kept,
     directory: TempDir,
-    pub(crate) port: u16,
+    /// Where it listens.
+    pub port: u16,
 }
 
 impl Coturn {
     /// The user that it knows, and the password.
-    pub(crate) const USER: (&'static str, &'static str) = ("weir", "s3cr3tw0rd");
+    pub const USER: (&'static str, &'static str) = ("weir", "s3cr3tw0rd");
 
     /// One over TCP, with more arguments.
-    pub(crate) fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         Self::run(tempfile::tempdir().unwrap(), &[&["--no-tls", "--no-dtls", "--no-udp"], arguments].concat())
     }
 
     /// One over UDP, TCP and TLS, all at its port, with more arguments.
-    pub(crate) fn over_every_carrier(arguments: &[&str]) -> Self {
+    pub fn over_every_carrier(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
         let at = |name: &str| directory.path().join(name).display().to_string();
@@ -37,7 +37,7 @@ impl Coturn {
     const CERTIFICATE: &str = "chain.pem";
 
     /// The file with its certificate, if it has one.
-    pub(crate) fn certificate(&self) -> String {
+    pub fn certificate(&self) -> String {
         self.directory.path().join(Self::CERTIFICATE).display().to_string()
     }
 
@@ -59,7 +59,7 @@ impl Coturn {
     }
 
     /// What it has logged so far.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 }

@@ -1,11 +1,10 @@
 //! Bytes and messages, to the last one.
 
-use crate::support::{air, config, measure, shared};
+use crate::support::{air, config, measure};
 use std::time::Duration;
 
 #[test]
 fn viewers_count_every_byte_and_message_that_the_origin_sent() {
-    let _machine = shared();
     for merge in [Duration::ZERO, Duration::from_millis(350)] {
         let air = air(&weir_origin::OriginConfig { merge, ..config(&[]) });
         // Four of the seven are witnesses, three read in batches.
@@ -28,10 +27,9 @@ fn viewers_count_every_byte_and_message_that_the_origin_sent() {
 
 #[test]
 fn a_publisher_counts_what_the_origin_received() {
-    let _machine = shared();
     let origin = weir_origin::Origin::start(&config(&[])).unwrap();
     let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
-    let run = measure(["publish", &url, "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
+    let run = measure(&format!("drain: 500ms\nworkloads: [{{publish: '{}', duration: 3s}}]", url));
     let counts = origin.counts();
     let received = counts.stream("live/a").unwrap().received;
     assert!(received.video >= 50, "{received:?}");
@@ -43,10 +41,12 @@ fn a_publisher_counts_what_the_origin_received() {
 
 #[test]
 fn one_publisher_command_feeds_two_servers_the_same() {
-    let _machine = shared();
     let servers = [(); 2].map(|()| weir_origin::Origin::start(&config(&[])).unwrap());
     let urls = servers.each_ref().map(|origin| format!("rtmp://{}/live/a", origin.address("rtmp").unwrap()));
-    let run = measure(["publish", &urls[0], &urls[1], "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
+    let run = measure(&format!(
+        "drain: 500ms\nworkloads: [{{publish: ['{}', '{}'], duration: 3s}}]",
+        urls[0], urls[1]
+    ));
     assert_eq!((run.slots("planned"), run.well()), (2, 2));
     let received = servers.each_ref().map(|origin| origin.counts().stream("live/a").unwrap().received);
     assert!(received.iter().all(|tally| tally.video >= 50), "{received:?}");

@@ -1,10 +1,9 @@
 //! WebRTC by a TURN server over TCP, TLS and UDP: coturn, which shares nothing with weir.
 
-use crate::aiortc::Server;
-use crate::rtc::count;
-use crate::support::{Air, Coturn, Run, air, config, free_port, measure, shared, soon};
+use crate::support::{Air, Run, air, config, measure};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, IceServer, OriginConfig, RTC};
+use weir_testing::{Coturn, free_port, soon};
 
 /// A stream on air whose viewers are told of this TURN server.
 fn on_air(host: &str, port: u16, password: &str) -> Air {
@@ -21,24 +20,26 @@ fn on_air_by(uri: &str, password: &str) -> Air {
     air(&OriginConfig { turn: Some(turn), ..config(&[]) }.listening(&RTC, ANY_PORT))
 }
 
+fn count(run: &Run, figure: &str) -> u64 {
+    run.count(figure)
+}
+
 fn url(scheme: &str, air: &Air) -> String {
     format!("{scheme}://{}/live/a?transport=tcp", air.origin.address("rtc").unwrap())
 }
 
-fn play(url: &str, flags: &str) -> Run {
-    let usual = ["--warmup", "0s", "--drain", "500ms"];
-    measure(["play", url].into_iter().chain(flags.split(' ')).chain(usual))
+fn play(url: &str, keys: &str) -> Run {
+    measure(&format!("drain: 500ms\nworkloads: [{{play: '{url}', {keys}}}]"))
 }
 
 #[test]
 fn viewers_by_a_relay_over_tcp_get_every_packet() {
-    let _machine = shared();
     let turn = Coturn::start(&["--allow-loopback-peers"]);
     // As it is offered, and as a server says it that does not know its own address.
     for (scheme, host) in [("ws", "127.0.0.1"), ("ws", "0.0.0.0"), ("whep+http", "127.0.0.1")] {
         let air = on_air(host, turn.port, Coturn::USER.1);
         let before = turn.log().matches("ALLOCATE processed, success").count();
-        let run = play(&url(scheme, &air), "-c 4 -d 5s");
+        let run = play(&url(scheme, &air), "clients: 4, duration: 5s");
         assert_eq!(run.well(), 4, "{scheme}: {:?}", run.failures());
         std::thread::sleep(Duration::from_millis(300));
         let sent = air.origin.counts().sent().units();
@@ -62,10 +63,9 @@ fn viewers_by_a_relay_over_tcp_get_every_packet() {
 
 #[test]
 fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
-    let _machine = shared();
     let turn = Coturn::over_every_carrier(&["--allow-loopback-peers"]);
     let port = turn.port;
-    let trusted = format!("-c 4 -d 5s --cacert {}", turn.certificate());
+    let trusted = format!("cacert: '{}'", turn.certificate());
     for (uri, path) in [
         (format!("turn:127.0.0.1:{port}"), "relay over UDP"),
         (format!("turn:127.0.0.1:{port}?transport=udp"), "relay over UDP"),
@@ -76,9 +76,11 @@ fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
     ] {
         let air = on_air_by(&uri, Coturn::USER.1);
         // Only TLS wants to know whom to trust.
-        let flags = if uri.starts_with("turns") { &trusted } else { "-c 4 -d 5s" };
+        let trust = if uri.starts_with("turns") { &trusted } else { "" };
         let before = turn.log().matches("ALLOCATE processed, success").count();
-        let run = play(&url("whep+http", &air), flags);
+        let url = url("whep+http", &air);
+        let keys = format!("play: '{url}', clients: 4, duration: 5s");
+        let run = measure(&format!("{trust}\ndrain: 500ms\nworkloads: [{{{keys}}}]"));
         assert_eq!(run.well(), 4, "{uri}: {:?}", run.failures());
         std::thread::sleep(Duration::from_millis(300));
         let (sent, came) = (air.origin.counts().sent().units(), count(&run, "units"));
@@ -99,83 +101,41 @@ fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
 
 #[test]
 fn a_relay_over_tls_with_a_certificate_of_nobody_is_not_used() {
-    let _machine = shared();
     let turn = Coturn::over_every_carrier(&["--allow-loopback-peers"]);
     let air = on_air_by(&format!("turns:127.0.0.1:{}", turn.port), Coturn::USER.1);
-    let (kind, clients, _, words) = play(&url("whep+http", &air), "-c 1 -d 3s").failure();
+    let (kind, clients, _, words) = play(&url("whep+http", &air), "clients: 1, duration: 3s").failure();
     assert_eq!((&*kind, clients), ("tls_failed", 1));
     assert!(words.starts_with(&format!("TURN server 127.0.0.1:{}: ", turn.port)), "{words}");
 }
 
 #[test]
 fn a_relay_over_udp_that_refuses_or_is_not_there_is_named() {
-    let _machine = shared();
     let turn = Coturn::over_every_carrier(&["--allow-loopback-peers"]);
     let air = on_air_by(&format!("turn:127.0.0.1:{}", turn.port), "wrong");
-    let (kind, clients, _, words) = play(&url("ws", &air), "-c 2 -d 3s").failure();
+    let (kind, clients, _, words) = play(&url("ws", &air), "clients: 2, duration: 3s").failure();
     assert_eq!((&*kind, clients), ("unauthorized", 2), "{words}");
     assert!(words.contains(&format!("TURN server 127.0.0.1:{}: 401 Unauthorized", turn.port)), "{words}");
 
     let nobody = free_port();
     let air = on_air_by(&format!("turn:127.0.0.1:{nobody}"), Coturn::USER.1);
-    let (kind, clients, _, words) = play(&url("ws", &air), "-c 1 -d 8s --timeout 3s").failure();
+    let (kind, clients, _, words) = play(&url("ws", &air), "clients: 1, duration: 8s, timeout: 3s").failure();
     assert_eq!((&*kind, clients), ("handshake_timeout", 1), "{words}");
     assert!(words.starts_with(&format!("TURN server 127.0.0.1:{nobody}: ")), "{words}");
 }
 
 #[test]
-fn a_server_of_others_is_played_and_published_to_by_a_relay_that_it_links_to() {
-    let _machine = shared();
-    let turn = Coturn::start(&["--allow-loopback-peers"]);
-    let (user, password) = Coturn::USER;
-    let link = format!(
-        "link=<turn:127.0.0.1:{}?transport=tcp>; rel=\"ice-server\"; username=\"{user}\"; credential=\"{password}\"",
-        turn.port
-    );
-    // Its ICE is full, and it begins with DTLS.
-    let server = Server::with(&[&link]);
-    let url = format!("whep+http://{}/whep?transport=tcp", server.address);
-    let run = play(&url, "-c 2 -d 5s");
-    assert_eq!(run.well(), 2, "{:?}", run.failures());
-    let (played, lost, came) = (count(&run, "played"), count(&run, "lost"), count(&run, "units"));
-    let seen = server.end();
-    assert_eq!((played, lost, seen.reporters), (2, 0, 2.0));
-    // What the relay dropped between the two was asked for again.
-    let recovered = count(&run, "rtc.recovered") as f64;
-    assert!(seen.reported_lost <= recovered, "{} of {recovered}", seen.reported_lost);
-    assert!(
-        came as f64 <= seen.sent && came as f64 >= seen.sent * 0.9 && came > 300,
-        "{came} of {}",
-        seen.sent
-    );
-
-    let server = Server::with(&[&link]);
-    let url = format!("whip+http://{}/whip?transport=tcp", server.address);
-    let run =
-        measure(["publish", &url, "-c", "1", "-d", "5s", "--warmup", "0s", "--drain", "1s", "--gop", "1s"]);
-    assert_eq!(run.well(), 1, "{:?}", run.failures());
-    let (sent, seen) = (count(&run, "units") as f64, server.end());
-    assert_eq!((seen.peers, seen.missing), (1.0, 0.0));
-    assert!(seen.came <= sent && seen.came >= sent * 0.95 && seen.decoded > 50.0, "{} of {sent}", seen.came);
-    let made = turn.log().matches("ALLOCATE processed, success").count();
-    assert_eq!(made, 3, "all went by the relay");
-}
-
-#[test]
 fn a_nonce_that_the_server_replaces_does_not_stop_a_viewer() {
-    let _machine = shared();
     let turn = Coturn::start(&["--allow-loopback-peers", "--stale-nonce=1", "--channel-lifetime=2"]);
     let air = on_air("127.0.0.1", turn.port, Coturn::USER.1);
-    let run = play(&url("ws", &air), "-c 2 -d 8s");
+    let run = play(&url("ws", &air), "clients: 2, duration: 8s");
     assert_eq!((run.well(), count(&run, "lost")), (2, 0), "{:?}", run.failures());
 }
 
 #[test]
 fn an_allocation_that_is_refused_fails_in_the_servers_words() {
-    let _machine = shared();
     let turn = Coturn::start(&["--allow-loopback-peers", "--user-quota=1"]);
     let air = on_air("127.0.0.1", turn.port, "wrong");
-    let run = play(&url("ws", &air), "-c 2 -d 3s");
+    let run = play(&url("ws", &air), "clients: 2, duration: 3s");
     let (kind, clients, side, words) = run.failure();
     assert_eq!((&*kind, clients, &*side), ("unauthorized", 2, "remote"), "{words}");
     assert!(words.contains(&format!("TURN server 127.0.0.1:{}: 401 Unauthorized", turn.port)), "{words}");
@@ -183,34 +143,32 @@ fn an_allocation_that_is_refused_fails_in_the_servers_words() {
 
     // One of two fits in.
     let air = on_air("127.0.0.1", turn.port, Coturn::USER.1);
-    let run = play(&url("ws", &air), "-c 2 -d 3s");
+    let run = play(&url("ws", &air), "clients: 2, duration: 3s");
     let (kind, clients, _, words) = run.failure();
     assert_eq!((&*kind, clients, run.well()), ("unavailable", 1, 1), "{words}");
     assert!(words.contains("486 Allocation Quota Reached"), "{words}");
 
     let nobody = free_port();
     let air = on_air("127.0.0.1", nobody, Coturn::USER.1);
-    let (kind, clients, _, words) = play(&url("ws", &air), "-c 1 -d 2s").failure();
+    let (kind, clients, _, words) = play(&url("ws", &air), "clients: 1, duration: 2s").failure();
     assert_eq!((&*kind, clients), ("connection_refused", 1));
     assert!(words.starts_with(&format!("TURN server 127.0.0.1:{nobody}: ")), "{words}");
 }
 
 #[test]
 fn a_relay_that_does_not_allow_the_server_is_no_path() {
-    let _machine = shared();
     let turn = Coturn::start(&["--denied-peer-ip=127.0.0.0-127.255.255.255"]);
     let air = on_air("127.0.0.1", turn.port, Coturn::USER.1);
-    let (kind, clients, _, words) = play(&url("ws", &air), "-c 1 -d 8s --timeout 5s").failure();
+    let (kind, clients, _, words) = play(&url("ws", &air), "clients: 1, duration: 8s, timeout: 5s").failure();
     assert_eq!((&*kind, clients), ("ice_timeout", 1));
     assert!(words.contains("no way to 127.0.0.1:") && words.contains("403 Forbidden IP"), "{words}");
 }
 
 #[test]
 fn a_relay_that_was_asked_for_and_is_not_offered_is_said() {
-    let _machine = shared();
     let air = crate::rtc::on_air(&[]);
     for scheme in ["ws", "whep+http"] {
-        let (kind, clients, _, words) = play(&url(scheme, &air), "-c 1 -d 2s").failure();
+        let (kind, clients, _, words) = play(&url(scheme, &air), "clients: 1, duration: 2s").failure();
         assert_eq!((&*kind, clients), ("rejected", 1));
         assert!(words.contains("a relay was asked for, and the server names no TURN server"), "{words}");
     }

@@ -1,13 +1,12 @@
 //! The stream's timestamps jump.
 
-use crate::support::{air, config, measure, shared};
+use crate::support::{air, config, play};
 
 #[test]
 fn one_jump_for_each_viewer_forth_and_back() {
     for (by, seconds) in [("5s", 5.0), ("-3s", -3.0)] {
-        let _machine = shared();
         let air = air(&config(&[&format!("jump unit=40 kind=video by={by} viewers=1..3")]));
-        let run = measure(["play", &air.url, "-c", "4", "-d", "4s", "--warmup", "0s", "--drain", "200ms"]);
+        let run = play(&air.url, "clients: 4, duration: 4s");
         assert_eq!(run.well(), 4, "{:?}", run.failures());
         assert_eq!(run.total("timestamp_jumps"), 3.0, "by {by}: {}", run.spread("timestamp_jump"));
         let size = run.spread("timestamp_jump");

@@ -1,0 +1,27 @@
+//! A run measures a server whose every doing is known, and must come to exactly that.
+//!
+//! The server is weir's own origin, whose counts and scripted faults are the truth, or another's. What the command line adds is
+//! tested with the program, in `weir`. A missing part fails the test.
+
+mod support;
+
+mod churn;
+mod counts;
+mod departures;
+mod drops;
+mod endings;
+mod http_flv;
+mod jumps;
+mod mirakurun;
+mod mqtt;
+mod refusals;
+mod relay;
+mod rtc;
+mod scenarios;
+mod thresholds;
+mod tls;
+#[path = "../../../clients/tests/bench/transport.rs"]
+mod transport;
+mod ts;
+mod whep;
+mod whip;
