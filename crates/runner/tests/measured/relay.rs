@@ -29,7 +29,7 @@ fn url(scheme: &str, air: &Air) -> String {
 }
 
 fn play(url: &str, keys: &str) -> Run {
-    measure(&format!("drain: 500ms\nworkloads: [{{play: '{url}', {keys}}}]"))
+    measure(&format!("drain: 2s\nworkloads: [{{play: '{url}', {keys}}}]"))
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
         let before = turn.log().matches("ALLOCATE processed, success").count();
         let url = url("whep+http", &air);
         let keys = format!("play: '{url}', clients: 4, duration: 5s");
-        let run = measure(&format!("{trust}\ndrain: 500ms\nworkloads: [{{{keys}}}]"));
+        let run = measure(&format!("{trust}\ndrain: 2s\nworkloads: [{{{keys}}}]"));
         assert_eq!(run.well(), 4, "{uri}: {:?}", run.failures());
         std::thread::sleep(Duration::from_millis(300));
         let (sent, came) = (air.origin.counts().sent().units(), count(&run, "units"));
