@@ -7,7 +7,9 @@ pub mod harness;
 mod playback;
 mod playlist;
 mod schedule;
+mod variant;
 
+use self::variant::Variants;
 use crate::asked;
 use crate::group::Group;
 use crate::http;
@@ -40,6 +42,13 @@ const NOT_FOUND: Excess = Excess {
     words: "{count} segments that a playlist had named were not there (404 or 410; {beside} were loaded)",
 };
 
+const AUDIO_APART: Excess = Excess {
+    counter: figures::AUDIO_APART,
+    beside: figures::MULTIVARIANT,
+    above: 0.0,
+    words: "{count} viewers, of {beside} that chose a variant, play one whose sound is in a playlist of its own (EXT-X-MEDIA), which weir does not load: the server sends less than players would have it send (hls.audio_apart)",
+};
+
 /// Playlists over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: SCHEMES,
@@ -47,15 +56,18 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, NOT_FOUND],
+    excesses: &[STALE, EXCEEDED, NOT_FOUND, AUDIO_APART],
     play: Some(Play {
-        options: &[Group::of::<http::Fields>()],
+        options: &[Group::of::<http::Fields>(), Group::of::<Variants>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,
-        make: |making| client::play(making.urls, &making.options, &http::options(making.given)?),
+        make: |making| {
+            let Variants { variant } = making.given.read()?;
+            client::play(making.urls, &making.options, &http::options(making.given)?, variant)
+        },
     }),
     publish: None,
     ingest: None,

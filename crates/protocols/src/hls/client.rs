@@ -2,12 +2,14 @@
 
 use super::SCHEMES;
 use super::figures::{
-    ANNOUNCED, CONNECTIONS, FIGURES, GAPS, LOADED, NOT_FOUND, PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME,
-    REFUSED, RELOADS, REQUESTS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, WENT_BACK,
+    ANNOUNCED, AUDIO_APART, CONNECTIONS, FIGURES, GAPS, LOADED, MULTIVARIANT, MULTIVARIANT_TIME, NOT_FOUND,
+    PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME, REFUSED, RELOADS, REQUESTS, SEGMENT_TIME, SEGMENTS, SKIPPED,
+    STALE, TARGET_EXCEEDED, WENT_BACK,
 };
 use super::playback::Playback;
 use super::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Playlist, Resource, Segment};
 use super::schedule::Schedule;
+use super::variant::{Variant, VariantChoice};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
@@ -27,6 +29,7 @@ pub(super) fn play(
     urls: &[String],
     options: &PlayOptions,
     http: &HttpOptions,
+    choice: VariantChoice,
 ) -> Result<Workload, WorkloadError> {
     let targets = urls.iter().map(|url| {
         let mut target = Target::parse(url, "play", ALL_SCHEMES)?;
@@ -47,6 +50,7 @@ pub(super) fn play(
             state: ClientState::begin(planned, timeouts, now, shard),
             timeouts,
             playlist: request,
+            choice,
             is_variant: false,
             is_media: false,
             base: None,
@@ -80,6 +84,7 @@ struct Viewer {
     connection: HttpConnection,
     /// The playlist to load: the one of the URL, then the Media Playlist of the variant that it chose.
     playlist: Arc<Request>,
+    choice: VariantChoice,
     /// Whether a Multivariant Playlist has led to it.
     is_variant: bool,
     /// Whether it was loaded, and is a Media Playlist.
@@ -189,11 +194,17 @@ impl Viewer {
         let took = now.since(self.asked).as_micros() as u64;
         match self.loading.take() {
             Some(Loading::Playlist(text)) => {
-                self.recorder(context.world).record(PLAYLIST_TIME, took);
                 let playlist = Playlist::parse(&text);
                 match playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
-                    Playlist::Media(playlist) => self.media_playlist(playlist, context),
-                    Playlist::Multivariant(variants) => self.variant(&variants)?,
+                    Playlist::Media(playlist) => {
+                        self.recorder(context.world).record(PLAYLIST_TIME, took);
+                        self.media_playlist(playlist, context);
+                    }
+                    Playlist::Multivariant(variants) => {
+                        let recorder = self.recorder(context.world);
+                        recorder.record(MULTIVARIANT_TIME, took);
+                        self.variant(&variants, recorder)?;
+                    }
                 }
             }
             Some(Loading::Map(map, segment)) => {
@@ -219,13 +230,15 @@ impl Viewer {
         Ok(())
     }
 
-    /// A Multivariant Playlist: the first variant is the one to begin with (RFC 8216, section 6.3.1 leaves the choice; players begin so).
-    fn variant(&mut self, variants: &[String]) -> Result<(), End> {
-        let malformed = |words: String| (Failure::MalformedInput, words);
-        let (false, Some(first)) = (self.is_variant, variants.first()) else {
-            return Err(malformed("a variant is a Multivariant Playlist itself".to_owned()));
+    /// A Multivariant Playlist: a viewer keeps to the variant that it chooses here.
+    fn variant(&mut self, variants: &[Variant], recorder: &mut Recorder) -> Result<(), End> {
+        let (false, Some(variant)) = (self.is_variant, self.choice.choose(variants)) else {
+            let words = "a variant is a Multivariant Playlist itself".to_owned();
+            return Err((Failure::MalformedInput, words));
         };
-        self.playlist = Arc::new(self.named(&Resource { uri: first.clone(), range: None })?);
+        recorder.count(MULTIVARIANT, 1);
+        recorder.count(AUDIO_APART, u64::from(variant.has_audio_apart));
+        self.playlist = Arc::new(self.named(&Resource { uri: variant.uri.clone(), range: None })?);
         (self.is_variant, self.base) = (true, None);
         Ok(())
     }

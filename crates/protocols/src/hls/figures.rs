@@ -17,7 +17,10 @@ weir_metrics::figures! {
     GAPS: Counter = "hls.gaps", Count, "segments that are marked as missing (EXT-X-GAP)";
     WENT_BACK: Counter = "hls.went_back", Count, "reloads of a playlist that ended before the one loaded earlier";
     TARGET_EXCEEDED: Counter = "hls.target_exceeded", Count, "announced segments whose rounded duration is above the target duration";
-    PLAYLIST_TIME: Spread = "hls.playlist_time", Micros, "from the request for a playlist until it was whole";
+    MULTIVARIANT: Counter = "hls.multivariant", Count, "viewers that chose a variant of a multivariant playlist";
+    AUDIO_APART: Counter = "hls.audio_apart", Count, "viewers whose variant has its sound in a playlist of its own, which is not loaded";
+    MULTIVARIANT_TIME: Spread = "hls.multivariant_time", Micros, "from the request for a multivariant playlist until it was whole";
+    PLAYLIST_TIME: Spread = "hls.playlist_time", Micros, "from the request for a media playlist until it was whole";
     PLAYLIST_AGE: Spread = "hls.playlist_age", Micros, "at each reload, how long ago the playlist was last seen to change; 0 where it has changed";
     SEGMENT_TIME: Spread = "hls.segment_time", Micros, "from the request for a segment until it was whole";
 }

@@ -1,8 +1,11 @@
 //! Playlists, read from bytes by `quick-m3u8` line by line (RFC 8216, section 4). Knows no link and no time.
 
+use super::variant::Variant;
 use quick_m3u8::config::ParsingOptionsBuilder;
-use quick_m3u8::tag::{KnownTag, hls::Tag};
+use quick_m3u8::tag::KnownTag;
+use quick_m3u8::tag::hls::{EnumeratedString, MediaType, Tag};
 use quick_m3u8::{HlsLine, Reader};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -15,8 +18,8 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Playlist {
-    /// A Multivariant Playlist: the URIs of its Variant Streams, in their order. Never empty.
-    Multivariant(Vec<String>),
+    /// A Multivariant Playlist: its Variant Streams, in their order. Never empty.
+    Multivariant(Vec<Variant>),
     Media(MediaPlaylist),
 }
 
@@ -82,6 +85,7 @@ impl Playlist {
             .with_parsing_for_map()
             .with_parsing_for_gap()
             .with_parsing_for_stream_inf()
+            .with_parsing_for_media()
             .build();
         let mut reader = Reader::from_str(text, options);
         loop {
@@ -101,9 +105,13 @@ impl Playlist {
 struct Lines {
     media: MediaPlaylist,
     target: Option<Duration>,
-    variants: Vec<String>,
-    /// The next URI is that of a variant.
-    is_variant: bool,
+    variants: Vec<Variant>,
+    /// The groups of audio renditions of the variants, in their order.
+    audio: Vec<Option<String>>,
+    /// Groups in which a rendition has a playlist of its own.
+    audio_apart: HashSet<String>,
+    /// The next URI is that of a variant with this bandwidth and group of audio renditions.
+    variant: Option<(u64, Option<String>)>,
     /// What was said of the next segment.
     duration: Option<f64>,
     is_gap: bool,
@@ -128,7 +136,15 @@ impl Lines {
                 let range = tag.byterange().map(|range| (range.offset, range.length));
                 self.map = Some(Arc::new(Resource { uri: tag.uri().to_owned(), range }));
             }
-            Tag::StreamInf(_) => self.is_variant = true,
+            Tag::StreamInf(tag) => {
+                self.variant = Some((tag.bandwidth(), tag.audio().map(str::to_owned)));
+            }
+            // RFC 8216, section 4.3.4.2.1: without a URI, the rendition is in the playlist of the variant.
+            Tag::Media(tag)
+                if tag.media_type() == EnumeratedString::Known(MediaType::Audio) && tag.uri().is_some() =>
+            {
+                self.audio_apart.insert(tag.group_id().to_owned());
+            }
             _ => {}
         }
         Ok(())
@@ -138,8 +154,9 @@ impl Lines {
         if uri.is_empty() {
             return Ok(());
         }
-        if std::mem::take(&mut self.is_variant) {
-            self.variants.push(uri.to_owned());
+        if let Some((bandwidth, audio)) = self.variant.take() {
+            self.variants.push(Variant { uri: uri.to_owned(), bandwidth, has_audio_apart: false });
+            self.audio.push(audio);
             return Ok(());
         }
         let seconds = self.duration.take().ok_or(PlaylistError::Duration)?;
@@ -165,7 +182,13 @@ impl Lines {
         self.media.first.checked_add(count + 1).ok_or(PlaylistError::Sequence)?;
         match self.target {
             Some(target) => Ok(Playlist::Media(MediaPlaylist { target, ..self.media })),
-            None if !self.variants.is_empty() => Ok(Playlist::Multivariant(self.variants)),
+            None if !self.variants.is_empty() => {
+                let mut variants = self.variants;
+                for (variant, audio) in variants.iter_mut().zip(self.audio) {
+                    variant.has_audio_apart = audio.is_some_and(|group| self.audio_apart.contains(&group));
+                }
+                Ok(Playlist::Multivariant(variants))
+            }
             None if !self.media.segments.is_empty() => Err(PlaylistError::NoTargetDuration),
             None => Err(PlaylistError::Empty),
         }
@@ -197,9 +220,15 @@ mod tests {
 
     #[test]
     fn variants_are_told_from_segments_whatever_else_stands_between() {
-        let text = "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"n\",URI=\"a.m3u8\"\n#EXT-X-STREAM-INF:BANDWIDTH=1\n# a comment\nlow.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2\nhigh.m3u8\n";
-        let expected = Playlist::Multivariant(vec!["low.m3u8".to_owned(), "high.m3u8".to_owned()]);
-        assert_eq!(Playlist::parse(text.as_bytes()), Ok(expected));
+        // A group may be described behind the variants that name it.
+        let text = "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"n\",URI=\"a.m3u8\"\n#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO=\"b\"\n# a comment\nlow.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2,AUDIO=\"a\"\nmiddle.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=3,AUDIO=\"c\"\nhigh.m3u8\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"b\",NAME=\"n\"\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"c\",NAME=\"n\",URI=\"c.m3u8\"\n#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"b\",NAME=\"n\",URI=\"b.m3u8\"\n";
+        let variants = [("low.m3u8", 1, false), ("middle.m3u8", 2, true), ("high.m3u8", 3, true)];
+        let variants = variants.map(|(uri, bandwidth, has_audio_apart)| Variant {
+            uri: uri.to_owned(),
+            bandwidth,
+            has_audio_apart,
+        });
+        assert_eq!(Playlist::parse(text.as_bytes()), Ok(Playlist::Multivariant(variants.to_vec())));
     }
 
     #[test]
@@ -238,7 +267,8 @@ mod tests {
         #[test]
         fn nothing_that_comes_can_break_it(lines in prop::collection::vec(prop::sample::select(vec![
             "#EXTINF:2,", "#EXTINF:nan,", "#EXTINF:", "a.ts", "#EXT-X-TARGETDURATION:2", "#EXT-X-BYTERANGE:18446744073709551615@9",
-            "#EXT-X-BYTERANGE:9", "#EXT-X-MAP:URI=\"a\"", "#EXT-X-MAP:", "#EXT-X-STREAM-INF:BANDWIDTH=1", "#EXT-X-GAP", "#", "\u{e9}",
+            "#EXT-X-BYTERANGE:9", "#EXT-X-MAP:URI=\"a\"", "#EXT-X-MAP:", "#EXT-X-STREAM-INF:BANDWIDTH=1", "#EXT-X-STREAM-INF:AUDIO=\"a\"",
+            "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"\",URI=\"a\"", "#EXT-X-GAP", "#", "\u{e9}",
             "#EXT-X-MEDIA-SEQUENCE:99999999999999999999",
         ]), 0..40)) {
             let _ = Playlist::parse(format!("#EXTM3U\n{}", lines.join("\n")).as_bytes());

@@ -13,8 +13,13 @@ struct Bench {
 impl Bench {
     /// A viewer whose link is there.
     fn start() -> Self {
+        Self::start_with(VariantChoice::First)
+    }
+
+    /// The same, that chooses so.
+    fn start_with(choice: VariantChoice) -> Self {
         let url = "http://127.0.0.1:8080/live/a.m3u8?token=1".to_owned();
-        let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default()).unwrap();
+        let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), choice).unwrap();
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
         let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let viewer = workload.start(planned, rig.now, &mut rig.world);
@@ -216,6 +221,28 @@ fn a_variant_is_chosen_and_the_chosen_playlist_is_the_one_that_is_loaded_again()
     assert_eq!(bench.asked(), "/live/low/v.m3u8");
     bench.answer("200 OK", first);
     assert_eq!(bench.end().1.unwrap().0, Failure::MalformedInput);
+}
+
+#[test]
+fn the_highest_variant_is_played_if_that_is_asked_for_and_its_sound_apart_is_counted() {
+    let mut bench = Bench::start_with(VariantChoice::Highest);
+    bench.asked();
+    bench.wait(0.25);
+    bench.answer(
+        "200 OK",
+        "#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"n\",URI=\"a.m3u8\"\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow/v.m3u8?a=1\n#EXT-X-STREAM-INF:BANDWIDTH=2,AUDIO=\"a\"\nhigh/v.m3u8?b=2\n",
+    );
+    // The query is that of the URI, and not the one of the playlist that names it.
+    assert_eq!(bench.asked(), "/live/high/v.m3u8?b=2");
+    bench.wait(0.5);
+    bench.playlist(0..1);
+    assert_eq!(bench.asked(), "/live/high/0.ts");
+    bench.answer("200 OK", "media");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [MULTIVARIANT, AUDIO_APART, SEGMENTS, CONNECTIONS]), [1, 1, 1, 1]);
+    let times = [MULTIVARIANT_TIME, PLAYLIST_TIME].map(|spread| figures.spread(spread).max() / 10_000);
+    assert_eq!(times, [25, 50]);
 }
 
 #[test]

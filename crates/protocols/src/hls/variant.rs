@@ -1,0 +1,94 @@
+//! Which of the variants of a Multivariant Playlist a viewer plays.
+
+use clap::Args;
+use std::str::FromStr;
+use weir_metrics::BitRate;
+
+/// The options of viewers of several variants.
+#[derive(Args)]
+#[command(next_help_heading = "HLS")]
+pub(super) struct Variants {
+    /// Which variant of a multivariant playlist to play: the first that it lists, as a player does that has measured nothing yet, the
+    /// one with the lowest or the highest BANDWIDTH, or the highest that is not above a bit rate (first, lowest, highest, 3mbps)
+    #[arg(long, value_name = "WHICH", default_value = "first")]
+    pub(super) variant: VariantChoice,
+}
+
+/// A Variant Stream (`EXT-X-STREAM-INF`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Variant {
+    pub(super) uri: String,
+    /// Its peak, in bits per second (`BANDWIDTH`); 0 if it names none.
+    pub(super) bandwidth: u64,
+    /// Whether its sound is in a playlist of its own: a rendition of its `AUDIO` group has a `URI`.
+    pub(super) has_audio_apart: bool,
+}
+
+/// How one is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum VariantChoice {
+    #[default]
+    First,
+    Lowest,
+    Highest,
+    /// The highest that is not above this, or the lowest.
+    UpTo(BitRate),
+}
+
+impl VariantChoice {
+    /// The variant to play; of several that are alike, the first. Nothing if there is none.
+    pub(super) fn choose(self, variants: &[Variant]) -> Option<&Variant> {
+        let lowest = variants.iter().min_by_key(|it| it.bandwidth);
+        // The last of several that are alike is what `max_by_key` takes.
+        let highest = |most: f64| {
+            variants.iter().rev().filter(|it| it.bandwidth as f64 <= most).max_by_key(|it| it.bandwidth)
+        };
+        match self {
+            Self::First => variants.first(),
+            Self::Lowest => lowest,
+            Self::Highest => highest(f64::INFINITY),
+            Self::UpTo(rate) => highest(rate.bps()).or(lowest),
+        }
+    }
+}
+
+impl FromStr for VariantChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "first" => Ok(Self::First),
+            "lowest" => Ok(Self::Lowest),
+            "highest" => Ok(Self::Highest),
+            rate => rate.parse().map(Self::UpTo).map_err(|_| {
+                format!("{rate} is none of first, lowest, highest and a bit rate such as 3mbps")
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_are_chosen_by_place_or_bandwidth() {
+        let variant =
+            |uri: &str, bandwidth| Variant { uri: uri.to_owned(), bandwidth, has_audio_apart: false };
+        let all = [variant("b", 2_000), variant("c", 3_000), variant("a", 1_000), variant("c2", 3_000)];
+        for (text, expected) in [
+            ("first", "b"),
+            ("lowest", "a"),
+            ("highest", "c"),
+            ("2500", "b"),
+            ("2kbps", "b"),
+            ("9mbps", "c"),
+            ("10", "a"),
+        ] {
+            let choice: VariantChoice = text.parse().unwrap();
+            assert_eq!(choice.choose(&all).unwrap().uri, expected, "{text}");
+        }
+        assert_eq!(VariantChoice::Highest.choose(&[]), None);
+        assert!("auto".parse::<VariantChoice>().unwrap_err().contains("lowest"));
+    }
+}
