@@ -1,10 +1,10 @@
 //! `weir codec --save`: the same records decoded and saved, alternately in Avro and JSON, in each store.
 
-use crate::args::Codec;
-use crate::codec::{Payloads, decoder, read};
+use crate::CodecOptions;
 use crate::cpu_time::{still, thread_seconds};
+use crate::decoders::read;
 use crate::machine_watch::MachineWatch;
-use crate::print::note;
+use crate::payloads::{Payloads, decoder};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use weir_engine::scenario::Order;
 use weir_engine::series::turns;
 use weir_ingest::{Decode, Destination, Durability, Loader, Waiting};
 use weir_observe::HttpTrust;
-use weir_record::{Decoder, Format, Framing, Schema};
+use weir_record::{Decoder, Format, Schema};
 use weir_report::{SavingComparison, SavingTimes};
 use weir_runner::records::destination;
 use weir_runner::{ErrorKind, RunError};
@@ -21,9 +21,12 @@ use weir_runner::{ErrorKind, RunError};
 const TABLE: &str = "weir_codec";
 
 /// A place that rows go to, with a table for each encoding.
-pub(crate) struct SavingTarget {
+pub(crate) struct SavingTarget<'a> {
     destination: Destination,
     batch: usize,
+    interrupt: &'a AtomicBool,
+    /// Says what a store is waited for.
+    say: &'a dyn Fn(&str),
     /// Avro, then JSON.
     sides: [SavedEncoding; 2],
 }
@@ -41,16 +44,16 @@ struct SavedEncoding {
     original: Vec<[f64; 2]>,
 }
 
-impl SavingTarget {
+impl<'a> SavingTarget<'a> {
     /// Opens a place, and empties its tables.
     pub(crate) fn open(
         text: &str,
-        args: &Codec,
+        options: &CodecOptions,
         schema: &Schema,
-        framing: Framing,
-        interrupt: &AtomicBool,
+        interrupt: &'a AtomicBool,
+        say: &'a dyn Fn(&str),
     ) -> Result<Self, RunError> {
-        let destination = destination(text, args.save_password_file.as_deref(), &HttpTrust::System)
+        let destination = destination(text, options.save_password_file.as_deref(), &HttpTrust::System)
             .map_err(|line| RunError::new(ErrorKind::Usage, format!("--save: {line}")))?;
         let side = |format, name: &str| {
             let decode = Decode::records(schema, format).with_writers(Box::new(schema.clone()));
@@ -63,7 +66,7 @@ impl SavingTarget {
             };
             let place = &destination;
             let mut loader = Loader::new(place, &table, &decode, Durability::Full);
-            loader.empty(&waiting(&is_over(interrupt))).map_err(|error| {
+            loader.empty(&waiting(&is_over(interrupt), say)).map_err(|error| {
                 let exit = if interrupt.load(Ordering::Relaxed) {
                     ErrorKind::Interrupted
                 } else {
@@ -77,12 +80,12 @@ impl SavingTarget {
                 loader,
                 seconds: Vec::new(),
                 cpu_seconds: Vec::new(),
-                alone: args.original.then(|| decoder(schema, format)),
+                alone: options.original.then(|| decoder(schema, format)),
                 original: Vec::new(),
             })
         };
-        let sides = [side(Format::Avro(framing), "avro")?, side(Format::Json, "json")?];
-        Ok(Self { destination, batch: args.batch as usize, sides })
+        let sides = [side(Format::Avro(options.framing), "avro")?, side(Format::Json, "json")?];
+        Ok(Self { destination, batch: options.batch as usize, interrupt, say, sides })
     }
 
     /// Decodes and saves the payloads of both encodings alternately, each time into an empty table. `None` if it was
@@ -92,18 +95,18 @@ impl SavingTarget {
         payloads: [&Payloads; 2],
         repetitions: u32,
         machine: &mut MachineWatch,
-        interrupt: &AtomicBool,
     ) -> Result<Option<SavingComparison>, RunError> {
         for turn in turns(2, repetitions, Order::Interleaved, 0) {
             machine.look();
-            self.sides[turn.variant].measure(payloads[turn.variant], self.batch, interrupt)?;
+            let (interrupt, say) = (self.interrupt, self.say);
+            self.sides[turn.variant].measure(payloads[turn.variant], self.batch, interrupt, say)?;
             if interrupt.load(Ordering::Relaxed) {
                 return Ok(None);
             }
         }
         let name = self.destination.to_string();
-        let times = self.sides.each_mut().map(|side| side.times(interrupt));
-        if interrupt.load(Ordering::Relaxed) {
+        let times = self.sides.each_mut().map(|side| side.times(self.interrupt, self.say));
+        if self.interrupt.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let [avro, json] = times;
@@ -131,11 +134,11 @@ fn is_over(interrupt: &AtomicBool) -> impl Fn() -> bool {
 }
 
 /// Waits for a store, and says every ten seconds what for.
-fn waiting(is_over: &dyn Fn() -> bool) -> Waiting<'_> {
-    Waiting { is_over, say: &|line| note(format_args!("weir: {line}")) }
+fn waiting<'a>(is_over: &'a dyn Fn() -> bool, say: &'a dyn Fn(&str)) -> Waiting<'a> {
+    Waiting { is_over, say }
 }
 
-impl fmt::Display for SavingTarget {
+impl fmt::Display for SavingTarget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.destination.fmt(f)
     }
@@ -156,9 +159,15 @@ fn decode_alone(decoder: &mut Decoder, messages: &Payloads) -> Duration {
 
 impl SavedEncoding {
     /// Leaves off when it is interrupted.
-    fn measure(&mut self, messages: &Payloads, batch: usize, interrupt: &AtomicBool) -> Result<(), RunError> {
+    fn measure(
+        &mut self,
+        messages: &Payloads,
+        batch: usize,
+        interrupt: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<(), RunError> {
         let failed = RunError::with(ErrorKind::Internal);
-        let emptied = self.loader.empty(&waiting(&is_over(interrupt)));
+        let emptied = self.loader.empty(&waiting(&is_over(interrupt), say));
         // The error then is that the store is no longer waited for.
         if interrupt.load(Ordering::Relaxed) {
             return Ok(());
@@ -194,9 +203,11 @@ impl SavedEncoding {
         Ok(())
     }
 
-    fn times(&mut self, interrupt: &AtomicBool) -> Result<SavingTimes, RunError> {
-        let stock =
-            self.loader.stock(&waiting(&is_over(interrupt))).map_err(RunError::with(ErrorKind::Internal))?;
+    fn times(&mut self, interrupt: &AtomicBool, say: &dyn Fn(&str)) -> Result<SavingTimes, RunError> {
+        let stock = self
+            .loader
+            .stock(&waiting(&is_over(interrupt), say))
+            .map_err(RunError::with(ErrorKind::Internal))?;
         Ok(SavingTimes {
             encoding: self.format.to_string(),
             seconds: self.seconds.clone(),
@@ -209,8 +220,7 @@ impl SavedEncoding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Verb};
-    use clap::Parser;
+    use weir_record::Framing;
 
     const SCHEMA: &str = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}"#;
 
@@ -220,20 +230,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rows.db");
         let place = format!("sqlite:{}", file.display());
-        let words = ["weir", "codec", "schema.avsc", "--records", "2", "--save", &place];
-        let Verb::Codec(args) = Cli::try_parse_from(words).unwrap().verb else { panic!("codec") };
+        let options = CodecOptions { records: 2, ..CodecOptions::new("schema.avsc") };
         let schema = Schema::parse(SCHEMA).unwrap();
         let interrupt = AtomicBool::new(false);
-        let open = || SavingTarget::open(&place, &args, &schema, Framing::Schemaless, &interrupt);
+        let open = || SavingTarget::open(&place, &options, &schema, &interrupt, &|_| {});
         let mut target = open().map_err(|failure| failure.to_string()).unwrap();
 
         let other = rusqlite::Connection::open(&file).unwrap();
         other.execute_batch("BEGIN EXCLUSIVE").unwrap();
         interrupt.store(true, Ordering::Relaxed);
         let [avro, json] = [Format::Avro(Framing::Schemaless), Format::Json]
-            .map(|format| Payloads::new(&schema, format, &args, None).unwrap());
+            .map(|format| Payloads::new(&schema, format, &options, None).unwrap());
         let mut machine = MachineWatch::begin().unwrap();
-        let compared = target.compare([&avro, &json], 2, &mut machine, &interrupt);
+        let compared = target.compare([&avro, &json], 2, &mut machine);
         assert!(matches!(compared, Ok(None)), "it is no error of the place");
         let refused = open().err().map(|failure| failure.kind());
         assert_eq!(refused, Some(ErrorKind::Interrupted));
