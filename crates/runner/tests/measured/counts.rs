@@ -29,7 +29,7 @@ fn viewers_count_every_byte_and_message_that_the_origin_sent() {
 fn a_publisher_counts_what_the_origin_received() {
     let origin = weir_origin::Origin::start(&config(&[])).unwrap();
     let url = format!("rtmp://{}/live/a", origin.address("rtmp").unwrap());
-    let run = measure(&format!("drain: 500ms\nworkloads: [{{publish: '{}', duration: 3s}}]", url));
+    let run = measure(&format!("drain: 500ms\nworkloads: [{{publish: '{url}', duration: 3s}}]"));
     let counts = origin.counts();
     let received = counts.stream("live/a").unwrap().received;
     assert!(received.video >= 50, "{received:?}");
