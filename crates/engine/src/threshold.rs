@@ -23,7 +23,7 @@ use weir_metrics::{FigureGroup, Quantity, parse_quantity};
 
 /// `figure[.statistic] operator quantity`.
 ///
-/// The figure is a name of `docs/method.md`, or `failed.ratio`, `missed.ratio`, `played.ratio`, `starved.ratio` (of planned
+/// The figure is a name of `docs/method`, or `failed.ratio`, `missed.ratio`, `played.ratio`, `starved.ratio` (of planned
 /// clients), `bitrate.ratio` and `frames.ratio` (actual by expected), `lost.ratio` (of what was sent), `stalled.ratio` (of playing
 /// time), `stall_free.ratio` (of viewers that played). The statistic is `p50`, `p90`, `p95`, `p99`, `p999`, `min`, `mean`, `max`
 /// for distributions, `rate` for a counter a second, `mean`,

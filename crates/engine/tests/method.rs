@@ -1,9 +1,26 @@
-//! `docs/method.md` defines every figure, failure and check that the code has.
+//! `docs/method` defines every figure, failure and check that the code has.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::LazyLock;
 use weir_metrics::{Failure, Figure};
 
-const METHOD: &str = include_str!("../../../docs/method.md");
+const CLIENTS: &str = include_str!("../../../docs/method/clients.md");
+const VERDICT: &str = include_str!("../../../docs/method/verdict.md");
+
+/// All pages, one after the other.
+static METHOD: LazyLock<String> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/method");
+    let files = folder.read_dir().expect("docs/method").map(|entry| entry.expect("an entry").path());
+    let pages = files.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    pages.map(|path| std::fs::read_to_string(path).expect("a page")).collect()
+});
+
+/// What stands below a heading, up to the next of its level.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let rest = page.split(&format!("\n## {heading}\n")).nth(1);
+    rest.unwrap_or_else(|| panic!("no section {heading}")).split("\n## ").next().unwrap_or_default()
+}
 
 /// A name stands on the page as code.
 fn is_defined(name: &str) -> bool {
@@ -20,7 +37,7 @@ fn quoted_after<'a>(source: &'a str, before: &'a str) -> BTreeSet<&'a str> {
 
 fn assert_all_defined<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) {
     let missing: Vec<_> = names.into_iter().filter(|name| !is_defined(name)).collect();
-    assert!(missing.is_empty(), "{what} that docs/method.md does not define: {missing:?}");
+    assert!(missing.is_empty(), "{what} that docs/method does not define: {missing:?}");
 }
 
 fn names(figures: impl Iterator<Item = &'static Figure>) -> Vec<&'static str> {
@@ -50,14 +67,13 @@ fn every_failure_is_defined_with_its_side() {
     for failure in Failure::ALL {
         let side = format!("{:?}", failure.side()).to_lowercase();
         let row = format!("| `{}` | {side} |", failure.key());
-        assert!(METHOD.contains(&row), "docs/method.md has no row '{row}'");
+        assert!(METHOD.contains(&row), "docs/method has no row '{row}'");
     }
 }
 
 #[test]
 fn no_failure_is_defined_that_the_code_does_not_have() {
-    let section = METHOD.split("## 6. Failures").nth(1).and_then(|rest| rest.split("\n## ").next());
-    let rows = section.expect("the section of failures").lines().filter_map(|row| row.strip_prefix("| `"));
+    let rows = section(CLIENTS, "Failures").lines().filter_map(|row| row.strip_prefix("| `"));
     let defined: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
     let known: Vec<_> = Failure::ALL.iter().map(|failure| failure.key()).collect();
     assert_eq!(defined, known);
@@ -84,8 +100,7 @@ fn every_statistic_and_ratio_of_a_threshold_is_defined() {
 #[test]
 fn the_examples_of_thresholds_are_thresholds() {
     let schemas = [weir_protocols::schema_of("rtmp").expect("weir speaks RTMP")];
-    let section = METHOD.split("## 19. Thresholds").nth(1).expect("the section of thresholds");
-    let block = section.split("```").nth(3).expect("the block of examples");
+    let block = section(VERDICT, "Thresholds").split("```").nth(3).expect("the block of examples");
     let examples: Vec<&str> =
         block.split("  ").map(str::trim).flat_map(str::lines).filter(|text| !text.is_empty()).collect();
     assert!(examples.len() >= 8, "{examples:?}");

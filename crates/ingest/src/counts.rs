@@ -130,7 +130,7 @@ impl Counts {
     }
 }
 
-/// What was counted until a moment. Each is defined in `docs/method.md`, section 27.
+/// What was counted until a moment. Each is defined in `docs/method/ingest.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Messages that came from the broker.

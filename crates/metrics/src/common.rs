@@ -1,4 +1,4 @@
-//! The figures that every protocol fills. `docs/method.md` defines each.
+//! The figures that every protocol fills. `docs/method` defines each.
 
 crate::figures! {
     base = 0;

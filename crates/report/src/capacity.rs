@@ -173,7 +173,7 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
         "Asked",
         sought.thresholds.iter().map(|it| quote(it, LINE)).collect::<Vec<_>>().join(", "),
     ));
-    facts.push(Fact::new("Definitions", "docs/method.md, section 32"));
+    facts.push(Fact::new("Definitions", "docs/method/answers.md"));
     facts
 }
 

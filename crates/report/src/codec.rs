@@ -163,7 +163,7 @@ impl CodecComparison {
                 ),
             ),
             Fact::new("Conclusion", self.conclusion.clone()),
-            Fact::new("Definitions", "docs/method.md, section 26"),
+            Fact::new("Definitions", "docs/method/ingest.md"),
         ];
         facts.extend(self.verdict.reasons.iter().map(|reason| Fact {
             label: state_word(reason.state).to_owned(),

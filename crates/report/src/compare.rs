@@ -141,7 +141,7 @@ fn facts(comparison: &Comparison) -> Vec<Fact> {
     };
     facts.push(judged);
     facts.extend(comparison.subject.iter().map(|it| unlike("differs", it)));
-    facts.push(Fact::new("Definitions", "docs/method.md, section 34"));
+    facts.push(Fact::new("Definitions", "docs/method/answers.md"));
     facts
 }
 

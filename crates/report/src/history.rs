@@ -83,7 +83,7 @@ fn facts(history: &History) -> Vec<Fact> {
             .tone(Tone::Doubtful),
         );
     }
-    facts.push(Fact::new("Definitions", "docs/method.md, section 35"));
+    facts.push(Fact::new("Definitions", "docs/method/answers.md"));
     facts
 }
 

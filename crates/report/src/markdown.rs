@@ -12,7 +12,7 @@ pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()
     let mut page = page(&digest(summary));
     let _ = writeln!(
         page,
-        "\nRun `{}`. Definitions: `docs/method.md`; 100% CPU is one core.",
+        "\nRun `{}`. Definitions: `docs/method`; 100% CPU is one core.",
         code(&summary.run.id)
     );
     out.write_all(page.as_bytes())

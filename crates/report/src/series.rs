@@ -129,7 +129,7 @@ fn facts(summary: &SeriesSummary) -> Vec<Fact> {
         let values: Vec<_> = variant.values.iter().map(|(key, value)| format!("{key} {value}")).collect();
         facts.push(Fact::new(quote(&variant.name, 40), quote(&values.join(", "), LINE)));
     }
-    facts.push(Fact::new("Definitions", "docs/method.md, section 30"));
+    facts.push(Fact::new("Definitions", "docs/method/answers.md"));
     facts
 }
 

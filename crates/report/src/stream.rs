@@ -35,7 +35,7 @@ pub struct StreamCheck {
     pub bit_rate_bps: Option<f64>,
     /// Where decoding can begin: PAT, PMT and a random access point of that program.
     pub decodable: Option<StreamPosition>,
-    /// Every total by its name; `docs/method.md` defines each.
+    /// Every total by its name; `docs/method` defines each.
     pub counts: Totals,
     /// ETSI TR 101 290, first and second priority, in its order.
     pub indicators: Vec<IndicatorCount>,

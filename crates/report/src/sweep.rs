@@ -175,7 +175,7 @@ fn facts(summary: &SweepSummary) -> Vec<Fact> {
         let line = format!("{} is not in the figures: {}", quote(&cell.directory, LINE), quote(reason, LINE));
         facts.push(Fact::new("warning", line).tone(Tone::Doubtful));
     }
-    facts.push(Fact::new("Definitions", "docs/method.md, section 33"));
+    facts.push(Fact::new("Definitions", "docs/method/answers.md"));
     facts
 }
 

@@ -41,7 +41,7 @@ impl Text {
         let place = self.directory.as_ref().unwrap_or(&summary.run.id);
         page.facts(&[
             Fact::new("Run", crate::quote::quote(place, 1_000)),
-            Fact::new("Definitions", "docs/method.md; 100% CPU is one core"),
+            Fact::new("Definitions", "docs/method; 100% CPU is one core"),
         ]);
         out.write_all(page.text.as_bytes())
     }

@@ -1,12 +1,12 @@
-//! `docs/method.md` defines every total that the analyser counts, and no other.
+//! `docs/method/mpeg-ts.md` defines every total that the analyser counts, and no other.
 
 use weir_ts::Counts;
 
-const METHOD: &str = include_str!("../../../docs/method.md");
+const METHOD: &str = include_str!("../../../docs/method/mpeg-ts.md");
 
 /// The part of the page that is about transport streams.
 fn section() -> &'static str {
-    let rest = METHOD.split("\n## 22. What `weir check` counts").nth(1).expect("the section of weir check");
+    let rest = METHOD.split("\n## weir check\n").nth(1).expect("the section of weir check");
     rest.split("\n## ").next().unwrap_or_default()
 }
 

@@ -78,7 +78,7 @@ fn renew(outlets: &Outlets, counts: &Counts, broker: &str, ended: &Receiver<Stri
     }
 }
 
-/// Each count as a metric, defined in `docs/method.md`, section 27.
+/// Each count as a metric, defined in `docs/method/ingest.md`.
 fn readings(counts: &Counts) -> Vec<Reading> {
     let totals = counts.totals();
     let reading = |name, help, unit, is_counter, value| {

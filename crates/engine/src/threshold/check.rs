@@ -231,7 +231,7 @@ impl Threshold {
 /// What to do about an unknown figure.
 fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(
-        || "docs/method.md names them all".to_owned(),
+        || "docs/method names them all".to_owned(),
         |nearest| format!("did you mean '{nearest}'?"),
     )
 }
@@ -303,7 +303,7 @@ mod tests {
         for (wrong, right) in [("bit_rate.ratio > 1", "bitrate.ratio"), ("failed == 0", "failed.ratio")] {
             assert!(check(wrong).ends_with(&format!("did you mean '{right}'?")), "{}", check(wrong));
         }
-        assert!(check("ts.nosuch == 0").ends_with("docs/method.md names them all"));
+        assert!(check("ts.nosuch == 0").ends_with("docs/method names them all"));
         assert!(check("stalls.p99 < 1").contains("a counter takes"));
         assert!(check("startup.p99").contains("no comparison"));
         assert!(

@@ -226,7 +226,7 @@ mod tests {
         for nothing in ["ts.nosuch", "bit_rate"] {
             let wrong = wrong(&format!("{nothing} == 0"));
             assert!(
-                wrong.ends_with(&format!("no figure '{nothing}'; docs/method.md names them all")),
+                wrong.ends_with(&format!("no figure '{nothing}'; docs/method names them all")),
                 "{wrong}"
             );
         }

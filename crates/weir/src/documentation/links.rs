@@ -72,7 +72,7 @@ fn the_book_has_every_page() {
 }
 
 /// `rtmp/src/chunk/reader.rs` in ARCHITECTURE.md is a file below `crates/` (`NAME` stands for any); `scenarios/srs.yaml` anywhere is one of the
-/// repository; what `Code:` names in method.md is a crate, or a file or folder of its sources.
+/// repository; what `Code:` names in docs/method is a crate, or a file or folder of its sources.
 #[test]
 fn every_file_that_is_named_is_there() {
     let mut missing = Vec::new();
@@ -94,7 +94,7 @@ fn every_file_that_is_named_is_there() {
                 check(&span, root().join(file).exists());
             }
         }
-        if !page.path.ends_with("method.md") {
+        if !page.path.starts_with("docs/method") {
             continue;
         }
         for paragraph in page.text.split("\n\n").filter_map(|it| it.strip_prefix("Code: ")) {
@@ -111,7 +111,7 @@ fn every_file_that_is_named_is_there() {
     }
     assert!(
         sources > 20 && scenarios > 5 && code > 30,
-        "{sources} sources, {scenarios} scenarios, {code} in method.md"
+        "{sources} sources, {scenarios} scenarios, {code} in docs/method"
     );
     assert!(missing.is_empty(), "{missing:#?}");
 }

@@ -251,8 +251,8 @@ fn kind_of(key: &str, property: &Value, types: &Map<String, Value>) -> String {
 #[test]
 fn the_page_of_figures_is_that_of_the_declarations() {
     let mut page = "# Figures\n\nWhat every client records, by the names that thresholds, JSON, CSV and `intervals.ndjson` have. \
-        [What each figure means](../method.md) defines each: formula, clock, and what it does not say. `weir check` has its \
-        own: [what it counts](../method.md#22-what-weir-check-counts).\n\nA *counter* is a number of events, a *level* the value \
+        [What each figure means](../method/README.md) defines each: formula, clock, and what it does not say. `weir check` has its \
+        own: [what it counts](../method/mpeg-ts.md#weir-check).\n\nA *counter* is a number of events, a *level* the value \
         at a second's end, a *distribution* has `count`, `min`, `mean`, `p50`, `p90`, `p95`, `p99`, `p999` and `max`; one with \
         a sign may be below 0. Behind a key in JSON and CSV stands the unit: `_seconds`, `_bytes`, or nothing for a plain \
         number.\n\n## Every protocol\n"
@@ -276,7 +276,7 @@ fn the_page_of_figures_is_that_of_the_declarations() {
     let _ = write!(page, "\n## Only workloads that save messages\n{}", figures(&saving));
     let _ = write!(
         page,
-        "\n## Checks of the verdict\n\n[Their limits](../method.md#17-the-verdict); `--accept` takes these names.\n\n"
+        "\n## Checks of the verdict\n\n[Their limits](../method/verdict.md#verdict); `--accept` takes these names.\n\n"
     );
     for check in weir_engine::checks::CHECKS {
         let _ = writeln!(page, "- `{check}`");

@@ -159,8 +159,8 @@ fn a_threshold_that_fails_is_99_and_one_that_is_about_nothing_is_2() {
         ("ts.lost_packet == 0", "did you mean 'ts.lost_packets'?"),
         ("lost_packets == 0", "did you mean 'ts.lost_packets'?"),
         ("ts.skipped == 0", "did you mean 'ts.skipped_bytes'?"),
-        ("ts.nosuch == 0", "no figure 'ts.nosuch'; docs/method.md names them all"),
-        ("bit_rate > 1", "no figure 'bit_rate'; docs/method.md names them all"),
+        ("ts.nosuch == 0", "no figure 'ts.nosuch'; docs/method names them all"),
+        ("bit_rate > 1", "no figure 'bit_rate'; docs/method names them all"),
         ("ts.packets.p99 > 1", "'p99' does not fit"),
         ("ts.packets", "no comparison"),
     ] {
