@@ -36,7 +36,7 @@ pub(super) enum VariantChoice {
 }
 
 impl VariantChoice {
-    /// The variant to play; of several that are alike, the first. Nothing if there is none.
+    /// The variant to play; of several that are alike, the first. `None` without variants.
     pub(super) fn choose(self, variants: &[Variant]) -> Option<&Variant> {
         let lowest = variants.iter().min_by_key(|it| it.bandwidth);
         // The last of several that are alike is what `max_by_key` takes.
@@ -61,7 +61,7 @@ impl FromStr for VariantChoice {
             "lowest" => Ok(Self::Lowest),
             "highest" => Ok(Self::Highest),
             rate => rate.parse().map(Self::UpTo).map_err(|_| {
-                format!("{rate} is none of first, lowest, highest and a bit rate such as 3mbps")
+                format!("{rate} is not a variant; write first, lowest, highest or a bit rate such as 3mbps")
             }),
         }
     }
