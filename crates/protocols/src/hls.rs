@@ -9,7 +9,7 @@ mod playlist;
 mod schedule;
 mod variant;
 
-use self::variant::Variants;
+use self::variant::HlsFields;
 use crate::asked;
 use crate::group::Group;
 use crate::http;
@@ -42,6 +42,14 @@ const NOT_FOUND: Excess = Excess {
     words: "{count} segments that a playlist had named were not there (404 or 410; {beside} were loaded)",
 };
 
+/// draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: a server holds such a request until its playlist has what was asked for.
+const EARLY: Excess = Excess {
+    counter: figures::EARLY,
+    beside: figures::RELOADS,
+    above: 0.01,
+    words: "{count} of {beside} reloads asked for what was to come and were answered without it (hls.early): the server says CAN-BLOCK-RELOAD=YES; players ask many times a second then",
+};
+
 const AUDIO_APART: Excess = Excess {
     counter: figures::AUDIO_APART,
     beside: figures::MULTIVARIANT,
@@ -56,17 +64,17 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, NOT_FOUND, AUDIO_APART],
+    excesses: &[STALE, EXCEEDED, NOT_FOUND, EARLY, AUDIO_APART],
     play: Some(Play {
-        options: &[Group::of::<http::Fields>(), Group::of::<Variants>()],
+        options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {
-            let Variants { variant } = making.given.read()?;
-            client::play(making.urls, &making.options, &http::options(making.given)?, variant)
+            let fields = making.given.read()?;
+            client::play(making.urls, &making.options, &http::options(making.given)?, &fields)
         },
     }),
     publish: None,

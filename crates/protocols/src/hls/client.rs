@@ -2,14 +2,15 @@
 
 use super::SCHEMES;
 use super::figures::{
-    ANNOUNCED, AUDIO_APART, CONNECTIONS, FIGURES, GAPS, LOADED, MULTIVARIANT, MULTIVARIANT_TIME, NOT_FOUND,
-    PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME, REFUSED, RELOADS, REQUESTS, SEGMENT_TIME, SEGMENTS, SKIPPED,
-    STALE, TARGET_EXCEEDED, WENT_BACK,
+    ANNOUNCED, AUDIO_APART, BLOCK_TIME, CONNECTIONS, DELTAS, EARLY, FIGURES, GAPS, LOADED, LOW_LATENCY,
+    MULTIVARIANT, MULTIVARIANT_TIME, NOT_FOUND, PART_TIME, PARTS, PLAYLIST_AGE, PLAYLIST_BYTES,
+    PLAYLIST_TIME, REFUSED, RELOADS, REQUESTS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED,
+    WENT_BACK,
 };
 use super::playback::Playback;
 use super::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Playlist, Resource, Segment};
-use super::schedule::Schedule;
-use super::variant::{Variant, VariantChoice};
+use super::schedule::{Directives, Schedule};
+use super::variant::{HlsFields, Variant, VariantChoice};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
@@ -29,7 +30,7 @@ pub(super) fn play(
     urls: &[String],
     options: &PlayOptions,
     http: &HttpOptions,
-    choice: VariantChoice,
+    fields: &HlsFields,
 ) -> Result<Workload, WorkloadError> {
     let targets = urls.iter().map(|url| {
         let mut target = Target::parse(url, "play", ALL_SCHEMES)?;
@@ -43,6 +44,7 @@ pub(super) fn play(
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
     let timeouts = options.timeouts;
+    let (choice, low_latency) = (fields.variant, fields.low_latency);
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
         Viewer {
@@ -54,7 +56,8 @@ pub(super) fn play(
             is_variant: false,
             is_media: false,
             base: None,
-            schedule: Schedule::new(now),
+            schedule: Schedule::new(now, low_latency),
+            directives: Directives::default(),
             playback: None,
             loading: None,
             map: None,
@@ -92,6 +95,8 @@ struct Viewer {
     /// Where redirects led for the playlist: its URIs are relative to that (RFC 3986, section 5.1.3).
     base: Option<Arc<Request>>,
     schedule: Schedule,
+    /// What the playlist under way was asked for with.
+    directives: Directives,
     /// Since the first segments were named.
     playback: Option<Playback>,
     loading: Option<Loading>,
@@ -103,6 +108,13 @@ struct Viewer {
     pulling: bool,
 }
 
+/// What is known of a segment or a part that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Media {
+    duration: Duration,
+    is_part: bool,
+}
+
 /// What is under way.
 #[derive(Debug)]
 enum Loading {
@@ -110,8 +122,8 @@ enum Loading {
     Playlist(Vec<u8>),
     /// A Media Initialization Section, and the segment behind it.
     Map(Arc<Resource>, Segment),
-    /// A segment of this duration, and how much of it has come.
-    Segment(Duration, u64),
+    /// A segment or a part, and how much of it has come.
+    Segment(Media, u64),
     /// An answer without any of them, to its end.
     Refusal,
 }
@@ -197,7 +209,8 @@ impl Viewer {
                 let playlist = Playlist::parse(&text);
                 match playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
                     Playlist::Media(playlist) => {
-                        self.recorder(context.world).record(PLAYLIST_TIME, took);
+                        let time = if self.directives.until.is_some() { BLOCK_TIME } else { PLAYLIST_TIME };
+                        self.recorder(context.world).record(time, took);
                         self.media_playlist(playlist, context);
                     }
                     Playlist::Multivariant(variants) => {
@@ -213,12 +226,13 @@ impl Viewer {
             }
             // Nothing plays what is empty.
             Some(Loading::Segment(_, 0)) => self.recorder(context.world).count(REFUSED, 1),
-            Some(Loading::Segment(duration, _)) => {
+            Some(Loading::Segment(Media { duration, is_part }, _)) => {
                 let recorder = self.recorder(context.world);
-                recorder.count(SEGMENTS, 1);
+                let (counter, time) = if is_part { (PARTS, PART_TIME) } else { (SEGMENTS, SEGMENT_TIME) };
+                recorder.count(counter, 1);
                 recorder.count(UNITS, 1);
                 recorder.count(LOADED, duration.as_micros() as u64);
-                recorder.record(SEGMENT_TIME, took);
+                recorder.record(time, took);
                 self.state.reach(ClientPhase::Playing, now, context.world);
                 self.state.fed(now, context.world);
                 if let Some(playback) = &mut self.playback {
@@ -251,12 +265,34 @@ impl Viewer {
         })
     }
 
+    /// The request for the playlist, with what it is to be answered with (draft-pantos-hls-rfc8216bis-22, section 6.2.5): behind the query
+    /// that its URL has.
+    fn with_directives(&self) -> Result<Arc<Request>, End> {
+        let mut asked = Vec::new();
+        if let Some((segment, part)) = self.directives.until {
+            asked.push(format!("_HLS_msn={segment}"));
+            asked.extend(part.map(|part| format!("_HLS_part={part}")));
+        }
+        if self.directives.skips {
+            asked.push("_HLS_skip=YES".to_owned());
+        }
+        if asked.is_empty() {
+            return Ok(Arc::clone(&self.playlist));
+        }
+        let path = &self.playlist.target().path;
+        let query = path.split_once('?').map(|(_, query)| query).filter(|query| !query.is_empty());
+        let query: Vec<_> = query.into_iter().chain(asked.iter().map(String::as_str)).collect();
+        let uri = format!("?{}", query.join("&"));
+        let request = self.playlist.named(&uri, None);
+        request.map(Arc::new).map_err(|cause| (Failure::MalformedInput, cause))
+    }
+
     fn media_playlist(&mut self, playlist: MediaPlaylist, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         let is_reload = self.playback.is_some();
         self.is_media = true;
         self.state.reach(ClientPhase::Waiting, now, context.world);
-        let update = self.schedule.take(playlist, self.asked, now);
+        let update = self.schedule.take(playlist, self.directives, self.asked, now);
         if let Some(start) = update.starts_with
             && self.playback.is_none()
         {
@@ -265,6 +301,9 @@ impl Viewer {
         let recorder = self.recorder(context.world);
         recorder.count(ANNOUNCED, update.announced.as_micros() as u64);
         recorder.count(SKIPPED, update.skipped);
+        recorder.count(LOW_LATENCY, u64::from(update.starts_with_parts && !is_reload));
+        recorder.count(DELTAS, u64::from(update.is_delta));
+        recorder.count(EARLY, u64::from(update.is_early));
         recorder.count(TARGET_EXCEEDED, update.exceeded);
         if is_reload {
             recorder.count(RELOADS, 1);
@@ -281,7 +320,8 @@ impl Viewer {
         }
         let now = context.now;
         if !self.is_media || self.schedule.reload_at(now).is_some_and(|at| at <= now) {
-            let playlist = Arc::clone(&self.playlist);
+            self.directives = self.schedule.directives(now);
+            let playlist = self.with_directives()?;
             self.get(playlist, Loading::Playlist(Vec::new()), context);
             return Ok(());
         }
@@ -305,7 +345,8 @@ impl Viewer {
 
     fn segment(&mut self, segment: &Segment, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let request = Arc::new(self.named(&segment.resource)?);
-        self.get(request, Loading::Segment(segment.duration, 0), context);
+        let media = Media { duration: segment.duration, is_part: segment.is_part };
+        self.get(request, Loading::Segment(media, 0), context);
         Ok(())
     }
 
@@ -349,7 +390,10 @@ impl Viewer {
         let waits = self.state.phase() == ClientPhase::Playing
             && !self.connection.is_idle()
             && !self.connection.is_answered();
-        waits.then(|| self.asked + self.timeouts.request)
+        // A server that holds a request answers when there is something new, or says after three target durations that there is not.
+        let is_held = self.directives.until.is_some() && matches!(self.loading, Some(Loading::Playlist(_)));
+        let hold = if is_held { self.schedule.longest_hold() } else { Duration::ZERO };
+        waits.then(|| self.asked + self.timeouts.request + hold)
     }
 }
 

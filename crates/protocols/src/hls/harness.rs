@@ -9,24 +9,26 @@ use weir_metrics::Moment;
 /// brought nothing is asked for again without a pause.
 pub fn playlists(bytes: &[u8]) {
     let mut now = Moment::from_nanos(1_000_000_000_000);
-    let mut schedule = Schedule::new(now);
+    let mut schedule = Schedule::new(now, true);
     for text in bytes.split(|byte| *byte == 0) {
         now = now + Duration::from_secs(1);
+        let directives = schedule.directives(now);
         let queued = schedule.queued();
+        let mut has_changed = false;
         match Playlist::parse(text) {
             Ok(Playlist::Media(playlist)) => {
-                schedule.take(playlist, now, now);
+                has_changed = schedule.take(playlist, directives, now, now).age.is_zero();
             }
             // A viewer fails; another one begins here.
             Ok(Playlist::Multivariant(variants)) => {
                 assert!(!variants.is_empty());
-                schedule = Schedule::new(now);
+                schedule = Schedule::new(now, true);
             }
             Err(_) => schedule.refused(now),
         }
         assert!(schedule.queued() <= MOST_QUEUED);
         let asks_at_once = schedule.reload_at(now).is_some_and(|at| at <= now);
-        assert!(!asks_at_once || schedule.queued() != queued);
+        assert!(!asks_at_once || has_changed || schedule.queued() != queued);
         schedule.pop();
     }
 }

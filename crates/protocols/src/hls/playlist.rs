@@ -3,7 +3,7 @@
 use super::variant::Variant;
 use quick_m3u8::config::ParsingOptionsBuilder;
 use quick_m3u8::tag::KnownTag;
-use quick_m3u8::tag::hls::{EnumeratedString, MediaType, Tag};
+use quick_m3u8::tag::hls::{self, EnumeratedString, MediaType, Tag};
 use quick_m3u8::{HlsLine, Reader};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,6 +12,9 @@ use thiserror::Error;
 
 /// The longest playlist that is read: a day of segments of four seconds, 48 bytes each.
 pub(super) const LONGEST_PLAYLIST: usize = 1 << 20;
+
+/// The shortest Part Target Duration that is believed: three pictures at 60 a second. Servers use 200 ms and more.
+const SHORTEST_PART: Duration = Duration::from_millis(50);
 
 /// The longest segment and target duration that are believed.
 const LONGEST: Duration = Duration::from_secs(3_600);
@@ -26,11 +29,43 @@ pub(super) enum Playlist {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MediaPlaylist {
     pub(super) target: Duration,
-    /// The Media Sequence Number of the first segment.
+    /// The Media Sequence Number of the first segment of these.
     pub(super) first: u64,
     pub(super) segments: Vec<Segment>,
+    /// Partial Segments, of these segments and of the one behind them, in their order.
+    pub(super) parts: Vec<Part>,
+    /// Of a playlist with Partial Segments.
+    pub(super) low_latency: Option<LowLatency>,
+    /// Whether a request for what is not there yet is held until it is (`CAN-BLOCK-RELOAD`).
+    pub(super) can_block: bool,
+    /// How far from its end a playlist may leave out what a client knows (`CAN-SKIP-UNTIL`).
+    pub(super) skip_until: Option<Duration>,
+    /// Segments in front of these that it leaves out (`EXT-X-SKIP`).
+    pub(super) left_out: u64,
     /// Whether no more will come (`EXT-X-ENDLIST`).
     pub(super) has_ended: bool,
+}
+
+/// What a playlist with Partial Segments says of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LowLatency {
+    /// The Part Target Duration.
+    pub(super) part_target: Duration,
+    /// How far from its end a viewer begins (`PART-HOLD-BACK`).
+    pub(super) hold_back: Duration,
+}
+
+/// A Partial Segment.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    /// The Media Sequence Number of its segment.
+    pub(super) segment: u64,
+    /// Its Part Index there.
+    pub(super) index: u32,
+    /// The part as it is loaded.
+    pub(super) media: Segment,
+    /// Whether it has a picture that a player can begin with.
+    pub(super) is_independent: bool,
 }
 
 /// A Media Segment.
@@ -42,6 +77,8 @@ pub(super) struct Segment {
     pub(super) map: Option<Arc<Resource>>,
     /// Whether it is not there (`EXT-X-GAP`).
     pub(super) is_gap: bool,
+    /// Whether it is a Partial Segment.
+    pub(super) is_part: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +123,10 @@ impl Playlist {
             .with_parsing_for_gap()
             .with_parsing_for_stream_inf()
             .with_parsing_for_media()
+            .with_parsing_for_server_control()
+            .with_parsing_for_part_inf()
+            .with_parsing_for_part()
+            .with_parsing_for_skip()
             .build();
         let mut reader = Reader::from_str(text, options);
         loop {
@@ -98,6 +139,11 @@ impl Playlist {
             }
         }
     }
+}
+
+/// A duration that can be believed.
+fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok().filter(|it| *it <= LONGEST)
 }
 
 /// What was read so far.
@@ -115,6 +161,8 @@ struct Lines {
     /// What was said of the next segment.
     duration: Option<f64>,
     is_gap: bool,
+    part_target: Option<Duration>,
+    hold_back: Option<Duration>,
     range: Option<(u64, Option<u64>)>,
     map: Option<Arc<Resource>>,
 }
@@ -132,6 +180,17 @@ impl Lines {
             Tag::Inf(tag) => self.duration = Some(tag.duration()),
             Tag::Byterange(tag) => self.range = Some((tag.length(), tag.offset())),
             Tag::Gap(_) => self.is_gap = true,
+            Tag::ServerControl(tag) => {
+                self.media.can_block = tag.can_block_reload();
+                self.media.skip_until = tag.can_skip_until().and_then(seconds);
+                self.hold_back = tag.part_hold_back().and_then(seconds);
+            }
+            // A target of 0 would have playlists asked for without end.
+            Tag::PartInf(tag) => {
+                self.part_target = seconds(tag.part_target()).map(|it| it.max(SHORTEST_PART));
+            }
+            Tag::Part(tag) => self.part(tag)?,
+            Tag::Skip(tag) => self.media.left_out = tag.skipped_segments(),
             Tag::Map(tag) => {
                 let range = tag.byterange().map(|range| (range.offset, range.length));
                 self.map = Some(Arc::new(Resource { uri: tag.uri().to_owned(), range }));
@@ -159,14 +218,37 @@ impl Lines {
             self.audio.push(audio);
             return Ok(());
         }
-        let seconds = self.duration.take().ok_or(PlaylistError::Duration)?;
-        let duration = Duration::try_from_secs_f64(seconds).ok().filter(|it| *it <= LONGEST);
-        let duration = duration.ok_or(PlaylistError::Duration)?;
+        let duration = self.duration.take().and_then(seconds).ok_or(PlaylistError::Duration)?;
         let range = self.range.take().map(|(length, offset)| (self.offset(uri, offset), length));
         let resource = Resource { uri: uri.to_owned(), range };
         let (map, is_gap) = (self.map.clone(), std::mem::take(&mut self.is_gap));
-        self.media.segments.push(Segment { resource, duration, map, is_gap });
+        self.media.segments.push(Segment { resource, duration, map, is_gap, is_part: false });
         Ok(())
+    }
+
+    fn part(&mut self, tag: &hls::Part<'_>) -> Result<(), PlaylistError> {
+        let duration = seconds(tag.duration()).ok_or(PlaylistError::Duration)?;
+        let before = self.media.parts.last();
+        let segment = self.segment().ok_or(PlaylistError::Sequence)?;
+        let index = before.filter(|it| it.segment == segment).map_or(0, |it| it.index + 1);
+        // A range without an offset begins where that of the part before it ends (draft-pantos-hls-rfc8216bis-22, section 4.4.4.9).
+        let range = tag.byterange().map(|range| {
+            let before = before.map(|it| &it.media.resource).filter(|it| it.uri == tag.uri());
+            let end =
+                before.and_then(|it| it.range).map_or(0, |(first, length)| first.saturating_add(length));
+            (range.offset.unwrap_or(end), range.length)
+        });
+        let resource = Resource { uri: tag.uri().to_owned(), range };
+        let (map, is_gap) = (self.map.clone(), tag.gap());
+        let media = Segment { resource, duration, map, is_gap, is_part: true };
+        self.media.parts.push(Part { segment, index, media, is_independent: tag.independent() });
+        Ok(())
+    }
+
+    /// The Media Sequence Number of the segment that is being described.
+    fn segment(&self) -> Option<u64> {
+        let listed = self.media.left_out.checked_add(self.media.segments.len() as u64)?;
+        self.media.first.checked_add(listed)
     }
 
     /// RFC 8216, section 4.3.2.2: a range without an offset begins where that of the segment before ends.
@@ -178,10 +260,18 @@ impl Lines {
 
     fn end(self) -> Result<Playlist, PlaylistError> {
         // RFC 8216, section 4.2: a Media Sequence Number has 64 bits; that of each segment and of the one behind them is to be counted.
-        let count = self.media.segments.len() as u64;
-        self.media.first.checked_add(count + 1).ok_or(PlaylistError::Sequence)?;
+        self.segment().and_then(|last| last.checked_add(2)).ok_or(PlaylistError::Sequence)?;
         match self.target {
-            Some(target) => Ok(Playlist::Media(MediaPlaylist { target, ..self.media })),
+            Some(target) => {
+                // draft-pantos-hls-rfc8216bis-22, section 4.4.3.8: PART-HOLD-BACK must be at least twice the Part Target Duration, and
+                // should be at least three times that; a playlist with parts has to have one.
+                let low_latency = self.part_target.map(|part_target| LowLatency {
+                    part_target,
+                    hold_back: self.hold_back.unwrap_or(3 * part_target).max(2 * part_target),
+                });
+                let first = self.media.first + self.media.left_out;
+                Ok(Playlist::Media(MediaPlaylist { target, first, low_latency, ..self.media }))
+            }
             None if !self.variants.is_empty() => {
                 let mut variants = self.variants;
                 for (variant, audio) in variants.iter_mut().zip(self.audio) {
@@ -244,6 +334,30 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_numbered_in_their_segments_and_what_is_left_out_is_counted() {
+        let read = media(
+            "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=24.0\n#EXT-X-PART-INF:PART-TARGET=0.5\n#EXT-X-MEDIA-SEQUENCE:100\n#EXT-X-SKIP:SKIPPED-SEGMENTS=7\n#EXT-X-PART:DURATION=0.5,URI=\"a.mp4\",BYTERANGE=\"10@0\",INDEPENDENT=YES\n#EXT-X-PART:DURATION=0.4,URI=\"a.mp4\",BYTERANGE=\"20\"\n#EXTINF:0.9,\na.mp4\n#EXT-X-PART:DURATION=0.5,URI=\"b.0.mp4\",GAP=YES\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"b.1.mp4\"\n",
+        );
+        let parts: Vec<_> = read
+            .parts
+            .iter()
+            .map(|it| (it.segment, it.index, it.media.resource.range, it.is_independent))
+            .collect();
+        assert_eq!(
+            parts,
+            [(107, 0, Some((0, 10)), true), (107, 1, Some((10, 20)), false), (108, 0, None, false)]
+        );
+        assert_eq!((read.first, read.left_out, read.segments.len()), (107, 7, 1));
+        assert!(read.can_block && read.parts[2].media.is_gap && read.parts[2].media.is_part);
+        let [part_target, hold_back] = [500, 1_500].map(Duration::from_millis);
+        assert_eq!(read.low_latency, Some(LowLatency { part_target, hold_back }));
+        assert_eq!(read.skip_until, Some(Duration::from_secs(24)));
+        // Without a hold-back of its own, three parts.
+        let bare = media("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-PART-INF:PART-TARGET=0\n");
+        assert_eq!(bare.low_latency.unwrap().hold_back, 3 * SHORTEST_PART);
+    }
+
+    #[test]
     fn what_is_no_playlist_is_named() {
         for (text, expected) in [
             ("<html>", PlaylistError::NoPlaylist),
@@ -269,7 +383,10 @@ mod tests {
             "#EXTINF:2,", "#EXTINF:nan,", "#EXTINF:", "a.ts", "#EXT-X-TARGETDURATION:2", "#EXT-X-BYTERANGE:18446744073709551615@9",
             "#EXT-X-BYTERANGE:9", "#EXT-X-MAP:URI=\"a\"", "#EXT-X-MAP:", "#EXT-X-STREAM-INF:BANDWIDTH=1", "#EXT-X-STREAM-INF:AUDIO=\"a\"",
             "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"\",URI=\"a\"", "#EXT-X-GAP", "#", "\u{e9}",
-            "#EXT-X-MEDIA-SEQUENCE:99999999999999999999",
+            "#EXT-X-MEDIA-SEQUENCE:99999999999999999999", "#EXT-X-MEDIA-SEQUENCE:18446744073709551615",
+            "#EXT-X-PART-INF:PART-TARGET=0.2", "#EXT-X-PART:DURATION=0.2,URI=\"a\"", "#EXT-X-PART:DURATION=-1,URI=\"a\"",
+            "#EXT-X-PART:DURATION=0.2,URI=\"a\",BYTERANGE=\"18446744073709551615\"", "#EXT-X-SKIP:SKIPPED-SEGMENTS=18446744073709551615",
+            "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=nan,CAN-SKIP-UNTIL=1e308",
         ]), 0..40)) {
             let _ = Playlist::parse(format!("#EXTM3U\n{}", lines.join("\n")).as_bytes());
         }

@@ -1,7 +1,7 @@
 //! What a viewer loads when: where it starts, which segments follow, and when the playlist is loaded again (RFC 8216, section 6.3).
 //! A function of playlists and times; knows no link.
 
-use super::playlist::{MediaPlaylist, Segment};
+use super::playlist::{LowLatency, MediaPlaylist, Part, Segment};
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -9,14 +9,44 @@ use weir_metrics::Moment;
 /// Segments whose URIs are kept: a minute of the usual ones. Those behind them are read off the playlist again.
 pub(super) const MOST_QUEUED: usize = 16;
 
+/// What the durations of parts and of their segment may differ by in playlists that round them.
+const SHORTEST_REST: Duration = Duration::from_millis(20);
+
+/// A place in a stream: a Media Sequence Number, and a Part Index in that segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub(super) segment: u64,
+    pub(super) part: u32,
+}
+
+impl Position {
+    const fn of(segment: u64) -> Self {
+        Self { segment, part: 0 }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// The Media Sequence Number of the next segment to be queued; `None` before the start.
-    next: Option<u64>,
-    /// One past that of the last segment that was announced.
-    end: u64,
+    /// Whether parts are loaded where a server has them.
+    wants_parts: bool,
+    /// What is to be queued next; `None` before the start.
+    next: Option<Position>,
+    /// One past the last segment or part that was announced.
+    end: Position,
+    /// Media time of the parts of the segment at the end that were announced, or that are before the start.
+    parts_of_end: Duration,
     queue: VecDeque<Segment>,
     target: Duration,
+    /// Of the last playlist, if parts are wanted and it has some.
+    low_latency: Option<LowLatency>,
+    can_block: bool,
+    skip_until: Option<Duration>,
+    /// The last answer to a request for what is to come did not help: the next request is for the playlist as it is.
+    is_plain: bool,
+    /// A playlist left out what the viewer does not know: the next is to be whole.
+    has_to_be_whole: bool,
+    /// When a playlist was last whole.
+    loaded: Moment,
     /// When a playlist with something new was last whole.
     last_change: Moment,
     has_ended: bool,
@@ -32,11 +62,17 @@ pub(super) struct Schedule {
 pub(super) struct Update {
     /// What is to be buffered before playback starts, with the playlist that the viewer starts with.
     pub(super) starts_with: Option<Duration>,
+    /// Whether it starts with parts.
+    pub(super) starts_with_parts: bool,
     /// Media time that is new.
     pub(super) announced: Duration,
     pub(super) is_stale: bool,
     pub(super) went_back: bool,
-    /// Segments that had left it before they were queued.
+    /// It was asked for what was to come, and came without it.
+    pub(super) is_early: bool,
+    /// It left out what the viewer knows.
+    pub(super) is_delta: bool,
+    /// Segments that had left it before they were queued, and those of which some parts had.
     pub(super) skipped: u64,
     /// New segments that are longer than the target duration.
     pub(super) exceeded: u64,
@@ -44,13 +80,30 @@ pub(super) struct Update {
     pub(super) age: Duration,
 }
 
+/// What a request for a playlist asks for beside it: Delivery Directives (draft-pantos-hls-rfc8216bis-22, section 6.2.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Directives {
+    /// `_HLS_msn` and `_HLS_part`: to be answered when the playlist has this.
+    pub(super) until: Option<(u64, Option<u32>)>,
+    /// `_HLS_skip`: to leave out what is known.
+    pub(super) skips: bool,
+}
+
 impl Schedule {
-    pub(super) fn new(now: Moment) -> Self {
+    pub(super) fn new(now: Moment, wants_parts: bool) -> Self {
         Self {
+            wants_parts,
             next: None,
-            end: 0,
+            end: Position::default(),
+            parts_of_end: Duration::ZERO,
             queue: VecDeque::new(),
             target: Duration::from_secs(1),
+            low_latency: None,
+            can_block: false,
+            skip_until: None,
+            is_plain: false,
+            has_to_be_whole: false,
+            loaded: now,
             last_change: now,
             has_ended: false,
             is_recording: false,
@@ -59,11 +112,20 @@ impl Schedule {
         }
     }
 
-    /// Takes a playlist that was asked for at one time and whole at another.
-    pub(super) fn take(&mut self, playlist: MediaPlaylist, asked: Moment, now: Moment) -> Update {
+    /// Takes a playlist that was asked for at one time, with these directives, and was whole at another.
+    pub(super) fn take(
+        &mut self,
+        playlist: MediaPlaylist,
+        directives: Directives,
+        asked: Moment,
+        now: Moment,
+    ) -> Update {
         self.target = playlist.target;
-        let mut update = Update::default();
-        let end = playlist.first.saturating_add(playlist.segments.len() as u64);
+        self.low_latency = playlist.low_latency.filter(|_| self.wants_parts);
+        (self.can_block, self.skip_until) = (playlist.can_block && self.wants_parts, playlist.skip_until);
+        (self.loaded, self.is_plain, self.has_to_be_whole) = (now, false, false);
+        let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
+        let (end, parts_of_end) = self.end_of(&playlist);
         // A server that was restarted counts from the beginning; a cache may hand out an old copy once.
         update.went_back = self.next.is_some() && end < self.end;
         let patience = playlist.target.mul_f64(2.5);
@@ -71,7 +133,7 @@ impl Schedule {
             self.next = None;
             self.queue.clear();
         }
-        let is_start = self.next.is_none() && !playlist.segments.is_empty();
+        let is_start = self.next.is_none() && end > Position::of(playlist.first);
         let has_changed =
             is_start || !update.went_back && end > self.end || playlist.has_ended && !self.has_ended;
         if has_changed {
@@ -84,38 +146,127 @@ impl Schedule {
             update.age = now.since(self.last_change);
         }
         if is_start {
-            let (index, buffered) = start(&playlist);
-            let from = playlist.first.saturating_add(index as u64);
-            (self.next, self.end, update.starts_with) = (Some(from), from, Some(buffered));
+            let (from, buffered) = self.start(&playlist);
+            let is_before = |part: &&Part| part.segment == from.segment && part.index < from.part;
+            self.parts_of_end = playlist.parts.iter().filter(is_before).map(|it| it.media.duration).sum();
+            (self.next, self.end) = (Some(from), from);
+            update.starts_with = Some(buffered);
+            update.starts_with_parts = self.low_latency.is_some();
             self.is_recording = playlist.has_ended;
         }
         self.has_ended |= playlist.has_ended;
         if !update.went_back || is_start {
-            self.queue_from(playlist, end, &mut update);
+            let rest = self.announce(&playlist, (end, parts_of_end), &mut update);
+            self.queue_from(playlist, rest, &mut update);
         }
-        // RFC 8216, section 6.3.4: a target duration from when it was last asked for, half of one if nothing had changed.
-        let interval = if has_changed { self.target } else { self.target / 2 };
-        self.has_to_wait = update.went_back && !is_start;
+        self.has_to_wait = update.went_back && !is_start || self.has_to_be_whole;
+        let interval = match self.low_latency {
+            _ if has_changed && self.can_block => Duration::ZERO,
+            // It says that it holds requests, and has not: to ask again at once would be a flood.
+            low_latency if directives.until.is_some() => {
+                update.is_early = !has_changed;
+                self.has_to_wait = true;
+                low_latency.map_or(self.target / 2, |it| it.part_target)
+            }
+            // RFC 8216, section 6.3.4: a target duration from when it was last asked for, half of one if nothing had changed.
+            _ if has_changed => self.target,
+            _ => self.target / 2,
+        };
         self.reload_at = (!self.has_ended || self.has_to_wait).then(|| asked + interval);
         update
     }
 
-    fn queue_from(&mut self, playlist: MediaPlaylist, end: u64, update: &mut Update) {
-        let Some(mut next) = self.next else { return };
-        update.skipped = playlist.first.saturating_sub(next);
-        next = next.max(playlist.first);
-        let target = playlist.target;
-        for (number, segment) in (playlist.first..).zip(playlist.segments) {
-            if number >= self.end {
-                update.announced += segment.duration;
-                update.exceeded += u64::from(segment.duration.as_secs_f64().round() > target.as_secs_f64());
-            }
-            if number == next && self.queue.len() < MOST_QUEUED {
-                self.queue.push_back(segment);
-                next = next.saturating_add(1);
+    /// One past the last segment, or part if parts are loaded, and the media time of the parts behind the last segment.
+    fn end_of(&self, playlist: &MediaPlaylist) -> (Position, Duration) {
+        let segment = playlist.first.saturating_add(playlist.segments.len() as u64);
+        let parts = playlist.parts.iter().filter(|it| self.low_latency.is_some() && it.segment == segment);
+        let (count, media) =
+            parts.fold((0, Duration::ZERO), |(count, media), it| (count + 1, media + it.media.duration));
+        (Position { segment, part: count }, media)
+    }
+
+    /// Counts what is new. Returns the segment of which parts were announced before, and how much of it was not.
+    fn announce(
+        &mut self,
+        playlist: &MediaPlaylist,
+        (end, parts_of_end): (Position, Duration),
+        update: &mut Update,
+    ) -> (u64, Duration) {
+        let target = playlist.target.as_secs_f64();
+        let mut rest = (self.end.segment, Duration::ZERO);
+        for (number, segment) in (playlist.first..).zip(&playlist.segments) {
+            if number >= self.end.segment {
+                let before = if number == self.end.segment { self.parts_of_end } else { Duration::ZERO };
+                let new = segment.duration.saturating_sub(before);
+                update.announced += new;
+                if number == self.end.segment {
+                    rest.1 = new;
+                }
+                update.exceeded += u64::from(segment.duration.as_secs_f64().round() > target);
             }
         }
-        (self.next, self.end) = (Some(next), self.end.max(end));
+        if end > self.end {
+            let before = if end.segment == self.end.segment { self.parts_of_end } else { Duration::ZERO };
+            update.announced += parts_of_end.saturating_sub(before);
+            (self.end, self.parts_of_end) = (end, parts_of_end);
+        }
+        rest
+    }
+
+    fn queue_from(&mut self, playlist: MediaPlaylist, rest: (u64, Duration), update: &mut Update) {
+        let Some(mut next) = self.next else { return };
+        if next.segment < playlist.first && playlist.left_out > 0 {
+            self.has_to_be_whole = true;
+            return;
+        }
+        if next.segment < playlist.first {
+            update.skipped = playlist.first - next.segment;
+            next = Position::of(playlist.first);
+        }
+        let mut parts = playlist.parts.into_iter().filter(|_| self.low_latency.is_some()).peekable();
+        let count = playlist.segments.len();
+        let segments = playlist.segments.into_iter().map(Some).chain([None]);
+        for (number, segment) in (playlist.first..).zip(segments).take(count + 1) {
+            if number != next.segment {
+                continue;
+            }
+            if let Some(segment) = segment.as_ref().filter(|_| next.part == 0) {
+                if self.queue.len() == MOST_QUEUED {
+                    break;
+                }
+                self.queue.push_back(segment.clone());
+                next = Position::of(number + 1);
+                continue;
+            }
+            let mut is_listed = false;
+            while let Some(part) = parts.next_if(|it| it.segment <= number) {
+                is_listed |= part.segment == number;
+                let is_next = (part.segment, part.index) == (next.segment, next.part);
+                if is_next && self.queue.len() < MOST_QUEUED {
+                    self.queue.push_back(part.media);
+                    next.part += 1;
+                }
+            }
+            if segment.is_some() && self.queue.len() < MOST_QUEUED {
+                // Parts leave a playlist before their segments do: what was left of this one cannot be loaded alone.
+                let was_loaded = rest.0 == number && rest.1 < SHORTEST_REST;
+                update.skipped += u64::from(!is_listed && !was_loaded);
+                next = Position::of(number + 1);
+            }
+        }
+        self.next = Some(next);
+    }
+
+    /// What to ask for with the next request for the playlist.
+    pub(super) fn directives(&self, now: Moment) -> Directives {
+        if self.next.is_none() || self.is_plain || self.has_ended || !self.can_block {
+            return Directives::default();
+        }
+        // draft-pantos-hls-rfc8216bis-22, section 6.2.5.1: a client should not ask for a Delta Update unless its version of the playlist
+        // is no older than half of the Skip Boundary.
+        let skips = self.skip_until.is_some_and(|boundary| now.since(self.loaded) < boundary / 2);
+        let part = self.low_latency.is_some().then_some(self.end.part);
+        Directives { until: Some((self.end.segment, part)), skips: skips && !self.has_to_be_whole }
     }
 
     /// The next segment to load.
@@ -135,14 +286,22 @@ impl Schedule {
 
     /// The playlist could not be loaded; what was asked for at this time.
     pub(super) fn refused(&mut self, asked: Moment) {
-        self.has_to_wait = true;
+        (self.has_to_wait, self.is_plain) = (true, true);
         self.reload_at = Some(asked + self.target / 2);
     }
 
-    /// When to load the playlist again.
+    /// When to load the playlist again. A request that is held keeps the link: what is there is loaded before it.
     pub(super) fn reload_at(&self, now: Moment) -> Option<Moment> {
+        if self.can_block && !self.queue.is_empty() {
+            return None;
+        }
         let has_more = self.next.is_some_and(|next| next < self.end);
         if self.queue.is_empty() && has_more && !self.has_to_wait { Some(now) } else { self.reload_at }
+    }
+
+    /// For how long a server may hold a request for what is to come (draft-pantos-hls-rfc8216bis-22, section 6.2.5.2).
+    pub(super) fn longest_hold(&self) -> Duration {
+        3 * self.target
     }
 
     /// The longest that is buffered ahead: no less than what it starts with.
@@ -158,24 +317,52 @@ impl Schedule {
     pub(super) fn is_recording(&self) -> bool {
         self.is_recording
     }
-}
 
-/// RFC 8216, section 6.3.3: a client starts at no segment that begins less than three target durations before the end of a playlist to
-/// which more will be added. The position of the last one that does not, or the first; and the media time from there on, but of a recording no more
-/// than three target durations.
-fn start(playlist: &MediaPlaylist) -> (usize, Duration) {
-    let (least, mut media) = (3 * playlist.target, Duration::ZERO);
-    if playlist.has_ended {
-        let all: Duration = playlist.segments.iter().map(|it| it.duration).sum();
-        return (0, all.min(least));
-    }
-    for (index, segment) in playlist.segments.iter().enumerate().rev() {
-        media += segment.duration;
-        if media >= least || index == 0 {
-            return (index, media);
+    /// Where a viewer begins, and the media time from there on, but of a recording no more than three target durations.
+    fn start(&self, playlist: &MediaPlaylist) -> (Position, Duration) {
+        let least = 3 * playlist.target;
+        if playlist.has_ended {
+            let all: Duration = playlist.segments.iter().map(|it| it.duration).sum();
+            return (Position::of(playlist.first), all.min(least));
+        }
+        match self.low_latency {
+            Some(low_latency) => start_with_parts(playlist, low_latency.hold_back),
+            // RFC 8216, section 6.3.3: a client starts at no segment that begins less than three target durations before the end of a
+            // playlist to which more will be added.
+            None => start_with_segment(playlist, least, Duration::ZERO),
         }
     }
-    (0, media)
+}
+
+/// The last segment that begins this long before the end of the playlist, or the first, and the media time from there on; behind the
+/// last segment there is `media` already.
+fn start_with_segment(
+    playlist: &MediaPlaylist,
+    least: Duration,
+    mut media: Duration,
+) -> (Position, Duration) {
+    for (index, segment) in playlist.segments.iter().enumerate().rev() {
+        media += segment.duration;
+        if media >= least {
+            return (Position::of(playlist.first.saturating_add(index as u64)), media);
+        }
+    }
+    (Position::of(playlist.first), media)
+}
+
+/// draft-pantos-hls-rfc8216bis-22, section 6.3.3: a client begins no closer to the end than PART-HOLD-BACK. The last part with a picture to
+/// begin with that does not, or the segment that does not.
+fn start_with_parts(playlist: &MediaPlaylist, hold_back: Duration) -> (Position, Duration) {
+    let end = playlist.first.saturating_add(playlist.segments.len() as u64);
+    let mut media = Duration::ZERO;
+    for part in playlist.parts.iter().rev() {
+        media += part.media.duration;
+        if media >= hold_back && part.is_independent && (playlist.first..=end).contains(&part.segment) {
+            return (Position { segment: part.segment, part: part.index }, media);
+        }
+    }
+    let behind = playlist.parts.iter().filter(|it| it.segment == end).map(|it| it.media.duration).sum();
+    start_with_segment(playlist, hold_back, behind)
 }
 
 #[cfg(test)]
@@ -183,6 +370,8 @@ mod tests {
     use super::super::playlist::Resource;
     use super::*;
     use proptest::prelude::*;
+
+    const PLAIN: Directives = Directives { until: None, skips: false };
 
     fn at(seconds: f64) -> Moment {
         Moment::from_nanos((seconds * 1e9) as u64 + 1_000_000_000_000)
@@ -195,12 +384,13 @@ mod tests {
             duration: Duration::from_secs(2),
             map: None,
             is_gap: false,
+            is_part: false,
         };
         MediaPlaylist {
             target: Duration::from_secs(2),
             first: numbers.start,
             segments: numbers.map(segment).collect(),
-            has_ended: false,
+            ..MediaPlaylist::default()
         }
     }
 
@@ -211,12 +401,27 @@ mod tests {
     proptest! {
         #[test]
         fn playlists_in_any_order_keep_little_and_are_not_asked_for_at_once(playlists in prop::collection::vec(
-            (prop_oneof![0..20u64, Just(u64::MAX), Just(u64::MAX - 2)], 0..40usize, any::<bool>()), 0..12,
+            (
+                prop_oneof![0..20u64, Just(u64::MAX), Just(u64::MAX - 2)],
+                0..40usize,
+                any::<bool>(),
+                prop::option::of((0..6usize, 0..3usize, any::<bool>())),
+            ),
+            0..12,
         )) {
-            let text = |(first, count, has_ended): &(u64, usize, bool)| {
+            let text = |(first, count, has_ended, parts): &(u64, usize, bool, Option<(usize, usize, bool)>)| {
                 let end = if *has_ended { "#EXT-X-ENDLIST" } else { "" };
-                let segments = "#EXTINF:2,\na.ts\n".repeat(*count);
-                format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:{first}\n{segments}{end}")
+                let part = |number: usize| {
+                    let independent = if number == 0 { ",INDEPENDENT=YES" } else { "" };
+                    format!("#EXT-X-PART:DURATION=0.5,URI=\"p\"{independent}\n")
+                };
+                let (head, each, behind) = parts.map_or_else(Default::default, |(behind, left_out, blocks)| {
+                    let control = if blocks { "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=12\n" } else { "" };
+                    let head = format!("#EXT-X-PART-INF:PART-TARGET=0.5\n{control}#EXT-X-SKIP:SKIPPED-SEGMENTS={left_out}\n");
+                    ((head), (0..4).map(part).collect::<String>(), (0..behind).map(part).collect::<String>())
+                });
+                let segments = format!("{each}#EXTINF:2,\na.ts\n").repeat(*count);
+                format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:{first}\n{head}{segments}{behind}{end}")
             };
             crate::harness::playlists(playlists.iter().map(text).collect::<Vec<_>>().join("\0").as_bytes());
         }
@@ -224,38 +429,42 @@ mod tests {
 
     #[test]
     fn a_viewer_starts_three_target_durations_from_the_end_and_takes_what_follows_once() {
-        let mut schedule = Schedule::new(at(0.0));
-        let update = schedule.take(playlist(10..16), at(0.0), at(0.1));
+        let mut schedule = Schedule::new(at(0.0), true);
+        let update = schedule.take(playlist(10..16), PLAIN, at(0.0), at(0.1));
         assert_eq!(update.starts_with, Some(Duration::from_secs(6)));
         assert_eq!(update.announced, Duration::from_secs(6));
         assert_eq!(queued(&mut schedule), ["13.ts", "14.ts", "15.ts"]);
-        let update = schedule.take(playlist(11..17), at(2.0), at(2.1));
+        let update = schedule.take(playlist(11..17), PLAIN, at(2.0), at(2.1));
         assert_eq!((update.announced, update.starts_with), (Duration::from_secs(2), None));
         assert_eq!(queued(&mut schedule), ["16.ts"]);
     }
 
     #[test]
     fn a_playlist_is_loaded_again_after_a_target_duration_or_half_of_one_if_it_has_not_changed() {
-        let mut schedule = Schedule::new(at(0.0));
-        schedule.take(playlist(0..6), at(0.0), at(0.1));
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(playlist(0..6), PLAIN, at(0.0), at(0.1));
         queued(&mut schedule);
         assert_eq!(schedule.reload_at(at(0.1)), Some(at(2.0)));
-        schedule.take(playlist(0..6), at(2.0), at(2.1));
+        schedule.take(playlist(0..6), PLAIN, at(2.0), at(2.1));
         assert_eq!(schedule.reload_at(at(2.1)), Some(at(3.0)));
     }
 
     #[test]
     fn a_playlist_is_stale_that_was_asked_for_two_and_a_half_target_durations_after_its_last_change() {
-        let mut schedule = Schedule::new(at(0.0));
-        schedule.take(playlist(0..6), at(0.0), at(0.1));
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(playlist(0..6), PLAIN, at(0.0), at(0.1));
         for (asked, stale) in [(2.0, false), (3.0, false), (5.09, false), (5.1, true), (6.1, true)] {
-            assert_eq!(schedule.take(playlist(0..6), at(asked), at(asked + 5.0)).is_stale, stale, "{asked}");
+            assert_eq!(
+                schedule.take(playlist(0..6), PLAIN, at(asked), at(asked + 5.0)).is_stale,
+                stale,
+                "{asked}"
+            );
         }
         // It goes on, and is not stale any more; nor is one that has ended.
-        assert!(!schedule.take(playlist(0..7), at(7.0), at(7.1)).is_stale);
+        assert!(!schedule.take(playlist(0..7), PLAIN, at(7.0), at(7.1)).is_stale);
         let ended = || MediaPlaylist { has_ended: true, ..playlist(0..7) };
-        schedule.take(ended(), at(8.0), at(8.1));
-        assert!(!schedule.take(ended(), at(100.0), at(100.1)).is_stale);
+        schedule.take(ended(), PLAIN, at(8.0), at(8.1));
+        assert!(!schedule.take(ended(), PLAIN, at(100.0), at(100.1)).is_stale);
         queued(&mut schedule);
         assert!(schedule.is_over() && !schedule.is_recording());
         assert_eq!(schedule.reload_at(at(101.0)), None);
@@ -263,37 +472,37 @@ mod tests {
 
     #[test]
     fn segments_that_left_the_playlist_are_skipped_and_counted() {
-        let mut schedule = Schedule::new(at(0.0));
-        schedule.take(playlist(0..3), at(0.0), at(0.0));
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(playlist(0..3), PLAIN, at(0.0), at(0.0));
         queued(&mut schedule);
-        let update = schedule.take(playlist(5..8), at(9.0), at(9.0));
+        let update = schedule.take(playlist(5..8), PLAIN, at(9.0), at(9.0));
         assert_eq!((update.skipped, update.announced), (2, Duration::from_secs(6)));
         assert_eq!(queued(&mut schedule), ["5.ts", "6.ts", "7.ts"]);
     }
 
     #[test]
     fn an_old_copy_changes_nothing_and_a_server_that_counts_from_the_beginning_is_joined_again() {
-        let mut schedule = Schedule::new(at(0.0));
-        schedule.take(playlist(10..16), at(0.0), at(0.0));
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(playlist(10..16), PLAIN, at(0.0), at(0.0));
         queued(&mut schedule);
-        let update = schedule.take(playlist(9..15), at(2.0), at(2.0));
+        let update = schedule.take(playlist(9..15), PLAIN, at(2.0), at(2.0));
         assert!(update.went_back && !update.is_stale && queued(&mut schedule).is_empty());
-        schedule.take(playlist(0..4), at(4.0), at(4.0));
+        schedule.take(playlist(0..4), PLAIN, at(4.0), at(4.0));
         assert!(queued(&mut schedule).is_empty());
-        let update = schedule.take(playlist(0..5), at(5.0), at(5.0));
+        let update = schedule.take(playlist(0..5), PLAIN, at(5.0), at(5.0));
         assert!(update.went_back && !update.is_stale);
         assert_eq!(queued(&mut schedule), ["2.ts", "3.ts", "4.ts"]);
     }
 
     #[test]
     fn a_recording_is_read_from_its_beginning_a_few_segments_at_a_time() {
-        let mut schedule = Schedule::new(at(0.0));
+        let mut schedule = Schedule::new(at(0.0), true);
         let recording = || MediaPlaylist { has_ended: true, ..playlist(0..40) };
-        let update = schedule.take(recording(), at(0.0), at(0.0));
+        let update = schedule.take(recording(), PLAIN, at(0.0), at(0.0));
         assert_eq!((update.starts_with, update.announced.as_secs()), (Some(Duration::from_secs(6)), 80));
         let mut all = queued(&mut schedule);
         while schedule.reload_at(at(1.0)).is_some() {
-            assert_eq!(schedule.take(recording(), at(1.0), at(1.0)).announced, Duration::ZERO);
+            assert_eq!(schedule.take(recording(), PLAIN, at(1.0), at(1.0)).announced, Duration::ZERO);
             all.extend(queued(&mut schedule));
         }
         assert_eq!(all.len(), 40);
@@ -303,18 +512,133 @@ mod tests {
     #[test]
     fn a_recording_whose_playlist_is_refused_or_shrinks_is_asked_for_at_the_usual_pace() {
         let recording = |end| MediaPlaylist { has_ended: true, ..playlist(0..end) };
-        let mut schedule = Schedule::new(at(0.0));
-        schedule.take(recording(40), at(0.0), at(0.0));
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
         queued(&mut schedule);
         assert_eq!(schedule.reload_at(at(30.0)), Some(at(30.0)));
         schedule.refused(at(30.0));
         assert_eq!(schedule.reload_at(at(30.1)), Some(at(31.0)));
-        assert!(schedule.take(recording(8), at(31.0), at(31.1)).starts_with.is_some());
-        let mut schedule = Schedule::new(at(0.0));
-        schedule.take(recording(40), at(0.0), at(0.0));
+        assert!(schedule.take(recording(8), PLAIN, at(31.0), at(31.1)).starts_with.is_some());
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
         queued(&mut schedule);
-        assert!(schedule.take(recording(8), at(1.0), at(1.1)).went_back);
+        assert!(schedule.take(recording(8), PLAIN, at(1.0), at(1.1)).went_back);
         assert_eq!(schedule.reload_at(at(1.1)), Some(at(2.0)));
         assert!(!schedule.is_over());
+    }
+
+    /// Segments of four parts of half a second, the first part of each with a picture to begin with; whole segments up to `whole`, and
+    /// parts behind them.
+    fn parts(first: u64, whole: u64, behind: u32) -> MediaPlaylist {
+        let [half, hold_back] = [500, 1_500].map(Duration::from_millis);
+        let part = |segment: u64, index: u32| Part {
+            segment,
+            index,
+            media: Segment {
+                resource: Resource { uri: format!("{segment}.{index}"), range: None },
+                duration: half,
+                map: None,
+                is_gap: false,
+                is_part: true,
+            },
+            is_independent: index == 0,
+        };
+        let listed = (whole.saturating_sub(2).max(first)..whole)
+            .flat_map(|segment| (0..4).map(move |it| (segment, it)));
+        let listed = listed.chain((0..behind).map(|it| (whole, it)));
+        MediaPlaylist {
+            parts: listed.map(|(segment, index)| part(segment, index)).collect(),
+            low_latency: Some(LowLatency { part_target: half, hold_back }),
+            can_block: true,
+            skip_until: Some(Duration::from_secs(12)),
+            ..playlist(first..whole)
+        }
+    }
+
+    #[test]
+    fn a_viewer_of_parts_starts_at_a_picture_behind_the_hold_back_and_asks_for_what_is_to_come() {
+        let mut schedule = Schedule::new(at(0.0), true);
+        let update = schedule.take(parts(0, 6, 1), PLAIN, at(0.0), at(0.1));
+        // 1.5 s before the end is in the middle of a segment: its beginning is 2.5 s before it.
+        assert_eq!(update.starts_with, Some(Duration::from_millis(2_500)));
+        assert!(update.starts_with_parts && update.announced == Duration::from_millis(2_500));
+        // The segment is whole: one request instead of four.
+        assert_eq!(schedule.reload_at(at(0.1)), None, "what is there comes first");
+        assert_eq!(queued(&mut schedule), ["5.ts", "6.0"]);
+        assert_eq!(schedule.reload_at(at(0.1)), Some(at(0.0)));
+        let asked = schedule.directives(at(0.1));
+        assert_eq!(asked, Directives { until: Some((6, Some(1))), skips: true });
+        for (next, announced) in [(2, ["6.1"]), (3, ["6.2"])] {
+            let update = schedule.take(parts(0, 6, next), asked, at(0.1), at(0.5));
+            assert_eq!((update.announced.as_millis(), update.is_early), (500, false));
+            assert_eq!(queued(&mut schedule), announced);
+        }
+        // The segment is whole now, and its last part is all that is new of it.
+        let update = schedule.take(parts(0, 7, 0), asked, at(0.5), at(1.0));
+        assert_eq!((update.announced.as_millis(), queued(&mut schedule)), (500, vec!["6.3".to_owned()]));
+        assert_eq!(schedule.directives(at(1.0)).until, Some((7, Some(0))));
+        let update = schedule.take(parts(0, 7, 1), asked, at(1.0), at(1.5));
+        assert_eq!((update.announced.as_millis(), queued(&mut schedule)), (500, vec!["7.0".to_owned()]));
+    }
+
+    #[test]
+    fn a_viewer_that_starts_within_a_segment_is_announced_the_rest_of_it() {
+        let mut schedule = Schedule::new(at(0.0), true);
+        let mut begun = parts(0, 6, 3);
+        begun
+            .parts
+            .iter_mut()
+            .filter(|it| it.segment == 5 && it.index == 2)
+            .for_each(|it| it.is_independent = true);
+        begun.low_latency =
+            begun.low_latency.map(|it| LowLatency { hold_back: Duration::from_secs(2), ..it });
+        let update = schedule.take(begun, PLAIN, at(0.0), at(0.1));
+        assert_eq!(update.announced, Duration::from_millis(2_500));
+        assert_eq!(queued(&mut schedule), ["5.2", "5.3", "6.0", "6.1", "6.2"]);
+    }
+
+    #[test]
+    fn a_server_that_answers_before_there_is_anything_new_is_not_asked_at_once_again() {
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(parts(0, 6, 1), PLAIN, at(0.0), at(0.1));
+        queued(&mut schedule);
+        let asked = schedule.directives(at(0.1));
+        let update = schedule.take(parts(0, 6, 1), asked, at(0.1), at(0.11));
+        assert!(update.is_early && !update.is_stale);
+        assert_eq!(schedule.reload_at(at(0.11)), Some(at(0.6)), "a part later");
+        // After a refusal the playlist is asked for as it is.
+        schedule.refused(at(0.6));
+        assert_eq!(schedule.directives(at(1.6)), PLAIN);
+        assert!(!schedule.take(parts(0, 6, 2), PLAIN, at(1.6), at(1.7)).is_early);
+        assert_eq!(queued(&mut schedule), ["6.1"]);
+        assert_eq!(schedule.directives(at(1.7)).until, Some((6, Some(2))));
+        // What is old is not left out.
+        assert!(!schedule.directives(at(8.0)).skips);
+    }
+
+    #[test]
+    fn what_a_delta_leaves_out_is_asked_for_and_parts_that_have_gone_are_skipped() {
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(parts(0, 6, 1), PLAIN, at(0.0), at(0.1));
+        queued(&mut schedule);
+        let delta = |first, whole, behind| MediaPlaylist { left_out: first, ..parts(first, whole, behind) };
+        assert!(schedule.take(delta(4, 6, 2), PLAIN, at(0.2), at(0.3)).is_delta);
+        assert_eq!(queued(&mut schedule), ["6.1"]);
+        let update = schedule.take(delta(8, 10, 0), PLAIN, at(0.4), at(0.5));
+        assert_eq!((update.skipped, queued(&mut schedule).len()), (0, 0));
+        assert!(!schedule.directives(at(0.5)).skips, "the next is whole");
+        // Segment 6 is there, its parts are not any more: half of it was loaded, the rest is lost.
+        let update = schedule.take(parts(0, 10, 0), PLAIN, at(1.0), at(1.1));
+        assert_eq!(queued(&mut schedule), ["7.ts", "8.ts", "9.ts"]);
+        assert_eq!(update.skipped, 1);
+    }
+
+    #[test]
+    fn who_wants_no_parts_plays_whole_segments_and_asks_at_the_usual_pace() {
+        let mut schedule = Schedule::new(at(0.0), false);
+        let update = schedule.take(parts(0, 6, 1), PLAIN, at(0.0), at(0.1));
+        assert_eq!((update.starts_with, update.starts_with_parts), (Some(Duration::from_secs(6)), false));
+        assert_eq!(queued(&mut schedule), ["3.ts", "4.ts", "5.ts"]);
+        assert_eq!((schedule.directives(at(0.1)), schedule.reload_at(at(0.1))), (PLAIN, Some(at(2.0))));
     }
 }

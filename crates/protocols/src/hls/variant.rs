@@ -1,17 +1,28 @@
-//! Which of the variants of a Multivariant Playlist a viewer plays.
+//! What a viewer plays: which of the variants of a Multivariant Playlist, and whether parts.
 
 use clap::Args;
 use std::str::FromStr;
 use weir_metrics::BitRate;
 
-/// The options of viewers of several variants.
+/// The options of viewers of HLS.
 #[derive(Args)]
 #[command(next_help_heading = "HLS")]
-pub(super) struct Variants {
+pub(super) struct HlsFields {
     /// Which variant of a multivariant playlist to play: the first that it lists, as a player does that has measured nothing yet, the
     /// one with the lowest or the highest BANDWIDTH, or the highest that is not above a bit rate (first, lowest, highest, 3mbps)
     #[arg(long, value_name = "WHICH", default_value = "first")]
     pub(super) variant: VariantChoice,
+    /// Whether to play partial segments where the server has them, and to ask for what is to come (LL-HLS): on or off
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub(super) low_latency: bool,
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" => Ok(true),
+        "off" | "false" => Ok(false),
+        _ => Err(format!("{text} is neither on nor off")),
+    }
 }
 
 /// A Variant Stream (`EXT-X-STREAM-INF`).

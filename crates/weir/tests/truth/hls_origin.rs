@@ -101,6 +101,29 @@ fn a_playlist_that_stands_still_is_stale() {
     assert_eq!(numbers(&run, ["hls.went_back", "hls.refused", "hls.not_found"]), [0.0; 3]);
 }
 
+/// Parts of 200 ms: each is asked for before it is there, and loaded once; a reload that is answered too early is counted, and harms nobody.
+#[test]
+fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
+    let _machine = shared();
+    for (container, faults, early) in [
+        (SegmentContainer::FragmentedMp4, &[][..], 0.0),
+        (SegmentContainer::TransportStream, &["early unit=5 viewer=1", "early unit=9 viewers=1..2"][..], 3.0),
+    ] {
+        let hls = HlsSettings { container, part: Some(Duration::from_millis(200)), ..settings() };
+        let (air, url) = on_air(hls, faults);
+        let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+        soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
+        let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
+        assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.early"]), [3.0, 3.0, early]);
+        assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
+        let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
+        assert!(loaded >= 3.0 * 7.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)), "{announced} {loaded}");
+        // The same without parts.
+        let run = measure(["play", &url, "-c", "1", "-d", "6s", "--warmup", "0s", "--low-latency", "off"]);
+        assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.parts"]), [1.0, 0.0, 0.0]);
+    }
+}
+
 fn numbers<const COUNT: usize>(run: &Run, figures: [&str; COUNT]) -> [f64; COUNT] {
     figures.map(|figure| run.total(figure))
 }
