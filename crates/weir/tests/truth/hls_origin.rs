@@ -117,7 +117,10 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
         assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.early"]), [3.0, 3.0, early]);
         assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
         let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
-        assert!(loaded >= 3.0 * 7.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)), "{announced} {loaded}");
+        assert!(
+            loaded >= 3.0 * 7.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)),
+            "{announced} {loaded}"
+        );
         // The same without parts.
         let run = measure(["play", &url, "-c", "1", "-d", "6s", "--warmup", "0s", "--low-latency", "off"]);
         assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.parts"]), [1.0, 0.0, 0.0]);
