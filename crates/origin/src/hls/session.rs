@@ -194,14 +194,16 @@ impl HlsSession {
         // Draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: "A Server that cannot provide the requested Playlist after blocking for more
         // than three Target Durations SHOULD return Service Unavailable, such as HTTP 503."
         let target = shelf.as_ref().and_then(|shelf| shelf.look(Window::target));
-        let hold = target.map(|target| Duration::from_secs(3 * target).max(SHORTEST_HOLD));
+        let hold = target.map_or(SHORTEST_HOLD, |target| Duration::from_secs(3 * target).max(SHORTEST_HOLD));
+        // Only who waits for a publisher waits without end: of one that sends nothing that can be cut there is never a segment.
+        let waits_for_publisher = shelf.is_none() && resource == Resource::Playlist;
         self.phase = HlsPhase::Waiting(Box::new(Waiting {
             stream,
             resource,
             directives,
             head_only,
             keep_alive,
-            deadline: hold.map(|hold| context.now + hold),
+            deadline: (!waits_for_publisher).then(|| context.now + hold),
             not_before: None,
             is_ruled: false,
             waits_for: None,
@@ -539,7 +541,10 @@ fn playlist(
         return Err(readiness);
     }
     let playlist = shelf.playlist(skips, settings).ok_or(Readiness::NotYet)?;
-    viewer.playlist = Some(playlist.clone());
+    // Only a script hands out an old one.
+    if viewer.script.is_some() {
+        viewer.playlist = Some(playlist.clone());
+    }
     Ok(playlist)
 }
 

@@ -38,6 +38,8 @@ pub(super) struct MediaPlaylist {
     pub(super) low_latency: Option<LowLatency>,
     /// Whether a request for what is not there yet is held until it is (`CAN-BLOCK-RELOAD`).
     pub(super) can_block: bool,
+    /// How far from its end a viewer of whole segments begins at the least (`HOLD-BACK`).
+    pub(super) hold_back: Option<Duration>,
     /// How far from its end a playlist may leave out what a client knows (`CAN-SKIP-UNTIL`).
     pub(super) skip_until: Option<Duration>,
     /// Segments in front of these that it leaves out (`EXT-X-SKIP`).
@@ -162,7 +164,7 @@ struct Lines {
     duration: Option<f64>,
     is_gap: bool,
     part_target: Option<Duration>,
-    hold_back: Option<Duration>,
+    part_hold_back: Option<Duration>,
     range: Option<(u64, Option<u64>)>,
     map: Option<Arc<Resource>>,
 }
@@ -183,7 +185,8 @@ impl Lines {
             Tag::ServerControl(tag) => {
                 self.media.can_block = tag.can_block_reload();
                 self.media.skip_until = tag.can_skip_until().and_then(seconds);
-                self.hold_back = tag.part_hold_back().and_then(seconds);
+                self.media.hold_back = tag.hold_back().and_then(seconds);
+                self.part_hold_back = tag.part_hold_back().and_then(seconds);
             }
             // A target of 0 would have playlists asked for without end.
             Tag::PartInf(tag) => {
@@ -267,7 +270,7 @@ impl Lines {
                 // should be at least three times that; a playlist with parts has to have one.
                 let low_latency = self.part_target.map(|part_target| LowLatency {
                     part_target,
-                    hold_back: self.hold_back.unwrap_or(3 * part_target).max(2 * part_target),
+                    hold_back: self.part_hold_back.unwrap_or(3 * part_target).max(2 * part_target),
                 });
                 let first = self.media.first + self.media.left_out;
                 Ok(Playlist::Media(MediaPlaylist { target, first, low_latency, ..self.media }))

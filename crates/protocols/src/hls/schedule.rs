@@ -1,8 +1,9 @@
 //! What a viewer loads when: where it starts, which segments follow, and when the playlist is loaded again (RFC 8216, section 6.3).
 //! A function of playlists and times; knows no link.
 
-use super::playlist::{LowLatency, MediaPlaylist, Part, Segment};
+use super::playlist::{LowLatency, MediaPlaylist, Part, Resource, Segment};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -11,6 +12,12 @@ pub(super) const MOST_QUEUED: usize = 16;
 
 /// What the durations of parts and of their segment may differ by in playlists that round them.
 const SHORTEST_REST: Duration = Duration::from_millis(20);
+
+/// The shortest time from one request for the playlist to the next, whatever it brings: servers cut parts of 200 ms and more.
+const SHORTEST_RELOAD: Duration = Duration::from_millis(50);
+
+/// Segments that a playlist of the longest that is read can name: a jump beyond that is another stream.
+const MOST_LISTED: u64 = 1 << 16;
 
 /// A place in a stream: a Media Sequence Number, and a Part Index in that segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +48,8 @@ pub(super) struct Schedule {
     low_latency: Option<LowLatency>,
     can_block: bool,
     skip_until: Option<Duration>,
+    /// The Media Initialization Section of the last segment that was named, which a Delta Update may leave out.
+    map: Option<Arc<Resource>>,
     /// The last answer to a request for what is to come did not help: the next request is for the playlist as it is.
     is_plain: bool,
     /// A playlist left out what the viewer does not know: the next is to be whole.
@@ -53,6 +62,8 @@ pub(super) struct Schedule {
     /// Whether it had when the viewer started.
     is_recording: bool,
     reload_at: Option<Moment>,
+    /// No request for it is made before.
+    no_reload_before: Moment,
     /// The last attempt to load the playlist brought nothing that can be used: the next has to wait, whatever is wanted of it.
     has_to_wait: bool,
 }
@@ -101,6 +112,7 @@ impl Schedule {
             low_latency: None,
             can_block: false,
             skip_until: None,
+            map: None,
             is_plain: false,
             has_to_be_whole: false,
             loaded: now,
@@ -108,6 +120,7 @@ impl Schedule {
             has_ended: false,
             is_recording: false,
             reload_at: None,
+            no_reload_before: now,
             has_to_wait: false,
         }
     }
@@ -115,21 +128,25 @@ impl Schedule {
     /// Takes a playlist that was asked for at one time, with these directives, and was whole at another.
     pub(super) fn take(
         &mut self,
-        playlist: MediaPlaylist,
+        mut playlist: MediaPlaylist,
         directives: Directives,
         asked: Moment,
         now: Moment,
     ) -> Update {
         self.target = playlist.target;
-        self.low_latency = playlist.low_latency.filter(|_| self.wants_parts);
         (self.can_block, self.skip_until) = (playlist.can_block && self.wants_parts, playlist.skip_until);
+        // A playlist that is loaded once a target duration would let a buffer of some parts run dry.
+        self.low_latency = playlist.low_latency.filter(|_| self.can_block);
+        self.no_reload_before = asked + SHORTEST_RELOAD;
+        self.carry_map(&mut playlist);
         (self.loaded, self.is_plain, self.has_to_be_whole) = (now, false, false);
         let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
         let (end, parts_of_end) = self.end_of(&playlist);
         // A server that was restarted counts from the beginning; a cache may hand out an old copy once.
         update.went_back = self.next.is_some() && end < self.end;
         let patience = playlist.target.mul_f64(2.5);
-        if update.went_back && asked.since(self.last_change) >= patience {
+        let is_elsewhere = playlist.first.saturating_sub(self.end.segment) > MOST_LISTED;
+        if update.went_back && asked.since(self.last_change) >= patience || is_elsewhere {
             self.next = None;
             self.queue.clear();
         }
@@ -161,12 +178,14 @@ impl Schedule {
         }
         self.has_to_wait = update.went_back && !is_start || self.has_to_be_whole;
         let interval = match self.low_latency {
-            _ if has_changed && self.can_block => Duration::ZERO,
-            // It says that it holds requests, and has not: to ask again at once would be a flood.
+            _ if has_changed && self.can_block => SHORTEST_RELOAD,
+            // It says that it holds requests, and has not: to ask again at once would be a flood. An old copy, and one that was held
+            // for long, are no such answers.
             low_latency if directives.until.is_some() => {
-                update.is_early = !has_changed;
+                let interval = low_latency.map_or(self.target / 2, |it| it.part_target);
+                update.is_early = !has_changed && !update.went_back && now.since(asked) < interval;
                 self.has_to_wait = true;
-                low_latency.map_or(self.target / 2, |it| it.part_target)
+                interval
             }
             // RFC 8216, section 6.3.4: a target duration from when it was last asked for, half of one if nothing had changed.
             _ if has_changed => self.target,
@@ -174,6 +193,16 @@ impl Schedule {
         };
         self.reload_at = (!self.has_ended || self.has_to_wait).then(|| asked + interval);
         update
+    }
+
+    /// A Delta Update may leave out the `EXT-X-MAP` of what it names.
+    fn carry_map(&mut self, playlist: &mut MediaPlaylist) {
+        if playlist.left_out > 0 {
+            let media = playlist.parts.iter_mut().map(|it| &mut it.media).chain(&mut playlist.segments);
+            media.filter(|it| it.map.is_none()).for_each(|it| it.map.clone_from(&self.map));
+        }
+        let last = playlist.parts.last().map(|it| &it.media).or(playlist.segments.last());
+        self.map = last.and_then(|it| it.map.clone());
     }
 
     /// One past the last segment, or part if parts are loaded, and the media time of the parts behind the last segment.
@@ -259,14 +288,16 @@ impl Schedule {
 
     /// What to ask for with the next request for the playlist.
     pub(super) fn directives(&self, now: Moment) -> Directives {
-        if self.next.is_none() || self.is_plain || self.has_ended || !self.can_block {
+        // What is there already is not asked for with what is to come: that would be held.
+        let is_behind = self.next.is_none_or(|next| next < self.end) || self.has_to_be_whole;
+        if is_behind || self.is_plain || self.has_ended || !self.can_block {
             return Directives::default();
         }
         // draft-pantos-hls-rfc8216bis-22, section 6.2.5.1: a client should not ask for a Delta Update unless its version of the playlist
         // is no older than half of the Skip Boundary.
         let skips = self.skip_until.is_some_and(|boundary| now.since(self.loaded) < boundary / 2);
         let part = self.low_latency.is_some().then_some(self.end.part);
-        Directives { until: Some((self.end.segment, part)), skips: skips && !self.has_to_be_whole }
+        Directives { until: Some((self.end.segment, part)), skips }
     }
 
     /// The next segment to load.
@@ -296,7 +327,8 @@ impl Schedule {
             return None;
         }
         let has_more = self.next.is_some_and(|next| next < self.end);
-        if self.queue.is_empty() && has_more && !self.has_to_wait { Some(now) } else { self.reload_at }
+        let at_once = self.queue.is_empty() && has_more && !self.has_to_wait;
+        if at_once { Some(now.max(self.no_reload_before)) } else { self.reload_at }
     }
 
     /// For how long a server may hold a request for what is to come (draft-pantos-hls-rfc8216bis-22, section 6.2.5.2).
@@ -320,7 +352,8 @@ impl Schedule {
 
     /// Where a viewer begins, and the media time from there on, but of a recording no more than three target durations.
     fn start(&self, playlist: &MediaPlaylist) -> (Position, Duration) {
-        let least = 3 * playlist.target;
+        // draft-pantos-hls-rfc8216bis-22, section 4.4.3.8: HOLD-BACK is at least that, and may be more.
+        let least = (3 * playlist.target).max(playlist.hold_back.unwrap_or_default());
         if playlist.has_ended {
             let all: Duration = playlist.segments.iter().map(|it| it.duration).sum();
             return (Position::of(playlist.first), all.min(least));

@@ -314,6 +314,8 @@ fn playing_parts() -> Bench {
         assert_eq!(bench.asked(), format!("/live/{uri}"));
         bench.answer("200 OK", "media");
     }
+    assert_eq!(bench.asked(), "", "no playlist is asked for twice at once");
+    bench.wait(0.05);
     bench
 }
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::hls::playlist::Resource;
 use proptest::prelude::*;
 
 const PLAIN: Directives = Directives { until: None, skips: false };
@@ -196,7 +195,7 @@ fn a_viewer_of_parts_starts_at_a_picture_behind_the_hold_back_and_asks_for_what_
     // The segment is whole: one request instead of four.
     assert_eq!(schedule.reload_at(at(0.1)), None, "what is there comes first");
     assert_eq!(queued(&mut schedule), ["5.ts", "6.0"]);
-    assert_eq!(schedule.reload_at(at(0.1)), Some(at(0.0)));
+    assert_eq!(schedule.reload_at(at(0.1)), Some(at(0.05)));
     let asked = schedule.directives(at(0.1));
     assert_eq!(asked, Directives { until: Some((6, Some(1))), skips: true });
     for (next, announced) in [(2, ["6.1"]), (3, ["6.2"])] {
@@ -270,4 +269,63 @@ fn who_wants_no_parts_plays_whole_segments_and_asks_at_the_usual_pace() {
     assert_eq!((update.starts_with, update.starts_with_parts), (Some(Duration::from_secs(6)), false));
     assert_eq!(queued(&mut schedule), ["3.ts", "4.ts", "5.ts"]);
     assert_eq!((schedule.directives(at(0.1)), schedule.reload_at(at(0.1))), (PLAIN, Some(at(2.0))));
+}
+
+#[test]
+fn parts_of_a_server_that_holds_no_request_are_left_alone() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    let update = schedule.take(MediaPlaylist { can_block: false, ..parts(0, 6, 1) }, PLAIN, at(0.0), at(0.1));
+    assert_eq!((update.starts_with, update.starts_with_parts), (Some(Duration::from_secs(6)), false));
+    assert_eq!(queued(&mut schedule), ["3.ts", "4.ts", "5.ts"]);
+}
+
+#[test]
+fn a_viewer_of_segments_begins_no_closer_to_the_end_than_the_server_says() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    let held = MediaPlaylist { hold_back: Some(Duration::from_secs(9)), ..playlist(0..8) };
+    assert_eq!(schedule.take(held, PLAIN, at(0.0), at(0.1)).starts_with, Some(Duration::from_secs(10)));
+}
+
+#[test]
+fn a_jump_that_no_playlist_can_bridge_is_another_stream_and_nothing_was_skipped() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    schedule.take(playlist(0..6), PLAIN, at(0.0), at(0.1));
+    queued(&mut schedule);
+    let update = schedule.take(playlist(1_795_000_000..1_795_000_006), PLAIN, at(2.0), at(2.1));
+    assert_eq!((update.skipped, update.starts_with), (0, Some(Duration::from_secs(6))));
+    assert_eq!(queued(&mut schedule).len(), 3);
+}
+
+#[test]
+fn a_viewer_that_is_behind_asks_for_what_is_there_and_never_at_once_again() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    schedule.take(parts(0, 6, 1), PLAIN, at(0.0), at(0.1));
+    queued(&mut schedule);
+    let asked = schedule.directives(at(0.1));
+    assert!(asked.until.is_some());
+    // It was away: more is named than is queued at a time.
+    let long = MediaPlaylist { parts: Vec::new(), ..parts(0, 40, 0) };
+    schedule.take(long.clone(), asked, at(0.1), at(0.11));
+    assert_eq!(queued(&mut schedule).len(), MOST_QUEUED);
+    assert_eq!(schedule.directives(at(0.12)), PLAIN, "a request for what is to come would be held");
+    assert_eq!(schedule.reload_at(at(0.12)), Some(at(0.15)));
+    schedule.take(long, PLAIN, at(0.15), at(0.16));
+    assert_eq!(schedule.reload_at(at(0.2)), None, "what is there comes first");
+}
+
+#[test]
+fn a_delta_has_the_map_that_it_leaves_out_and_an_answer_that_was_held_is_not_early() {
+    let map = Arc::new(Resource { uri: "init.mp4".to_owned(), range: None });
+    let mut whole = parts(0, 6, 1);
+    whole.parts.iter_mut().for_each(|it| it.media.map = Some(Arc::clone(&map)));
+    let mut schedule = Schedule::new(at(0.0), true);
+    schedule.take(whole, PLAIN, at(0.0), at(0.1));
+    queued(&mut schedule);
+    let asked = schedule.directives(at(0.1));
+    schedule.take(MediaPlaylist { left_out: 2, ..parts(2, 6, 2) }, asked, at(0.1), at(0.6));
+    assert_eq!(schedule.pop().unwrap().map, Some(map));
+    // The source stands still: the server has held the request, and gives what it has.
+    let asked = schedule.directives(at(0.6));
+    let update = schedule.take(parts(0, 6, 2), asked, at(0.6), at(6.6));
+    assert!(!update.is_early && schedule.reload_at(at(6.6)) == Some(at(1.1)));
 }
