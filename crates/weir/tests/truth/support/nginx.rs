@@ -47,9 +47,11 @@ impl Nginx {
                     location /hls {{ root {path}; add_header Cache-Control no-cache; }} }} }}
              rtmp {{ access_log off; server {{ listen {host}:{port}; chunk_size 4096;
                  application live {{ live on; }}
-                 application hls {{ live on; hls on; hls_path {path}/hls; hls_fragment 1s; hls_playlist_length 8s; }} }} }}"
+                 application hls {{ live on; hls on; hls_path {path}/hls; hls_fragment 1s; hls_playlist_length 8s;
+                    hls_cleanup off; }} }} }}"
         );
-        // Its worker, which may be another user's, writes there.
+        // It would remove folders of others below its own while they are empty: nothing there is cleaned up. Its worker, which may be
+        // another user's, writes there.
         let hls = directory.path().join("hls");
         std::fs::create_dir(&hls).unwrap();
         for path in [directory.path(), &hls] {
