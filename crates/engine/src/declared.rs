@@ -5,7 +5,7 @@ use crate::ingest;
 use crate::threshold::FigureRatio;
 use crate::units::FigureUnit;
 use weir_clients::meant;
-use weir_metrics::{Better, Figure, FigureGroup, common};
+use weir_metrics::{Better, Figure, FigureGroup, Kind, common};
 use weir_protocols::PROTOCOLS;
 
 /// A figure that is made of others when a run is over.
@@ -120,9 +120,11 @@ pub fn better(name: &str) -> Option<Better> {
 /// The better values of a figure that somebody ranks by: also of one that is neither better nor worse by itself. More frames and
 /// bytes are better then, and less of anything else.
 pub fn better_if_asked(name: &str) -> Better {
-    let is_delivered = |group| matches!(group, FigureGroup::Media | FigureGroup::Pictures);
+    let is_delivered = |figure: &Figure| {
+        figure.kind == Kind::Counter && matches!(figure.group, FigureGroup::Media | FigureGroup::Pictures)
+    };
     match declaration(name) {
-        Some(Declaration::OfClients(figure)) if figure.better.is_none() && is_delivered(figure.group) => {
+        Some(Declaration::OfClients(figure)) if of_process(name).is_none() && is_delivered(figure) => {
             Better::Higher
         }
         _ => better(name).unwrap_or(Better::Lower),
@@ -134,7 +136,12 @@ pub fn better_if_asked(name: &str) -> Better {
 /// # Errors
 /// They have not: the name that was meant, if one resembles it.
 pub fn check(name: &str) -> Result<(), Option<&'static str>> {
-    if of_process(name).is_some() || declaration(name).is_some() {
+    let is_declared = match declaration(name) {
+        // These have the name of a process behind theirs.
+        Some(Declaration::OfRuns(figure)) => ![PROCESS_CPU.name, PROCESS_MEMORY.name].contains(&figure.name),
+        declared => declared.is_some(),
+    };
+    if of_process(name).is_some() || is_declared {
         return Ok(());
     }
     let of_figure = name.strip_suffix(".p50").or_else(|| name.strip_suffix(".p99")).unwrap_or(name);
@@ -156,6 +163,7 @@ mod tests {
             ("cpu.nginx: worker", Some(Better::Lower)),
             ("2.memory.nginx", Some(Better::Lower)),
             ("restart.reconnected", Some(Better::Lower)),
+            ("mqtt.acknowledged", Some(Better::Higher)),
             ("cpu.weir", None),
             ("2.cpu.weir", None),
             ("published", None),
@@ -180,7 +188,17 @@ mod tests {
         ] {
             assert_eq!(better_if_asked(name), Better::Higher, "{name}");
         }
-        for name in ["startup.p99", "cpu.nginx", "cpu.weir", "lost", "failed.ratio", "received", ""] {
+        for name in [
+            "startup.p99",
+            "cpu.nginx",
+            "cpu.weir",
+            "lost",
+            "failed.ratio",
+            "edge_picture_age.p99",
+            "cpu.media",
+            "received",
+            "",
+        ] {
             assert_eq!(better_if_asked(name), Better::Lower, "{name}");
         }
     }
@@ -193,6 +211,7 @@ mod tests {
             assert_eq!(check(name), Ok(()), "{name}");
         }
         assert_eq!(check("startupp.p99"), Err(Some("startup")));
+        assert!(check("server.cpu").is_err() && check("memory").is_err());
         assert_eq!(check("wholly.else"), Err(None));
     }
 }

@@ -1,7 +1,7 @@
 //! Groups of figures: what clients have to do so that they record them.
 
-/// A group of figures. A kind of clients fills all of a group or none: a protocol says which groups its clients leave empty, and a
-/// threshold on a figure of one of these is refused before the run.
+/// A group of figures. A protocol says of which groups its clients record nothing at all, and a threshold on a figure of one of these is
+/// refused before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FigureGroup {
     /// Planned starts, links, and what became of clients.

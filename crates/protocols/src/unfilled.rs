@@ -66,7 +66,7 @@ pub(crate) const TS_VIEWER: &[Unfilled] = &[
     },
 ];
 
-/// Viewers of HLS, who load Media Segments whole and look into none.
+/// Viewers of HLS, who load segments and parts whole and look into none.
 pub(crate) const SEGMENT_VIEWER: &[Unfilled] = &[
     SENDS_NOTHING,
     Unfilled { groups: RECEPTION, instead: "it looks into no segment; ask for stalled.ratio <= 1%" },

@@ -3,7 +3,7 @@
 weir_metrics::figures! {
     base = weir_metrics::common::FIGURES.len() as u16;
     pub FIGURES;
-    ACKNOWLEDGED: Counter = "mqtt.acknowledged", Count, [Publishing], "messages that the broker has acknowledged for good: PUBACK, PUBCOMP";
+    ACKNOWLEDGED: Counter = "mqtt.acknowledged", Count, [Publishing, Higher], "messages that the broker has acknowledged for good: PUBACK, PUBCOMP";
     REFUSED: Counter = "mqtt.refused", Count, [Publishing], "messages that the broker has acknowledged with an error";
     ACKNOWLEDGED_AGAIN: Counter = "mqtt.acknowledged_again", Count, [Publishing], "acknowledgements of messages that the broker had acknowledged before";
     UNMATCHED: Counter = "mqtt.unmatched", Count, [Publishing], "acknowledged messages that had no subscriber";

@@ -3,6 +3,7 @@
 use crate::quantity::{in_figure_unit, several};
 use crate::quote::quote;
 use crate::sweep::lines::fails;
+use weir_engine::declared::better;
 use weir_engine::series::{
     Difference, FEWEST_PAIRS, SeriesFigure, SeriesSummary, VariantComparison, VariantThreshold,
 };
@@ -69,7 +70,7 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
         .filter(|it| it.told_apart.is_some())
         .filter_map(|it| {
             let figure = figures.iter().find(|figure| figure.name == it.figure && figure.title.is_some())?;
-            Some((it, figure, figure.better?))
+            Some((it, figure, figure.better.or_else(|| better(&figure.name))?))
         })
         .collect();
     let mut apart: Vec<_> =

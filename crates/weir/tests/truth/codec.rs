@@ -229,8 +229,10 @@ fn the_original_measurement_has_a_line_for_each_repetition() {
         for (head, times) in found {
             assert_eq!(times.len(), 3, "{head}: {}", said.out);
             for [decode, save, total] in times {
-                // Each is rounded to a microsecond.
-                assert!(decode >= 0.0 && save > 0.0 && (decode + save - total).abs() < 0.002, "{}", said.out);
+                // Each is rounded to a microsecond. What decoding took alone may be more than all of a repetition in which nothing
+                // interrupted it: saving is what is left, and not below 0.
+                assert!(decode >= 0.0 && save >= 0.0 && total > 0.0, "{}", said.out);
+                assert!((decode + save - total).abs() < 0.002, "{}", said.out);
             }
         }
         let connection = rusqlite::Connection::open(&file).unwrap();
