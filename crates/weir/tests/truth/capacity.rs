@@ -2,7 +2,7 @@
 
 use crate::support::{
     A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, row_of, says,
-    says_on_its_page, shared, soon, weir,
+    says_on_its_page, shared, soon, undisturbed, weir,
 };
 use serde_json::Value;
 use std::net::TcpStream;
@@ -82,25 +82,27 @@ fn an_origin_that_plays_to_five_viewers_carries_five_and_not_six() {
 #[test]
 fn nginx_carries_as_many_viewers_as_its_worker_has_connections_for() {
     let _machine = shared();
-    let nginx = Nginx::with_connections(200);
-    let url = nginx.url("a");
-    // A viewer plays from the next keyframe on: each that is admitted does so long before the window.
-    let publishing = Publishing::start(&url, &["--gop", "200ms"]);
-    let (said, summary) = search(&url, &["--from", "50", "--precision", "0.1%"]);
-    let bounds = &summary["answer"]["bounds"];
-    let (lower, upper) = (bounds["lower"].as_u64().unwrap(), bounds["upper"].as_u64().unwrap());
-    assert_eq!(
-        (said.code, &summary["answer"]["evidence"], upper),
-        (Some(0), &"found".into(), lower + 1),
-        "{}",
-        said.err
-    );
-    // Of 200 connections two are listening sockets, one is the channel to the master process, and one is the publisher's.
-    assert_eq!(lower, 200 - 4, "{}", said.out);
-    assert_eq!(summary["trials"].as_array().unwrap().len(), 3, "{}", said.err);
-    assert!(nginx.errors().contains("200 worker_connections are not enough"));
-    assert!(said.out.contains("closed_by_peer") || said.out.contains("reset"), "{}", said.out);
-    publishing.finish();
+    undisturbed(|| {
+        let nginx = Nginx::with_connections(200);
+        let url = nginx.url("a");
+        // A viewer plays from the next keyframe on: each that is admitted does so long before the window.
+        let publishing = Publishing::start(&url, &["--gop", "200ms"]);
+        let (said, summary) = search(&url, &["--from", "50", "--precision", "0.1%"]);
+        let bounds = &summary["answer"]["bounds"];
+        let (lower, upper) = (bounds["lower"].as_u64().unwrap(), bounds["upper"].as_u64().unwrap());
+        assert_eq!(
+            (said.code, &summary["answer"]["evidence"], upper),
+            (Some(0), &"found".into(), lower + 1),
+            "{}",
+            said.err
+        );
+        // Of 200 connections two are listening sockets, one is the channel to the master process, and one is the publisher's.
+        assert_eq!(lower, 200 - 4, "{}", said.out);
+        assert_eq!(summary["trials"].as_array().unwrap().len(), 3, "{}", said.err);
+        assert!(nginx.errors().contains("200 worker_connections are not enough"));
+        assert!(said.out.contains("closed_by_peer") || said.out.contains("reset"), "{}", said.out);
+        publishing.finish();
+    });
 }
 
 /// A scenario in a folder of its own, on an origin that is started before each trial with this fault.
