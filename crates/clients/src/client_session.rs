@@ -138,13 +138,15 @@ pub(crate) struct Driver<C> {
     client: C,
     /// Whether it ends with the next read.
     ends_when_read: bool,
+    /// Whether it was asked to end.
+    is_stopping: bool,
     /// How it comes back when its link is lost, if it does.
     comeback: Option<Box<Comeback>>,
 }
 
 impl<C: ClientSession> Driver<C> {
     pub(crate) fn new(client: C, comeback: Option<Box<Comeback>>) -> Self {
-        Self { client, ends_when_read: false, comeback }
+        Self { client, ends_when_read: false, is_stopping: false, comeback }
     }
 
     /// What there is to do of a client without a link: its player goes on, and its next attempt comes.
@@ -215,7 +217,10 @@ impl<C: ClientSession> Driver<C> {
             }
             Event::Woken => Ok(()),
             Event::Stop => {
+                // Asked again, it ends without what it waits for.
+                let is_last = std::mem::replace(&mut self.is_stopping, true);
                 match client.handle_stop(context)? {
+                    _ if is_last => self.finish(context),
                     Stop::Now => self.finish(context),
                     Stop::WhenRead => {
                         self.ends_when_read = true;

@@ -47,6 +47,11 @@ impl ClientShard {
         self.0.stop(id);
     }
 
+    /// Asks every client to end; one that was asked before ends without what it waits for.
+    pub fn stop_all(&mut self) {
+        self.0.stop_all();
+    }
+
     /// Sleeps until something happens, `until` at the latest, and handles it.
     ///
     /// # Errors

@@ -357,6 +357,31 @@ fn a_publisher_that_is_told_to_stop_waits_for_its_acknowledgements_until_the_tim
 }
 
 #[test]
+fn clients_that_are_told_to_stop_again_end_without_what_they_wait_for() {
+    let linger = Duration::from_secs(60);
+    let mut publisher = Stage::publisher(&MqttOptions { linger, ..options(Qos::AtLeastOnce) });
+    publisher.handle_timeout(350);
+    publisher.dispatch(Event::Stop);
+    assert!(!publisher.rig.closed);
+    publisher.dispatch(Event::Stop);
+    assert!(publisher.rig.closed);
+    let (ended, figures) = publisher.ended();
+    assert_eq!(ended, [Ending::OnTime]);
+    assert_eq!(["mqtt.unacknowledged", "mqtt.unanswered"].map(|name| own(&figures, name)), [4; 2]);
+
+    let published = Arc::new(Published::default());
+    let met = |mqtt| MqttOptions { published: Some(published.clone()), linger, ..mqtt };
+    let mut subscriber = Stage::subscriber(&met(options(Qos::AtMostOnce)));
+    let mut sender = Stage::publisher(&met(MqttOptions { count: Some(2), ..options(Qos::AtMostOnce) }));
+    sender.handle_timeout(150);
+    subscriber.dispatch(Event::Stop);
+    assert!(!subscriber.rig.closed, "two messages are on their way");
+    subscriber.dispatch(Event::Stop);
+    assert!(subscriber.rig.closed);
+    assert_eq!(subscriber.ended().0, [Ending::OnTime]);
+}
+
+#[test]
 fn messages_that_a_broker_refuses_are_counted_and_its_reason_is_kept_once() {
     let mut stage = Stage::publisher(&options(Qos::AtLeastOnce));
     stage.handle_timeout(350);

@@ -109,6 +109,8 @@ impl Generator {
                 self.start_due(now);
             }
             if ending.is_some_and(|by| now >= by || self.shard.is_empty() && !self.is_decoding()) {
+                // Clients that still wait for something end without it: each planned start has an end in the figures.
+                self.shard.stop_all();
                 self.report(SecondEnd::Last);
                 return Ok(());
             }

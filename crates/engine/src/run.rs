@@ -242,10 +242,9 @@ pub fn run(
     let outcome = coordinator.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut coordinator);
-    // A server that was away at the end was started again behind it.
-    for message in received.try_iter().filter(|message| matches!(message, CoordinatorMessage::Event(_))) {
-        coordinator.take_arrival(message);
-    }
+    // A server that was away at the end was started again after it, and a generator thread without CPU has reported late.
+    received.try_iter().for_each(|message| drop(coordinator.take_arrival(message)));
+    coordinator.complete_all();
     coordinator.write(RecordWriter::finish);
     facts.duration_seconds = clock::now().since(origin).as_secs_f64();
     let mut summary = coordinator.aggregator.finish(facts, outcome, &scenario);

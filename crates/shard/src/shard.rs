@@ -216,6 +216,12 @@ impl<W: World> Shard<W> {
         self.dispatch(id, Event::Stop);
     }
 
+    /// Asks every session to end, those as well that were asked before.
+    pub fn stop_all(&mut self) {
+        let ids: Vec<_> = self.entries.iter().map(|(_, entry)| entry.id).collect();
+        ids.into_iter().for_each(|id| self.stop(id));
+    }
+
     /// For how long, since the last call, nothing was read that came.
     pub fn take_lag(&mut self) -> Lag {
         std::mem::take(&mut self.lag)

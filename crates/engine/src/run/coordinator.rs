@@ -154,8 +154,10 @@ impl Coordinator {
                 self.stop(stop);
             }
             if now.since(self.origin) > longest {
-                self.trouble
-                    .push("a generator thread did not report its end; its last figures are missing".into());
+                self.trouble.push(format!(
+                    "a generator thread had not ended {:.0} s after the plan did; the run waited for it",
+                    longest.saturating_sub(self.aggregator.plan().length).as_secs_f64()
+                ));
                 break;
             }
             let longest_wait = Duration::from_millis(if self.taken.is_some() { 20 } else { 250 });
@@ -192,9 +194,6 @@ impl Coordinator {
             && outcome == Outcome::Completed
         {
             outcome = taken;
-        }
-        for second in self.pending.keys().copied().collect::<Vec<_>>() {
-            self.complete(second);
         }
         let now = clock::now();
         self.observe(observer.last_sample(now.as_nanos()), now);
@@ -447,6 +446,13 @@ impl Coordinator {
             gathered.lose(agent, own.map(|slot| slot.client).collect());
         }
         self.write_event(&EventLine::AgentLost { at_seconds, agent, segment, open, is_allowed, words });
+    }
+
+    /// Completes the seconds that not every shard has reported.
+    pub(super) fn complete_all(&mut self) {
+        for second in self.pending.keys().copied().collect::<Vec<_>>() {
+            self.complete(second);
+        }
     }
 
     fn complete(&mut self, second: u32) {
