@@ -71,14 +71,14 @@ impl TableConsumer {
         let of_store = |error: StoreError| of_store(IngestStage::Consumer, &error);
         let counted = attendant
             .wait(Duration::ZERO, |waiting| RowCounter::open(&watched.database, &watched.table, waiting));
-        let (mut tally, rows, bytes) = counted.map_err(of_store)?;
+        let (mut counter, rows, bytes) = counted.map_err(of_store)?;
         let (seen, stop) = (Arc::<RowsSeen>::default(), Arc::new(AtomicBool::new(false)));
         let (theirs, halt) = (seen.clone(), stop.clone());
         let thread = std::thread::Builder::new()
             .name("weir-probe".to_owned())
             .spawn(move || {
-                watch(&mut tally, rows, &theirs, &halt)?;
-                Ok(tally.bytes()?.saturating_sub(bytes))
+                watch(&mut counter, rows, &theirs, &halt)?;
+                Ok(counter.bytes()?.saturating_sub(bytes))
             })
             .map_err(|error| trouble(error.to_string()))?;
         Ok(Self { name: watched.name(), seen, stop, thread, attendant })
@@ -86,12 +86,12 @@ impl TableConsumer {
 }
 
 /// Asks until `stop` is set, and once more.
-fn watch(tally: &mut RowCounter, base: u64, seen: &RowsSeen, stop: &AtomicBool) -> Result<(), StoreError> {
+fn watch(counter: &mut RowCounter, base: u64, seen: &RowsSeen, stop: &AtomicBool) -> Result<(), StoreError> {
     let mut last = false;
     while !last {
         last = stop.load(Relaxed);
         let asked = Instant::now();
-        let rows = tally.rows()?.saturating_sub(base);
+        let rows = counter.rows()?.saturating_sub(base);
         if rows > seen.rows.load(Relaxed) {
             seen.growth.note(clock::now());
         }

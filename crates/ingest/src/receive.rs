@@ -45,7 +45,7 @@ pub(crate) struct ReceiverState {
     /// Whether the saving thread has ended.
     pub(crate) finished: bool,
     /// How the last session ended.
-    pub(crate) parted: Option<ConnectionEnd>,
+    pub(crate) ended: Option<ConnectionEnd>,
     /// The first connection of the session that the broker has now.
     session_since: u32,
     /// Which messages came.
@@ -80,7 +80,7 @@ impl World for ReceiverState {
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct ReceiverOptions {
-    pub(crate) options: Arc<ClientOptions>,
+    pub(crate) client: Arc<ClientOptions>,
     pub(crate) socket: Option<Arc<SocketRequest>>,
     pub(crate) filter: String,
     /// Whether others may get what this client does not (MQTT 5 section 4.8.2).
@@ -113,7 +113,7 @@ pub(crate) struct Receiver {
     carrier: Carrier,
     /// What the carrier has to send, kept for its memory.
     wire: Vec<u8>,
-    common: Arc<ReceiverOptions>,
+    options: Arc<ReceiverOptions>,
     phase: ReceiverPhase,
     /// Its number.
     connection: u32,
@@ -132,17 +132,17 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// `resuming`: an earlier connection of this process had the subscription granted.
     pub(crate) fn new(
-        common: Arc<ReceiverOptions>,
+        options: Arc<ReceiverOptions>,
         session: MqttSession,
         connection: u32,
         resuming: bool,
         now: Moment,
     ) -> Self {
         Self {
-            client: Client::new(common.options.clone(), session, since_start(now)),
-            carrier: Carrier::new(common.socket.clone()),
+            client: Client::new(options.client.clone(), session, since_start(now)),
+            carrier: Carrier::new(options.socket.clone()),
             wire: Vec::new(),
-            common,
+            options,
             phase: ReceiverPhase::Connecting,
             connection,
             resuming,
@@ -164,8 +164,8 @@ impl Receiver {
         let mut reading = Reading {
             buffer: &mut self.buffer,
             large: &mut self.large,
-            common: &self.common,
-            desk: &mut *context.world,
+            options: &self.options,
+            state: &mut *context.world,
             // Of a session that goes on, messages come right behind CONNACK.
             taking: self.phase < ReceiverPhase::Stopping,
             received,
@@ -173,7 +173,7 @@ impl Receiver {
         };
         let outcome = self.client.input(bytes, since_start(now), &mut |event| reading.on_event(event));
         let heard = reading.outcome;
-        let counts = &self.common.counts;
+        let counts = &self.options.counts;
         Counts::add(&counts.messages, heard.messages);
         Counts::add(&counts.bytes, heard.bytes);
         Counts::add(&counts.acknowledged, heard.settled);
@@ -202,7 +202,7 @@ impl Receiver {
         if self.buffer.messages.is_empty() {
             return;
         }
-        let full = self.common.inbox.push(&mut self.buffer);
+        let full = self.options.inbox.push(&mut self.buffer);
         self.buffer.connection = self.connection;
         if full && !self.paused {
             self.paused = true;
@@ -220,13 +220,13 @@ impl Receiver {
             return Ok(());
         }
         if self.resuming {
-            Counts::add(&self.common.counts.sessions_lost, 1);
+            Counts::add(&self.options.counts.sessions_lost, 1);
         }
         // A session of an earlier process was sent already what the broker keeps. 3.1.1 cannot say this.
-        let once = self.common.options.version == Version::V5;
+        let once = self.options.client.version == Version::V5;
         let retain_handling = if once { RetainHandling::New } else { RetainHandling::Always };
-        let options = SubscriptionOptions { retain_handling, ..SubscriptionOptions::qos(self.common.qos) };
-        let subscription = [Subscription { filter: &self.common.filter, options }];
+        let options = SubscriptionOptions { retain_handling, ..SubscriptionOptions::qos(self.options.qos) };
+        let subscription = [Subscription { filter: &self.options.filter, options }];
         self.client
             .subscribe(&subscription, &Properties::NONE, 0, since_start(now))
             .map_err(|error| (error.to_string(), true))?;
@@ -236,7 +236,7 @@ impl Receiver {
 
     fn subscribed(&mut self) {
         (self.phase, self.deadline, self.was_subscribed) = (ReceiverPhase::Subscribed, None, true);
-        self.common.counts.subscribed.store(1, Relaxed);
+        self.options.counts.subscribed.store(1, Relaxed);
     }
 
     /// The saving thread has made progress: acknowledges what is saved, reads on if there is room again, and disconnects when
@@ -256,7 +256,7 @@ impl Receiver {
                 acknowledged += u64::from(self.client.settle(id, since_start(now)));
             }
         }
-        Counts::add(&self.common.counts.acknowledged, acknowledged);
+        Counts::add(&self.options.counts.acknowledged, acknowledged);
         if std::mem::take(&mut context.world.room) && self.paused && self.phase != ReceiverPhase::Leaving {
             self.paused = false;
             self.read_again = Some(now);
@@ -264,7 +264,7 @@ impl Receiver {
         }
         if context.world.finished && self.phase < ReceiverPhase::Leaving {
             let mut properties = PropertyBuffer::new();
-            if self.common.ends_session && self.common.options.version == Version::V5 {
+            if self.options.ends_session && self.options.client.version == Version::V5 {
                 // One property has room.
                 let _ = properties.push(Property::SessionExpiryInterval(0));
             }
@@ -337,11 +337,11 @@ impl Receiver {
 
     fn disconnect(&mut self, words: String, for_good: bool, context: &mut Context<'_, ReceiverState>) {
         self.phase = ReceiverPhase::Over;
-        self.common.counts.subscribed.store(0, Relaxed);
+        self.options.counts.subscribed.store(0, Relaxed);
         // The client that is left behind is never used again.
-        let spent = Client::new(self.common.options.clone(), MqttSession::new(), Duration::ZERO);
+        let spent = Client::new(self.options.client.clone(), MqttSession::new(), Duration::ZERO);
         let session = std::mem::replace(&mut self.client, spent).into_session();
-        context.world.parted =
+        context.world.ended =
             Some(ConnectionEnd { session, words, for_good, was_subscribed: self.was_subscribed });
         context.close();
     }
@@ -422,8 +422,8 @@ struct ReadOutcome {
 struct Reading<'a> {
     buffer: &'a mut ReadBuffer,
     large: &'a mut Option<Large>,
-    common: &'a ReceiverOptions,
-    desk: &'a mut ReceiverState,
+    options: &'a ReceiverOptions,
+    state: &'a mut ReceiverState,
     /// Whether messages are taken.
     taking: bool,
     received: i64,
@@ -469,7 +469,7 @@ impl Reading<'_> {
         let (mark, payload) = Mark::of(publish);
         let size = payload.len();
         let origin = mark.map(origin);
-        if size > self.common.max_message {
+        if size > self.options.max_message {
             let kept = &payload[..size.min(KEPT_OF_LARGE)];
             self.take(message.topic, kept, size as u32, origin, publish.packet_id);
         } else {
@@ -493,14 +493,14 @@ impl Reading<'_> {
         self.outcome.messages += 1;
         self.outcome.bytes += if too_large > 0 { too_large.into() } else { payload.len() as u64 };
         if let Some(Origin { publisher, sequence_number }) = origin {
-            match self.desk.deliveries.take(publisher, sequence_number, || sequence_number) {
+            match self.state.deliveries.take(publisher, sequence_number, || sequence_number) {
                 // What others of a shared subscription got is no gap.
-                _ if self.common.is_shared => {}
+                _ if self.options.is_shared => {}
                 Some(Arrival::Ahead { missing: 0 } | Arrival::Again | Arrival::Early) | None => {}
                 Some(Arrival::Ahead { missing }) => {
-                    self.common.counts.gaps.open(publisher, missing, self.received);
+                    self.options.counts.gaps.open(publisher, missing, self.received);
                 }
-                Some(Arrival::Late) => self.common.counts.gaps.fill(publisher),
+                Some(Arrival::Late) => self.options.counts.gaps.fill(publisher),
             }
         }
         let topic = self.buffer.put(topic.as_bytes());
@@ -511,12 +511,12 @@ impl Reading<'_> {
 
     #[cold]
     fn answer(&mut self, event: &ClientEvent<'_>) {
-        let version = self.common.options.version;
+        let version = self.options.client.version;
         match event {
             ClientEvent::Connected(connack) => {
                 if !connack.session_present {
                     // Identifiers of before are those of other messages from now on.
-                    self.desk.session_since = self.buffer.connection;
+                    self.state.session_since = self.buffer.connection;
                 }
                 self.outcome.connected = Some(connack.session_present);
             }
@@ -550,11 +550,11 @@ impl Reading<'_> {
                     if reason.is_error() {
                         let words = reason.words(PacketKind::Suback, &suback.properties, version);
                         self.outcome.refused = Some((words, true));
-                    } else if reason.code() < self.common.qos.bits() {
+                    } else if reason.code() < self.options.qos.bits() {
                         let words = format!(
                             "SUBACK grants QoS {} instead of {}: messages could be lost; ask for less with -q",
                             reason.code(),
-                            self.common.qos.bits()
+                            self.options.qos.bits()
                         );
                         self.outcome.refused = Some((words, true));
                     }

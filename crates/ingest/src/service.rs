@@ -175,8 +175,8 @@ pub fn run_with_drain(
     let inbox = Arc::new(Inbox::new(settings.queue, counts.clone()));
     let options = client_options(settings);
     options.check()?;
-    let common = Arc::new(ReceiverOptions {
-        options: Arc::new(options),
+    let options = Arc::new(ReceiverOptions {
+        client: Arc::new(options),
         socket: settings.source.socket.clone(),
         filter: settings.source.filter.clone(),
         is_shared: settings.source.is_shared(),
@@ -235,7 +235,7 @@ pub fn run_with_drain(
         let decoding = decoding.spawn_scoped(scope, move || gatherer.run())?;
         let links = Links {
             source: &settings.source,
-            common: &common,
+            options: &options,
             waits: settings.waits,
             ending: &ending,
             saver: &saver,
@@ -406,7 +406,7 @@ struct Broken {
 /// The connections to the broker.
 struct Links<'a> {
     source: &'a Source,
-    common: &'a Arc<ReceiverOptions>,
+    options: &'a Arc<ReceiverOptions>,
     /// Whether to go on before the first subscription was granted.
     waits: bool,
     ending: &'a Ending<'a>,
@@ -428,8 +428,8 @@ impl Links<'_> {
         let mut away: Option<String> = None;
         for connection in 1.. {
             let began = Instant::now();
-            let parted = self.connection(shard, session, connection, subscribed_once, away.is_some());
-            let ConnectionEnd { words, for_good, was_subscribed, .. } = &parted;
+            let ended = self.connection(shard, session, connection, subscribed_once, away.is_some());
+            let ConnectionEnd { words, for_good, was_subscribed, .. } = &ended;
             subscribed_once |= was_subscribed;
             if shard.world.finished || self.ending.has_begun() {
                 let away = away.filter(|_| !subscribed_once);
@@ -451,8 +451,8 @@ impl Links<'_> {
             }
             self.pause(shard, wait);
             wait = (wait * 2).min(BACK_OFF.1);
-            Counts::add(&self.common.counts.reconnects, u64::from(subscribed_once));
-            session = parted.session;
+            Counts::add(&self.options.counts.reconnects, u64::from(subscribed_once));
+            session = ended.session;
         }
         Ok(())
     }
@@ -483,15 +483,15 @@ impl Links<'_> {
         resuming: bool,
         awaited: bool,
     ) -> ConnectionEnd {
-        let lost_before = Counts::of(&self.common.counts.sessions_lost);
-        let receiver = Receiver::new(self.common.clone(), session, connection, resuming, clock::now());
+        let lost_before = Counts::of(&self.options.counts.sessions_lost);
+        let receiver = Receiver::new(self.options.clone(), session, connection, resuming, clock::now());
         let id = shard.open(&self.source.endpoint, Box::new(receiver)).ok();
         shard.world.session = id;
         let (mut stopping, mut announced) = (false, !resuming && !awaited);
         loop {
-            if let Some(parted) = shard.world.parted.take() {
+            if let Some(ended) = shard.world.ended.take() {
                 shard.world.session = None;
-                return parted;
+                return ended;
             }
             self.listen();
             if self.ending.is_over() {
@@ -508,12 +508,12 @@ impl Links<'_> {
                 if let Some(id) = id {
                     shard.stop(id);
                 }
-                self.common.inbox.close();
+                self.options.inbox.close();
                 continue;
             }
-            if !announced && Counts::of(&self.common.counts.subscribed) > 0 {
+            if !announced && Counts::of(&self.options.counts.subscribed) > 0 {
                 announced = true;
-                let lost = Counts::of(&self.common.counts.sessions_lost) > lost_before;
+                let lost = Counts::of(&self.options.counts.sessions_lost) > lost_before;
                 let lost = if lost { "; it has forgotten the session, and what it held for it" } else { "" };
                 let again = if resuming { " again" } else { "" };
                 (self.say)(&format!("{}: connected{again}{lost}", self.source.name));

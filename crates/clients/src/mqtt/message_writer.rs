@@ -40,8 +40,8 @@ pub(super) enum TopicAlias {
 }
 
 impl MessageWriter {
-    pub(super) fn mark(&self, sequence_number: u64, common: &SharedOptions, sent: Clocks) -> Mark {
-        let last = common.count == Some(sequence_number + 1);
+    pub(super) fn mark(&self, sequence_number: u64, options: &SharedOptions, sent: Clocks) -> Mark {
+        let last = options.count == Some(sequence_number + 1);
         Mark { publisher: self.publisher, sequence_number, begun: self.begun, sent, last }
     }
 
@@ -51,11 +51,11 @@ impl MessageWriter {
         &mut self,
         number: u64,
         mark: Option<Mark>,
-        common: &SharedOptions,
+        options: &SharedOptions,
         publish: impl FnOnce(&Publish<'_>) -> Result<usize, PublishError>,
     ) -> Result<usize, PublishError> {
         self.topic.write(number, &mut self.name);
-        self.properties.copy_from(&common.properties);
+        self.properties.copy_from(&options.properties);
         if self.alias != TopicAlias::Unused {
             self.properties.push(Property::TopicAlias(ALIAS))?;
         }
@@ -65,18 +65,18 @@ impl MessageWriter {
             self.properties.push(Property::CorrelationData(&correlation))?;
         }
         // MQTT 3.1.1 has no other place for a mark than in front of the payload.
-        let in_front = mark.is_some() && common.version == Version::V311;
+        let in_front = mark.is_some() && options.version == Version::V311;
         if let Some(template) = &self.template {
             self.text.clear();
             template.write(number, weir_shard::clock::wall_nanos(), &mut self.text);
             self.body.clear();
             self.body.resize(if in_front { HEADER_LEN } else { 0 }, 0);
             self.body.extend_from_slice(self.text.as_bytes());
-        } else if in_front && common.payloads.differ() {
+        } else if in_front && options.payloads.differ() {
             self.body.truncate(HEADER_LEN);
-            self.body.extend_from_slice(common.payloads.of(number));
+            self.body.extend_from_slice(options.payloads.of(number));
         }
-        match (mark, common.version) {
+        match (mark, options.version) {
             (Some(mark), Version::V5) => {
                 let mut room = [0; TEXT_LEN];
                 self.properties.push(Property::UserProperty((PROPERTY, mark.text(&mut room))))?;
@@ -85,9 +85,9 @@ impl MessageWriter {
             (None, _) => {}
         }
         let is_made = in_front || self.template.is_some();
-        let payload = if is_made { &*self.body } else { common.payloads.of(number) };
+        let payload = if is_made { &*self.body } else { options.payloads.of(number) };
         let properties = self.properties.properties();
-        let (qos, retain) = (common.qos, common.retain);
+        let (qos, retain) = (options.qos, options.retain);
         let name = if self.alias == TopicAlias::Known { "" } else { &*self.name };
         let published = publish(&Publish { qos, retain, properties, ..Publish::new(name, payload) })?;
         if self.alias == TopicAlias::ToBeTold {

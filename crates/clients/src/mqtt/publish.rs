@@ -47,7 +47,7 @@ pub(super) struct Publisher {
     client: Client,
     carrier: Carrier,
     state: ClientState,
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     phase: PublishPhase,
     maker: MessageWriter,
     pace: Pace,
@@ -96,31 +96,31 @@ enum PublishPhase {
 impl Publisher {
     pub(super) fn new(
         planned: PlannedStart,
-        options: ClientOptions,
+        client_options: ClientOptions,
         (topic, response_topic, names): (Topic, Option<String>, &ClientNames),
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         BrokerPath { broker, again, carrier, outages }: BrokerPath,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
-        let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
+        let session = if client_options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         let reconnecting = Reconnecting::new(again, planned.client).breaking(outages);
-        let reconnecting = reconnecting.retrying_the_first(common.retry_connect);
+        let reconnecting = reconnecting.retrying_the_first(options.retry_connect);
         let template =
-            common.payloads.template().map(|template| MessageTemplate::of_payload(template, names));
-        let body = if common.mark && common.version == Version::V311 && template.is_none() {
-            [&[0; HEADER_LEN][..], common.payloads.of(0)].concat()
+            options.payloads.template().map(|template| MessageTemplate::of_payload(template, names));
+        let body = if options.mark && options.version == Version::V311 && template.is_none() {
+            [&[0; HEADER_LEN][..], options.payloads.of(0)].concat()
         } else {
             Vec::new()
         };
         let publisher = publisher_number(now, planned.client);
-        let timeout = common.timeouts.request;
+        let timeout = options.timeouts.request;
         let requests = response_topic.map(|topic| Requests::new(topic, publisher, timeout));
         Self {
-            client: Client::new(options, session, since_start(now)),
+            client: Client::new(client_options, session, since_start(now)),
             carrier,
-            state: ClientState::begin(planned, common.timeouts, now, shard),
+            state: ClientState::begin(planned, options.timeouts, now, shard),
             phase: PublishPhase::Working,
             maker: MessageWriter {
                 topic,
@@ -134,8 +134,8 @@ impl Publisher {
                 text: String::new(),
                 alias: TopicAlias::Unused,
             },
-            pace: common.pace(planned, now),
-            common,
+            pace: options.pace(planned, now),
+            options,
             next: 0,
             held_up: false,
             free_since: now,
@@ -171,7 +171,7 @@ impl Publisher {
         }
         let shard = &mut *context.world;
         let mut heard = ReadOutcome::default();
-        let (pace, version, requests) = (&self.pace, self.common.version, &mut self.requests);
+        let (pace, version, requests) = (&self.pace, self.options.version, &mut self.requests);
         let outcome = self.client.input(bytes, since_start(now), &mut |event| {
             if let Some(requests) = requests {
                 requests.on_event(&event, now, shard.of(planned));
@@ -179,7 +179,7 @@ impl Publisher {
             heard.on_event(&event, pace, version, now, shard, planned);
         });
         if heard.acknowledged
-            && let Some(times) = &self.common.times
+            && let Some(times) = &self.options.times
         {
             times.acknowledged.note(now);
             times.acknowledgements.fetch_add(heard.taken, Relaxed);
@@ -198,7 +198,7 @@ impl Publisher {
         let answer = heard.connection;
         if answer.accepted {
             context.world.of(planned).count(CONNECTS, 1);
-            let known = self.common.topic_alias && self.client.granted().topic_alias_maximum > 0;
+            let known = self.options.topic_alias && self.client.granted().topic_alias_maximum > 0;
             self.maker.alias = if known { TopicAlias::ToBeTold } else { TopicAlias::Unused };
         }
         let shard = &mut *context.world;
@@ -216,12 +216,12 @@ impl Publisher {
         } else if answer.accepted || heard.granted && self.state.phase() == ClientPhase::Requesting {
             self.state.reach(ClientPhase::Playing, now, shard);
             self.reconnecting.back(now);
-            if let Some(gate) = &self.common.start_gate {
+            if let Some(gate) = &self.options.start_gate {
                 gate.arrive(planned);
-                self.waits = self.common.waits.then(|| gate.wait(now));
+                self.waits = self.options.waits.then(|| gate.wait(now));
             }
             self.begin_schedule(now);
-            let published = self.common.published.as_ref();
+            let published = self.options.published.as_ref();
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Publisher {
 
     /// The first message is due now.
     fn begin_schedule(&mut self, now: Moment) {
-        self.pace = self.common.pace(self.state.planned(), now);
+        self.pace = self.options.pace(self.state.planned(), now);
         self.free_since = now;
         if self.waits.is_none() {
             self.maker.begun = now.as_nanos();
@@ -238,7 +238,7 @@ impl Publisher {
 
     /// Whether it waits for others; begins its schedule when it need not any more.
     fn is_waiting(&mut self, now: Moment, shard: &mut ShardRecorder) -> bool {
-        let (Some(wait), Some(gate)) = (&mut self.waits, &self.common.start_gate) else { return false };
+        let (Some(wait), Some(gate)) = (&mut self.waits, &self.options.start_gate) else { return false };
         let state = wait.poll(gate, now);
         if state == GateState::Closed {
             return true;
@@ -277,7 +277,7 @@ impl Publisher {
         let due = self.waits.is_none() && self.pace.due(self.next).is_some_and(|due| due < now);
         let recorder = shard.of(self.state.planned());
         recorder.count(RECONNECTS, 1);
-        recorder.count(SESSIONS_LOST, u64::from(self.common.keeps_session && !session_present));
+        recorder.count(SESSIONS_LOST, u64::from(self.options.keeps_session && !session_present));
         recorder.count(HELD_UP, u64::from(due && !self.held_up));
         recorder.record(AWAY, self.reconnecting.back(now).as_micros() as u64);
         self.state.resume(now, shard);
@@ -308,11 +308,11 @@ impl Publisher {
             };
             let (number, lag) = (number_of(resend.token), Duration::from_micros(resend.token >> 32));
             let sent = self.pace.due(number).map_or(now, |due| due + lag);
-            let common = &*self.common;
-            let mark = common.mark.then(|| self.maker.mark(number, common, common.clock.clocks(sent)));
+            let options = &*self.options;
+            let mark = options.mark.then(|| self.maker.mark(number, options, options.clock.clocks(sent)));
             // The topic of a message that comes again is told again.
             let alias = std::mem::replace(&mut self.maker.alias, TopicAlias::Unused);
-            let result = self.maker.make(number, mark, common, |message| {
+            let result = self.maker.make(number, mark, options, |message| {
                 self.client.resend(resend, message, since_start(now)).map(|()| message.payload.len())
             });
             self.maker.alias = alias;
@@ -339,7 +339,7 @@ impl Publisher {
             if self.client.output().len() > WRITE {
                 self.flush(context);
             }
-            let window_full = self.common.qos != Qos::AtMostOnce && self.client.room() == 0;
+            let window_full = self.options.qos != Qos::AtMostOnce && self.client.room() == 0;
             if window_full || context.unsent() > UNSENT_LIMIT {
                 if !std::mem::replace(&mut self.held_up, true) {
                     context.world.of(self.state.planned()).count(HELD_UP, 1);
@@ -356,9 +356,9 @@ impl Publisher {
 
     fn send(&mut self, due: Moment, now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         let lag = now.since(due).as_micros() as u64;
-        let common = &*self.common;
-        let mark = common.mark.then(|| self.maker.mark(self.next, common, common.clock.clocks(now)));
-        let result = self.maker.make(self.next, mark, common, |message| {
+        let options = &*self.options;
+        let mark = options.mark.then(|| self.maker.mark(self.next, options, options.clock.clocks(now)));
+        let result = self.maker.make(self.next, mark, options, |message| {
             let token = lag.min(u32::MAX.into()) << 32 | self.next & u64::from(u32::MAX);
             self.client.publish(message, token, since_start(now)).map(|_| message.payload.len())
         });
@@ -371,7 +371,7 @@ impl Publisher {
         if let Some(sent) = &self.sent {
             sent.reached(self.next);
         }
-        if let Some(times) = &common.times {
+        if let Some(times) = &options.times {
             times.sent.note(now);
             times.bytes.fetch_add(payload as u64, Relaxed);
         }
@@ -411,12 +411,12 @@ impl Publisher {
     /// Until when a publisher with a count waits for any acknowledgement, if that is all that it can do: it has no other end.
     fn unanswered_until(&self) -> Option<Moment> {
         let is_stuck = self.pace.due(self.next).is_none() || self.client.room() == 0;
-        let counts = self.common.count.is_some() && self.phase == PublishPhase::Working;
-        self.unanswered.filter(|_| counts && is_stuck).map(|since| since + self.common.timeouts.request)
+        let counts = self.options.count.is_some() && self.phase == PublishPhase::Working;
+        self.unanswered.filter(|_| counts && is_stuck).map(|since| since + self.options.timeouts.request)
     }
 
     fn blocked_until(&self) -> Option<Moment> {
-        self.blocked.map(|(_, since)| since + self.common.send_timeout)
+        self.blocked.map(|(_, since)| since + self.options.send_timeout)
     }
 }
 
@@ -431,7 +431,7 @@ impl ClientSession for Publisher {
 
     /// Bytes of the broker are read while a message of any length is on its way to it.
     fn handle_opening(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        context.limit_unsent(weir_shard::UNSENT_LIMIT + self.common.longest);
+        context.limit_unsent(weir_shard::UNSENT_LIMIT + self.options.longest);
     }
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
@@ -450,7 +450,7 @@ impl ClientSession for Publisher {
 
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        match self.reconnecting.turn(now, self.common.timeouts.handshake) {
+        match self.reconnecting.turn(now, self.options.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
             Some(Turn::Break) if self.phase == PublishPhase::Working => {
@@ -503,7 +503,7 @@ impl ClientSession for Publisher {
         }
         let words = if words.is_empty() { CLOSED } else { words };
         if self.state.phase() == ClientPhase::Handshaking {
-            return self.lose(failure, &refusal::before_connack(words, self.common.version), context);
+            return self.lose(failure, &refusal::before_connack(words, self.options.version), context);
         }
         self.lose(failure, words, context)
     }
@@ -525,7 +525,7 @@ impl ClientSession for Publisher {
             }
             self.watch_acknowledgements(context.now);
             if self.unanswered_until().is_some_and(|until| until <= context.now) {
-                let seconds = self.common.timeouts.request.as_secs_f64();
+                let seconds = self.options.timeouts.request.as_secs_f64();
                 let waiting = self.client.session().in_flight();
                 let words = format!(
                     "the broker has acknowledged nothing for {seconds} s, and {waiting} messages wait for it"
@@ -549,7 +549,7 @@ impl ClientSession for Publisher {
                 self.waits.map(|wait| wait.deadline())
             }
             PublishPhase::Working if playing && !self.held_up => self.pace.due(self.next),
-            PublishPhase::Stopping(since) => Some(since + self.common.linger),
+            PublishPhase::Stopping(since) => Some(since + self.options.linger),
             _ => None,
         };
         let ping = self.client.deadline().map(moment);

@@ -36,7 +36,7 @@ use weir_shard::Context;
 pub(super) struct SharedOptions {
     pub(super) timeouts: Timeouts,
     /// What is asked of each subscription.
-    pub(super) options: SubscriptionOptions,
+    pub(super) subscription: SubscriptionOptions,
     pub(super) version: Version,
     pub(super) clock: HostClock,
     /// Whether the broker is to keep the sessions of subscribers that are gone.
@@ -87,7 +87,7 @@ pub(super) struct Subscriber {
 /// All of a subscriber but the protocol's machine.
 struct Viewer {
     state: ClientState,
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     following: Following,
     /// None of a client that only connects.
     filters: Vec<String>,
@@ -121,24 +121,24 @@ enum Following {
 impl Subscriber {
     pub(super) fn new(
         planned: PlannedStart,
-        options: ClientOptions,
+        client_options: ClientOptions,
         TopicFilters { filters, group }: TopicFilters,
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         BrokerPath { broker, again, carrier, outages }: BrokerPath,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
         // Of a session that is kept, a run before this one may have begun it.
-        let session = if options.clean_start { MqttSession::new() } else { MqttSession::continued() };
+        let session = if client_options.clean_start { MqttSession::new() } else { MqttSession::continued() };
         Self {
-            client: Client::new(options, session, since_start(now)),
+            client: Client::new(client_options, session, since_start(now)),
             carrier,
             reconnecting: Reconnecting::new(again, planned.client)
                 .breaking(outages)
-                .retrying_the_first(common.retry_connect),
+                .retrying_the_first(options.retry_connect),
             viewer: Viewer {
-                state: ClientState::begin(planned, common.timeouts, now, shard),
-                common,
+                state: ClientState::begin(planned, options.timeouts, now, shard),
+                options,
                 following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
                 filters,
                 broker,
@@ -166,9 +166,9 @@ impl Subscriber {
         let viewer = &mut self.viewer;
         let recorder = context.world.of(planned);
         let mut totals = ReadTotals::default();
-        let here = viewer.common.clock.clocks(now);
-        let common = &*viewer.common;
-        totals.as_published = common.options.retain_as_published.then_some(now);
+        let here = viewer.options.clock.clocks(now);
+        let options = &*viewer.options;
+        totals.as_published = options.subscription.retain_as_published.then_some(now);
         let large = &mut viewer.large;
         let mut responses = Responses::default();
         let outcome = {
@@ -184,7 +184,7 @@ impl Subscriber {
                 trace::heard(planned.number(), &event);
                 match event {
                     ClientEvent::Message(message) => {
-                        if common.responds {
+                        if options.responds {
                             responses.take(&message.publish);
                         }
                         let payload = message.publish.payload;
@@ -193,7 +193,7 @@ impl Subscriber {
                         totals.message(&message.publish, mark, &here, shared, group, recorder);
                     }
                     ClientEvent::MessageBegin { message, .. } => {
-                        if common.responds {
+                        if options.responds {
                             responses.take(&message.publish);
                         }
                         let (dup, retain) = (message.publish.dup, message.publish.retain);
@@ -216,9 +216,9 @@ impl Subscriber {
                         }
                     }
                     ClientEvent::Subscribed { suback, .. } => {
-                        totals.granted(&suback, common, now, group, recorder);
+                        totals.granted(&suback, options, now, group, recorder);
                     }
-                    other => totals.on_event(&other, common.version),
+                    other => totals.on_event(&other, options.version),
                 }
             });
             viewer.resumed |= totals.connection.session_present;
@@ -226,7 +226,7 @@ impl Subscriber {
                 group.members += 1;
                 if group.members == 1
                     && !viewer.resumed
-                    && let Some(published) = &common.published
+                    && let Some(published) = &options.published
                 {
                     published.subscribe(viewer.broker, &viewer.filters, &mut group.deliveries);
                     group.complete = true;
@@ -251,7 +251,7 @@ impl Subscriber {
         if answer.accepted && is_away {
             let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
-            recorder.count(SESSIONS_LOST, u64::from(viewer.common.keeps_session && !answer.session_present));
+            recorder.count(SESSIONS_LOST, u64::from(viewer.options.keeps_session && !answer.session_present));
         }
         // With its session the broker has kept the subscription as well.
         let has_all = viewer.filters.is_empty() || is_away && answer.session_present;
@@ -264,14 +264,14 @@ impl Subscriber {
         } else if answer.accepted || totals.granted {
             self.reconnecting.back(now);
             viewer.state.reach(ClientPhase::Playing, now, shard);
-            viewer.common.start_gate.iter().for_each(|gate| gate.arrive(planned));
+            viewer.options.start_gate.iter().for_each(|gate| gate.arrive(planned));
         }
         Ok(())
     }
 
     fn subscribe(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        let options = self.viewer.common.options;
+        let options = self.viewer.options.subscription;
         let filters = self.viewer.filters.iter();
         let subscriptions: Vec<_> = filters.map(|filter| Subscription { filter, options }).collect();
         let asked = self.client.subscribe(&subscriptions, &Properties::NONE, 0, since_start(now));
@@ -319,7 +319,7 @@ impl Subscriber {
     /// Sends DISCONNECT when everything that was published in this run has come, or when the time for that is over.
     fn stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.common.linger);
+        let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.options.linger);
         if let Some(why) = self.reconnecting.why() {
             return Err(why);
         }
@@ -365,7 +365,7 @@ impl ClientSession for Subscriber {
 
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
-        match self.reconnecting.turn(now, self.viewer.common.timeouts.handshake) {
+        match self.reconnecting.turn(now, self.viewer.options.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
             Some(Turn::Break) if !self.viewer.stopping => self.lose(Failure::Reset, BROKEN, context)?,
@@ -401,7 +401,7 @@ impl ClientSession for Subscriber {
     ) -> Result<(), End> {
         let words = if words.is_empty() { CLOSED } else { words };
         if self.viewer.state.phase() == ClientPhase::Handshaking {
-            return self.lose(failure, &refusal::before_connack(words, self.viewer.common.version), context);
+            return self.lose(failure, &refusal::before_connack(words, self.viewer.options.version), context);
         }
         self.lose(failure, words, context)
     }
@@ -435,11 +435,11 @@ impl Viewer {
         if !std::mem::take(&mut self.member) {
             return;
         }
-        let Self { following, common, broker, filters, .. } = self;
+        let Self { following, options, broker, filters, .. } = self;
         // A subscriber that leaves after its lifetime, while a publisher of the run goes on, was not meant to receive that publisher's last message.
         let leaves_before = self.state.planned().turn.mean_life.is_some();
         let settle = |group: &mut Group| {
-            let lacking = group.lacking(common, *broker, filters);
+            let lacking = group.lacking(options, *broker, filters);
             let missing = std::mem::take(&mut group.missing);
             let open = lacking.open - if leaves_before { lacking.going_on } else { 0 };
             (missing.saturating_sub(lacking.excused) + lacking.behind, open)
@@ -467,14 +467,14 @@ impl Viewer {
 
     /// Whether something that publishers of this run have published has not come yet.
     fn waits(&mut self) -> bool {
-        let Self { following, common, broker, filters, .. } = self;
-        if common.published.is_none() {
+        let Self { following, options, broker, filters, .. } = self;
+        if options.published.is_none() {
             return false;
         }
         let lacking = match following {
-            Following::Alone(group) => group.lacking(common, *broker, filters),
+            Following::Alone(group) => group.lacking(options, *broker, filters),
             Following::Shared(group) => {
-                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(common, *broker, filters)
+                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(options, *broker, filters)
             }
         };
         lacking.behind + lacking.stopping > 0
@@ -483,8 +483,8 @@ impl Viewer {
 
 impl Group {
     /// What has not come of publishers of this run, and whose ends are not known.
-    fn lacking(&mut self, common: &SharedOptions, broker: SocketAddr, filters: &[String]) -> Lacking {
-        match &common.published {
+    fn lacking(&mut self, options: &SharedOptions, broker: SocketAddr, filters: &[String]) -> Lacking {
+        match &options.published {
             Some(published) => published.lacking(broker, filters, self.complete, &mut self.deliveries),
             None => Published::default().lacking(broker, filters, false, &mut self.deliveries),
         }

@@ -53,9 +53,9 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         let mut samples = identities.samples(&templates, of_url.as_ref());
         samples.try_for_each(|names| topic::filters(target, &others, &names).map(drop))?;
     }
-    let common = Arc::new(subscribe::SharedOptions {
+    let shared_options = Arc::new(subscribe::SharedOptions {
         timeouts: options.timeouts,
-        options: subscription_options(mqtt, &endpoints.targets)?,
+        subscription: subscription_options(mqtt, &endpoints.targets)?,
         version: mqtt.version,
         clock: HostClock::read(),
         keeps_session: mqtt.session.is_some(),
@@ -70,7 +70,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
     let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, ref request, now, .. } = client;
-        let (options, names) = identities.of(planned, request.credentials.as_ref());
+        let (client_options, names) = identities.of(planned, request.credentials.as_ref());
         // Checked above, for any number of a client.
         let filters = match connect_only {
             true => Vec::new(),
@@ -86,7 +86,7 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         });
         let filters = TopicFilters { filters, group };
         let way = way(&client, reconnect, outages.as_ref());
-        Subscriber::new(planned, options, filters, Arc::clone(&common), way, now, shard)
+        Subscriber::new(planned, client_options, filters, Arc::clone(&shared_options), way, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
@@ -146,7 +146,7 @@ pub fn publish(
         Some(template) => MessageTemplate::longest(template, identities.longest_name()),
         None => payloads.longest(),
     };
-    let common = Arc::new(publish::SharedOptions {
+    let shared_options = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         version: mqtt.version,
@@ -174,15 +174,15 @@ pub fn publish(
     let response_topic = mqtt.response_topic.clone();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, ref request, now, .. } = client;
-        let (options, names) = identities.of(planned, request.credentials.as_ref());
+        let (client_options, names) = identities.of(planned, request.credentials.as_ref());
         let topic = Topic::of(&request.target, &names).unwrap_or_default();
         let way = way(&client, reconnect, outages.as_ref());
         let response_topic = response_topic.as_deref().map(|template| names.fill(template));
         Publisher::new(
             planned,
-            options,
+            client_options,
             (topic, response_topic, &names),
-            Arc::clone(&common),
+            Arc::clone(&shared_options),
             way,
             now,
             shard,

@@ -34,13 +34,13 @@ pub(super) struct SharedOptions {
     pub(super) terms: Arc<Terms>,
     pub(super) timeouts: Timeouts,
     pub(super) playout: Playout,
-    pub(super) options: RtcOptions,
+    pub(super) rtc: RtcOptions,
     pub(super) clock: HostClock,
 }
 
 /// One virtual viewer.
 pub(super) struct Player {
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     witness: bool,
     /// What a decoder is given, if this viewer is decoded.
     decoded: Option<Box<DecodedWitness>>,
@@ -73,22 +73,22 @@ impl Player {
     pub(super) fn client(
         client: NewClient<'_, Request>,
         (witness, decoded): (bool, Option<DecodedWitness>),
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
         let NewClient { planned, target, request, endpoint, now, .. } = client;
-        let state = ClientState::begin(planned, common.timeouts, now, shard);
+        let state = ClientState::begin(planned, options.timeouts, now, shard);
         if witness {
             shard.of(planned).shift(WITNESSES, 1);
         }
-        let connection = Connection::new(planned, common.terms.clone(), request, endpoint.clone(), now);
+        let connection = Connection::new(planned, options.terms.clone(), request, endpoint.clone(), now);
         let timeline = Timeline::new(90_000, 32);
         let player = Self {
             witness,
             decoded: decoded.map(Box::new),
             // Of every viewer it is known when each packet came.
-            playback: PlaybackModel::new(Reading::Witness, planned.client, timeline, common.playout, now),
-            common,
+            playback: PlaybackModel::new(Reading::Witness, planned.client, timeline, options.playout, now),
+            options,
             receiver: None,
             totals: ReadTotals::default(),
             media: i64::MIN,
@@ -154,7 +154,7 @@ impl Role for Player {
             }
             None => STAMP_SEARCH_LEN,
         };
-        let receiver = Receiver::new(keys, &self.common.options, self.witness, kept, ssrc, now);
+        let receiver = Receiver::new(keys, &self.options.rtc, self.witness, kept, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
         self.receiver = Some(Box::new(receiver.map_err(failed)?));
         Ok(())
@@ -168,7 +168,7 @@ impl Role for Player {
     fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
         let recorder = context.world.of(line.state.planned());
-        let (clock, latency) = (&self.common.clock, &mut self.latency);
+        let (clock, latency) = (&self.options.clock, &mut self.latency);
         let (witness, formats) = (self.witness, &mut self.formats);
         let decoded = &mut self.decoded;
         let mut shown = |unit: &AccessUnit<'_>, recorder: &mut Recorder| {
@@ -287,7 +287,7 @@ impl Role for Player {
                     receiver.handle_timeout(now, round_trip, recorder, &mut |bytes| send(bytes, bytes.len()));
                 });
             }
-            let patience = self.common.timeouts.media;
+            let patience = self.options.timeouts.media;
             let lost = connection.path_lost();
             if lost.is_some_and(|since| receiver.last_media() < since && since + patience <= now) {
                 let words = "no connectivity check is answered, and no media comes".to_owned();

@@ -22,7 +22,7 @@ pub(super) struct SharedOptions {
 /// One virtual publisher. Frame n is due at the moment of the keys plus the frame's decode time, and is never skipped:
 /// what is late is sent as soon as it can be, and its lag recorded.
 pub(super) struct Publisher {
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     sending: Option<Box<Sending>>,
 }
 
@@ -31,20 +31,20 @@ impl Publisher {
         planned: PlannedStart,
         request: Arc<Request>,
         endpoint: Endpoint,
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Client<Self> {
-        let state = ClientState::begin(planned, common.timeouts, now, shard);
-        let connection = Connection::new(planned, common.terms.clone(), request, endpoint, now);
-        Client::new(state, connection, Self { common, sending: None })
+        let state = ClientState::begin(planned, options.timeouts, now, shard);
+        let connection = Connection::new(planned, options.terms.clone(), request, endpoint, now);
+        Client::new(state, connection, Self { options, sending: None })
     }
 
     /// Sends all frames that are due.
     fn send_due(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
         let Some(sending) = &mut self.sending else { return Ok(()) };
-        let content = &self.common.content;
+        let content = &self.options.content;
         let mut outcome = Ok(());
         line.connection.with_sender(context, |recorder, send| {
             while sending.due() <= now && outcome.is_ok() {
@@ -65,7 +65,7 @@ impl Role for Publisher {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let now = context.now;
-        self.sending = Some(Box::new(Sending::new(keys, self.common.content.material.source(), now)?));
+        self.sending = Some(Box::new(Sending::new(keys, self.options.content.material.source(), now)?));
         line.state.reach(ClientPhase::Playing, now, context.world);
         // The first frame is due, and goes with the time at which it does.
         Ok(())
@@ -92,7 +92,7 @@ impl Role for Publisher {
         line: &mut Line,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        let patience = self.common.timeouts.media;
+        let patience = self.options.timeouts.media;
         if line.connection.path_lost().is_some_and(|since| since + patience <= context.now) {
             return Err((Failure::PathLost, "no connectivity check is answered".to_owned()));
         }

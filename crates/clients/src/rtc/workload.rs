@@ -59,14 +59,14 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
     let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER };
-    let common = Arc::new(publish::SharedOptions {
+    let shared_options = Arc::new(publish::SharedOptions {
         terms: terms(Signalling::Http, offer_options, &options.tls)?,
         timeouts: options.timeouts,
         content: Content { material, stamp: options.stamp, clock: HostClock::read() },
     });
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
-        Publisher::client(planned, request, endpoint.clone(), Arc::clone(&common), now, shard)
+        Publisher::client(planned, request, endpoint.clone(), Arc::clone(&shared_options), now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
     workload.warnings.extend(warnings);
@@ -88,18 +88,18 @@ fn play(
 ) -> Result<Workload, WorkloadError> {
     let endpoints =
         endpoints("play", urls, EndpointFinder::new(schemes, &options.tls).resolving(options.resolve), rtc)?;
-    let common = Arc::new(play::SharedOptions {
+    let shared_options = Arc::new(play::SharedOptions {
         terms: terms(signalling, offer_options(rtc), &options.tls)?,
         timeouts: options.timeouts,
         playout: options.playout(),
-        options: rtc.clone(),
+        rtc: rtc.clone(),
         clock: HostClock::read(),
     });
     let (options, returns, decoders) = (options.clone(), options.returns, options.decoders.clone());
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let witness = options.is_witness(client.planned.client);
         let decoded = options.decoded(client.planned.client);
-        Player::client(client, (witness, decoded), Arc::clone(&common), shard)
+        Player::client(client, (witness, decoded), Arc::clone(&shared_options), shard)
     };
     let workload = Workload::new(SCHEMA, endpoints, new).returning(returns).decoded_by(decoders);
     Ok(with_secrets(workload, rtc))

@@ -59,7 +59,7 @@ struct Viewer {
     request: Arc<Request>,
     /// Until the server consents.
     attempts: Option<Box<Attempts>>,
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     /// The server said that the stream has ended: when that becomes a failure, and its words.
     ended: Option<Box<(Moment, String)>>,
 }
@@ -68,17 +68,17 @@ impl Player {
     pub(super) fn new(
         planned: PlannedStart,
         request: Arc<Request>,
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         (reading, decoded): (Reading, Option<DecodedWitness>),
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let playing = (common.timeouts, common.playout, Arc::clone(&common.clock));
+        let playing = (options.timeouts, options.playout, Arc::clone(&options.clock));
         let flv = FlvViewer::new(planned, playing, &FIGURES, reading, now, shard).decoded(decoded);
-        let attempts = Attempts::new(Arc::clone(&request), common.redirects.clone());
+        let attempts = Attempts::new(Arc::clone(&request), options.redirects.clone());
         let client = client(&attempts, &flv, now);
         let attempts = Some(Box::new(attempts));
-        Self { client, viewer: Viewer { flv, request, attempts, common, ended: None } }
+        Self { client, viewer: Viewer { flv, request, attempts, options, ended: None } }
     }
 
     fn send(&mut self, context: &mut Context<'_, ShardRecorder>) {
@@ -194,7 +194,7 @@ impl ClientSession for Player {
 
     fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let viewer = &mut self.viewer;
-        let attempts = Attempts::new(Arc::clone(&viewer.request), viewer.common.redirects.clone());
+        let attempts = Attempts::new(Arc::clone(&viewer.request), viewer.options.redirects.clone());
         self.client = client(&attempts, &viewer.flv, context.now);
         viewer.attempts = Some(Box::new(attempts));
         viewer.flv.begin_again(context.world);
@@ -285,7 +285,7 @@ impl Viewer {
     fn ended(&mut self, words: &str, now: Moment, shard: &mut ShardRecorder) {
         if self.ended.is_none() {
             shard.of(self.flv.state.planned()).count(STREAM_ENDS, 1);
-            self.ended = Some(Box::new((now + self.common.end_grace, words.to_owned())));
+            self.ended = Some(Box::new((now + self.options.end_grace, words.to_owned())));
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) struct Publisher {
     request: Arc<Request>,
     attempts: Attempts,
     state: ClientState,
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     source: Box<dyn Source + Send>,
     /// The next frame to send, once publishing.
     frame: Frame,
@@ -86,18 +86,18 @@ impl Publisher {
     pub(super) fn new(
         planned: PlannedStart,
         request: Arc<Request>,
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let attempts = Attempts::new(Arc::clone(&request), common.redirects.clone());
-        let source = common.material.source();
+        let attempts = Attempts::new(Arc::clone(&request), options.redirects.clone());
+        let source = options.material.source();
         Self {
             client: Client::new(attempts.options(), seed(planned, now)),
             request,
             attempts,
-            state: ClientState::begin(planned, common.timeouts, now, shard),
-            common,
+            state: ClientState::begin(planned, options.timeouts, now, shard),
+            options,
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
             source,
             frame: Frame::empty(),
@@ -162,9 +162,9 @@ impl Publisher {
         recorder.record(SEND_LAG, lag.as_micros() as u64);
         match self.frame.track {
             Track::Video => {
-                if self.common.stamp {
+                if self.options.stamp {
                     let stamp =
-                        Stamp { captured: self.common.clock.at(now), sequence_number: self.sequence_number };
+                        Stamp { captured: self.options.clock.at(now), sequence_number: self.sequence_number };
                     stamp.put(&mut self.frame.payload);
                     self.sequence_number = self.sequence_number.wrapping_add(1);
                 }
@@ -222,13 +222,13 @@ impl Publisher {
                 let acknowledged = context.acknowledged();
                 let idle = before.filter(|before| before.acknowledged == acknowledged);
                 let since = idle.map_or(now, |before| before.since);
-                Some(Blocked { acknowledged, since, look: now + self.common.send_timeout / LOOKS })
+                Some(Blocked { acknowledged, since, look: now + self.options.send_timeout / LOOKS })
             }
         };
     }
 
     fn blocked_until(&self) -> Option<Moment> {
-        self.blocked.map(|blocked| blocked.since + self.common.send_timeout)
+        self.blocked.map(|blocked| blocked.since + self.options.send_timeout)
     }
 }
 
@@ -296,10 +296,10 @@ impl ClientSession for Publisher {
     }
 
     fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        self.attempts = Attempts::new(Arc::clone(&self.request), self.common.redirects.clone());
+        self.attempts = Attempts::new(Arc::clone(&self.request), self.options.redirects.clone());
         self.client = Client::new(self.attempts.options(), seed(self.state.planned(), context.now));
         // Another publication begins with the first frame of the material.
-        self.source = self.common.material.source();
+        self.source = self.options.material.source();
         (self.frame, self.blocked, self.is_connected) = (Frame::empty(), None, false);
     }
 

@@ -32,7 +32,7 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
         };
         Ok(Request::new(client, target))
     })?;
-    let common = Arc::new(play::SharedOptions {
+    let shared_options = Arc::new(play::SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
         end_grace: options.end_grace,
@@ -43,7 +43,7 @@ pub fn play(urls: &[String], options: &PlayOptions, rtmp: &RtmpOptions) -> Resul
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
         let reading = (options.reading(planned.client), options.decoded(planned.client));
-        Player::new(planned, request, Arc::clone(&common), reading, now, shard)
+        Player::new(planned, request, Arc::clone(&shared_options), reading, now, shard)
     };
     Ok(Workload::new(SCHEMA, endpoints, new).returning(returns).decoded_by(decoders))
 }
@@ -66,7 +66,7 @@ pub fn publish(
         };
         Ok(Request::new(client, target))
     })?;
-    let common = Arc::new(publish::SharedOptions {
+    let shared_options = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         stamp: options.stamp,
@@ -76,7 +76,7 @@ pub fn publish(
     });
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
-        Publisher::new(planned, request, Arc::clone(&common), now, shard)
+        Publisher::new(planned, request, Arc::clone(&shared_options), now, shard)
     };
     Ok(Workload::new(SCHEMA, endpoints, new).returning(options.returns))
 }

@@ -47,7 +47,7 @@ pub(super) struct Player {
     state: ClientState,
     reading: Reading,
     playback: PlaybackModel,
-    common: Arc<SharedOptions>,
+    options: Arc<SharedOptions>,
     get: HttpGet,
     analyser: Box<Analyser>,
     /// Where decoding can begin; until it has begun.
@@ -80,12 +80,12 @@ impl Player {
         planned: PlannedStart,
         target: u32,
         request: Arc<Request>,
-        common: Arc<SharedOptions>,
+        options: Arc<SharedOptions>,
         (reading, decoded): (Reading, Option<DecodedWitness>),
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let state = ClientState::begin(planned, common.timeouts, now, shard);
+        let state = ClientState::begin(planned, options.timeouts, now, shard);
         if reading == Reading::Witness {
             shard.of(planned).shift(WITNESSES, 1);
         }
@@ -95,9 +95,9 @@ impl Player {
         Self {
             state,
             reading,
-            playback: PlaybackModel::new(reading, planned.client, timeline, common.playout, now),
-            get: HttpGet::new(planned.number(), request, common.redirects.clone()),
-            common,
+            playback: PlaybackModel::new(reading, planned.client, timeline, options.playout, now),
+            get: HttpGet::new(planned.number(), request, options.redirects.clone()),
+            options,
             analyser,
             beginnings: Some(Box::default()),
             decoded: decoded.map(|witness| Box::new(DecodedStreams::new(witness))),
@@ -135,7 +135,7 @@ impl Player {
         self.book(now, shard);
         match last {
             // mirakc answers so when its tuners are taken.
-            Step::Failed(Failure::StreamNotFound, said) if self.common.listed => Err((
+            Step::Failed(Failure::StreamNotFound, said) if self.options.listed => Err((
                 Failure::Unavailable,
                 format!("{said}; the server has just listed it: no free tuner, or gone"),
             )),

@@ -48,7 +48,7 @@ pub(super) fn play_targets(
     source: Source,
 ) -> Result<Workload, WorkloadError> {
     let endpoints = Endpoints::of(targets, &mut finder, |target| Ok(Request::new(target, http)))?;
-    let common = Arc::new(SharedOptions {
+    let shared_options = Arc::new(SharedOptions {
         timeouts: options.timeouts,
         playout: options.playout(),
         redirects: Redirects::new(finder),
@@ -59,7 +59,7 @@ pub(super) fn play_targets(
     let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>,
                       shard: &mut _| {
         let reading = (options.reading(planned.client), options.decoded(planned.client));
-        Player::new(planned, target as u32, request, Arc::clone(&common), reading, now, shard)
+        Player::new(planned, target as u32, request, Arc::clone(&shared_options), reading, now, shard)
     };
     let servers = match source {
         Source::Urls => Vec::new(),

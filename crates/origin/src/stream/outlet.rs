@@ -108,12 +108,12 @@ impl Outlet {
 
     /// Hands the rest of a cut packet to `send`, for what else has to be sent on the link. Says what that was.
     pub(crate) fn send_rest(&mut self, send: impl FnOnce(&[u8])) -> (usize, UnitCounts) {
-        let mut tally = UnitCounts::default();
-        let Some((packet, sent)) = self.cut.take() else { return (0, tally) };
+        let mut counts = UnitCounts::default();
+        let Some((packet, sent)) = self.cut.take() else { return (0, counts) };
         let bytes = packet.view(self.view);
         send(&bytes[sent..]);
-        tally.count_part(&packet, sent..bytes.len(), bytes.len());
-        (bytes.len() - sent, tally)
+        counts.count_part(&packet, sent..bytes.len(), bytes.len());
+        (bytes.len() - sent, counts)
     }
 
     /// The packet that is half sent.

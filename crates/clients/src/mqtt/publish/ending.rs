@@ -21,7 +21,7 @@ impl Publisher {
             || self.requests.as_ref().is_some_and(Requests::are_waiting);
         let done = match self.phase {
             PublishPhase::Working => self.pace.due(self.next).is_none() && !in_flight,
-            PublishPhase::Stopping(since) => !in_flight || now >= since + self.common.linger,
+            PublishPhase::Stopping(since) => !in_flight || now >= since + self.options.linger,
             PublishPhase::Leaving | PublishPhase::Booked => false,
         };
         if done && self.state.phase() == ClientPhase::Playing {
@@ -45,7 +45,7 @@ impl Publisher {
             PublishPhase::Leaving | PublishPhase::Booked => return,
         };
         let recorder = shard.of(self.state.planned());
-        recorder.count(UNITS_SHORT, self.common.count.map_or(0, |count| count.saturating_sub(self.next)));
+        recorder.count(UNITS_SHORT, self.options.count.map_or(0, |count| count.saturating_sub(self.next)));
         if self.maker.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
         }
@@ -60,7 +60,7 @@ impl Publisher {
         recorder.shift(IN_FLIGHT, -i64::from(self.in_flight));
         self.in_flight = 0;
         self.phase = PublishPhase::Booked;
-        if let Some(times) = &self.common.times {
+        if let Some(times) = &self.options.times {
             times.ended.fetch_add(1, Relaxed);
         }
         if let Some(sent) = &self.sent {

@@ -129,7 +129,7 @@ impl Publisher {
     /// Asks for the answers, if there are to be any.
     pub(super) fn subscribe_to_answers(&mut self, now: Moment) -> Result<(), End> {
         let Some(requests) = &self.requests else { return Ok(()) };
-        let options = SubscriptionOptions { qos: self.common.qos, ..SubscriptionOptions::default() };
+        let options = SubscriptionOptions { qos: self.options.qos, ..SubscriptionOptions::default() };
         let subscription = Subscription { filter: &requests.topic, options };
         let asked = self.client.subscribe(&[subscription], &Properties::NONE, 0, since_start(now));
         asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))

@@ -95,7 +95,7 @@ impl ReadTotals {
     pub(super) fn granted(
         &mut self,
         suback: &Suback<'_>,
-        common: &SharedOptions,
+        options: &SharedOptions,
         now: Moment,
         group: &mut Group,
         recorder: &mut Recorder,
@@ -103,10 +103,10 @@ impl ReadTotals {
         for reason in suback.reasons.iter() {
             if reason.is_error() {
                 self.connection.refused =
-                    Some(refusal::of_subscription(reason, &suback.properties, common.version));
+                    Some(refusal::of_subscription(reason, &suback.properties, options.version));
                 return;
             }
-            recorder.count(LOWER_QOS, u64::from(reason.code() < common.options.qos.bits()));
+            recorder.count(LOWER_QOS, u64::from(reason.code() < options.subscription.qos.bits()));
         }
         group.since.get_or_insert(now);
         self.granted = true;
