@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
+use weir_http::{Http, HttpAddress, HttpTrust};
 use weir_metrics::Moment;
-use weir_observe::{Http, HttpAddress, HttpTrust};
 use weir_shard::clock;
 
 /// Where the gateway is unless its URL says so.

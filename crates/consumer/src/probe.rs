@@ -7,7 +7,7 @@ use crate::table::{ProbedTable, TableConsumer};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_engine::ingest::{Consumer, MakeConsumer};
-use weir_observe::{HttpAddress, HttpTrust};
+use weir_http::{HttpAddress, HttpTrust};
 
 /// How to ask.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::http::{HttpError, shown_text};
 use crate::{InterfaceNameError, Watch};
+use weir_http::{HttpError, shown_text};
 
 /// Why an [`Observer`](crate::Observer) could not be made. Once made, an observer does not fail: what it
 /// cannot read is `None` in the sample.

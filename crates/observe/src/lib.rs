@@ -9,7 +9,6 @@ mod exposition;
 mod field;
 mod figure;
 mod host;
-mod http;
 mod interfaces;
 mod machine;
 mod machine_summary;
@@ -42,7 +41,6 @@ pub use environment::{
 pub use error::{MachineError, ObserveError};
 pub use figure::Figure;
 pub use host::{HostCpu, HostMemory, HostSample, InterfaceSample, NetworkCounters};
-pub use http::{Address as HttpAddress, Http, HttpError, HttpTrust, shown_text};
 pub use interfaces::{InterfaceName, InterfaceNameError, Interfaces};
 pub use machine::{MachineFacts, MachinePoint, MachineSample, MachineSource, MachineValues};
 pub use machine_summary::MachineUsage;

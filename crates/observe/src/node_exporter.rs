@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::exposition::{Metric, metrics};
-use crate::http::{Address, Http, refusal};
 use crate::machine::{CpuTime, InterfaceBytes, Reading};
-use crate::{HttpTrust, Interfaces, MachineError, MachineFacts, MachineSource, MachineValues};
+use crate::{Interfaces, MachineError, MachineFacts, MachineSource, MachineValues};
+use weir_http::{Http, HttpAddress, HttpTrust, refusal};
 
 /// Version 0.0.4 is the format that [`metrics`] reads.
 const ACCEPT: &str = "text/plain;version=0.0.4";
@@ -21,7 +21,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct NodeExporter {
     http: Http,
-    address: Address,
+    address: HttpAddress,
     /// The address as it was asked for.
     shown: String,
     interfaces: Interfaces,
@@ -31,7 +31,7 @@ pub(crate) struct NodeExporter {
 impl NodeExporter {
     /// Scrapes it once. A URL without a path means `/metrics`.
     pub(crate) fn new(url: &str, interfaces: Interfaces, trust: &HttpTrust) -> Result<Self, MachineError> {
-        let address = Address::parse(url)
+        let address = HttpAddress::parse(url)
             .ok_or_else(|| MachineError::not_a_url(url, "--node-exporter", "http://HOST:9100"))?;
         let address = if address.is_bare() { address.below("metrics") } else { address };
         let unheard =

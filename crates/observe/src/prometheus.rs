@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
-use crate::http::{Address, Http, refusal};
-use crate::{HttpTrust, Interfaces, MachineError, MachineFacts, MachineSource, MachineValues};
+use crate::{Interfaces, MachineError, MachineFacts, MachineSource, MachineValues};
+use weir_http::{Http, HttpAddress, HttpTrust, refusal};
 
 /// A point is asked for when it is this old: what was collected just before it has come in by then.
 const LAG: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ const WORDS: usize = 160;
 #[derive(Debug)]
 pub(crate) struct Prometheus {
     http: Http,
-    address: Address,
+    address: HttpAddress,
     facts: MachineFacts,
     /// A moment on weir's clock, and what the server's clock showed then, since the Unix epoch.
     clock: (Instant, f64),
@@ -96,7 +96,7 @@ impl Prometheus {
         step: Duration,
         trust: &HttpTrust,
     ) -> Result<Self, MachineError> {
-        let address = Address::parse(url)
+        let address = HttpAddress::parse(url)
             .ok_or_else(|| MachineError::not_a_url(url, "--prometheus", "http://HOST:9090"))?;
         let shown = address.to_string();
         let unheard = |source| MachineError::Unheard { what: "Prometheus", address: shown.clone(), source };
@@ -291,7 +291,7 @@ fn named(values: &mut MachineValues, position: usize) -> &mut Option<f64> {
 }
 
 /// The page on which a person sees expressions as curves. Debian's Prometheus has the older one only.
-fn page_of_curves(http: &Http, address: &Address) -> String {
+fn page_of_curves(http: &Http, address: &HttpAddress) -> String {
     let older = address.below("classic/graph");
     let page = match http.get(&older, "text/html") {
         Ok(_) => older,
@@ -409,7 +409,7 @@ impl MachineFacts {
     /// Where a Prometheus shows the same as curves: the `range_seconds` before `end`, which is written
     /// `2026-11-21 17:30:00` (UTC, by the Prometheus' clock). `None` for other sources.
     pub fn graph_url(&self, range_seconds: f64, end: &str) -> Option<String> {
-        let mut url = Address::parse(self.graph.as_deref()?)?.public();
+        let mut url = HttpAddress::parse(self.graph.as_deref()?)?.public();
         let range = format!("{}s", range_seconds.max(1.0).ceil());
         let step = self.step_seconds.to_string();
         let mut query = url.query_pairs_mut();

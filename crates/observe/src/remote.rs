@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::machine::{MachinePoint, MachineSample, MachineValues};
 use crate::node_exporter::{self, NodeExporter};
 use crate::prometheus::{Due, Prometheus};
-use crate::{HttpTrust, Interfaces, MachineError, MachineFacts};
+use crate::{Interfaces, MachineError, MachineFacts};
+use weir_http::HttpTrust;
 
 /// Longest wait for the points that are still to come when the run is over.
 const LAST_WORDS: Duration = Duration::from_secs(6);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use weir_clients::WorkloadError;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos};
 use weir_engine::scenario::{IntoSpec, Span};
+use weir_http::HttpTrust;
 use weir_ingest::{
     ClientOptions, Decode, Destination, Durability, IngestSettings, Source, UnknownDurability,
 };
-use weir_observe::HttpTrust;
 use weir_protocols::mqtt::Dialogue;
 use weir_record::{Format, Framing, UnknownFraming};
 

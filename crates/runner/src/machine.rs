@@ -5,7 +5,8 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 use weir_engine::scenario::Scenario;
-use weir_observe::{HttpTrust, Interfaces, MachineError, MachineFacts, Observer, Remote};
+use weir_http::HttpTrust;
+use weir_observe::{Interfaces, MachineError, MachineFacts, Observer, Remote};
 
 /// The step of mirakc's measurement, which is that of ten minutes and more.
 const LONGEST_STEP: Duration = Duration::from_secs(10);

@@ -2,8 +2,8 @@
 
 use crate::error::{ErrorKind, RunError};
 use std::path::Path;
+use weir_http::HttpTrust;
 use weir_ingest::{Destination, DestinationError};
-use weir_observe::HttpTrust;
 use weir_protocols::first_line;
 use weir_record::Schema;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use weir_observe::{Http, HttpAddress, HttpTrust, shown_text};
+use weir_http::{Http, HttpAddress, HttpTrust, shown_text};
 use weir_record::{Lack, Schema, WriterId, WriterSchemas};
 
 /// How long a registry that does not know an id is not asked for it again.

@@ -3,8 +3,8 @@
 use crate::print::note;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
+use weir_http::{Http, HttpAddress, HttpError, shown_text};
 use weir_live::{Board, Push, Pusher};
-use weir_observe::{Http, HttpAddress, HttpError, shown_text};
 use weir_runner::machine::trust;
 use weir_runner::{ErrorKind, RunError};
 

@@ -3,8 +3,8 @@
 use crate::PATIENT;
 use crate::bench::kafka;
 use std::time::Instant;
+use weir_http::HttpTrust;
 use weir_ingest::{Decode, Destination, Durability, Loader, StoreError};
-use weir_observe::HttpTrust;
 use weir_testing::{KAFKA, KAFKA_3, Kafka, Listener, SESSION, soon};
 
 const PLAIN: Listener = Listener::Login(&["PLAIN"]);

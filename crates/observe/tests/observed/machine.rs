@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_http::{HttpError, HttpTrust};
 use weir_observe::{
-    Figure, HttpError, HttpTrust, Interfaces, MachineError, MachinePoint, MachineSample, MachineSource,
-    MachineUsage, Observer, Remote, Sample, Window,
+    Figure, Interfaces, MachineError, MachinePoint, MachineSample, MachineSource, MachineUsage, Observer,
+    Remote, Sample, Window,
 };
 
 use crate::puppet::Puppet;

@@ -7,8 +7,8 @@ use weir_address::networks::Networks;
 use weir_clients::{Target, Workload};
 use weir_engine::WorkloadFacts;
 use weir_engine::scenario::{Scenario, WorkloadSpec};
+use weir_http::HttpAddress;
 use weir_ingest::{Destination, DestinationError};
-use weir_observe::HttpAddress;
 
 /// Most threads that a scenario may ask for.
 const MOST_SHARDS: u32 = 256;

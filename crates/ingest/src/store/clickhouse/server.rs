@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
-use weir_observe::{Http, HttpAddress, HttpError, HttpTrust};
+use weir_http::{Http, HttpAddress, HttpError, HttpTrust};
 
 /// How long a batch may take, unless something else is said: one of megabytes on a busy disk takes seconds.
 const STATEMENT: Duration = Duration::from_secs(60);

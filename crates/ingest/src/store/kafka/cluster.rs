@@ -5,7 +5,7 @@ use crate::store::clear_text::IN_WORDS;
 use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
-use weir_observe::HttpTrust;
+use weir_http::HttpTrust;
 use weir_shard::tls::Trust;
 
 /// The port of a broker that is named without one.

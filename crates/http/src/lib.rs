@@ -1,31 +1,29 @@
-//! One request at a time, bounded in time and size, to a server that knows the machine, or what a consumer has saved.
-//!
-//! Secrets of a URL (user, password, query) are sent and never shown: [`Address`] displays without them, and
-//! no error carries more than [`Address`] shows.
+#![doc = include_str!("../README.md")]
 
-use std::fmt;
+mod address;
+mod error;
+
+pub use address::{Address as HttpAddress, shown_text};
+pub use error::{HttpError, refusal};
+
+use address::Address;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use url::Url;
 use weir_address::networks;
-use weir_web::credentials;
 
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for a connection, its TLS included, of an answer that may take longer.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Most bytes of an answer. A node_exporter with everything switched on comes to a tenth of it.
-const MOST_BYTES: u64 = 8 << 20;
-/// What is shown of a server's own words.
-const WORDS: usize = 160;
+pub(crate) const MOST_BYTES: u64 = 8 << 20;
 
 /// Which certificates an `https://` server may show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,146 +37,10 @@ pub enum HttpTrust {
     Anyone,
 }
 
-/// Why a server gave no answer that can be used.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum HttpError {
-    /// The PEM file of certificates could not be read.
-    #[error("{}: {words}; give a PEM file with certificates", path.display())]
-    Certificates {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        words: String,
-    },
-    /// The host's name has no address.
-    #[error("the host has no address; check its name")]
-    NoAddress,
-    /// No link could be made, or it broke.
-    #[error("{0}")]
-    Link(String),
-    /// Certificate, name or version of TLS.
-    #[error("TLS failed: {0}")]
-    Tls(String),
-    /// The answer was not whole in time.
-    #[error("no whole answer within {seconds} s")]
-    Timeout {
-        /// Seconds that it had.
-        seconds: u64,
-    },
-    /// The answer was longer than anything that is asked for here.
-    #[error("the answer is longer than {} MiB", MOST_BYTES >> 20)]
-    TooLong,
-    /// The server refused.
-    #[error("HTTP status {status}{words}")]
-    Status {
-        /// Its status.
-        status: u16,
-        /// What to do about it, or its own first words.
-        words: String,
-    },
-}
-
-/// A URL, and what of it may be shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Address {
-    url: Url,
-    authorization: Option<String>,
-}
-
 /// Sends requests to one server over one link that is kept.
 #[derive(Clone, Debug)]
 pub struct Http {
     agent: ureq::Agent,
-}
-
-impl Address {
-    /// Reads an `http://` or `https://` URL; `None` for any other text.
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut url = Url::parse(text.trim()).ok()?;
-        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return None;
-        }
-        let (user, password) = (url.username(), url.password());
-        let authorization = (!user.is_empty() || password.is_some())
-            .then(|| credentials::basic(user, password.unwrap_or_default()));
-        // Neither fails: the URL has a host.
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url.set_fragment(None);
-        Some(Self { url, authorization })
-    }
-
-    /// The same server and user, another path below this one's.
-    pub fn below(&self, path: &str) -> Self {
-        let mut below = self.clone();
-        below.url.set_path(&format!("{}/{path}", self.url.path().trim_end_matches('/')));
-        below
-    }
-
-    /// The same with this user, unless it has one.
-    #[must_use]
-    pub fn with_user(mut self, user: &str, password: &str) -> Self {
-        self.authorization.get_or_insert_with(|| credentials::basic(user, password));
-        self
-    }
-
-    /// The name or address of the server, without the brackets of an IPv6 literal.
-    pub fn host(&self) -> &str {
-        self.url.host_str().unwrap_or_default().trim_matches(['[', ']'])
-    }
-
-    /// Whether a user and a password are sent there without TLS.
-    pub fn shows_secret(&self) -> bool {
-        self.authorization.is_some() && self.url.scheme() == "http"
-    }
-
-    /// Whether it names a server, and no place on it.
-    pub fn is_bare(&self) -> bool {
-        matches!(self.url.path(), "" | "/")
-    }
-
-    pub(crate) fn has_query(&self) -> bool {
-        self.url.query().is_some()
-    }
-
-    /// The same with these parameters after its own.
-    #[must_use]
-    pub fn with(&self, parameters: &[(&str, &str)]) -> Self {
-        let mut with = self.clone();
-        with.url.query_pairs_mut().extend_pairs(parameters);
-        with
-    }
-
-    /// The URL without user, password and query, for a person to open.
-    pub(crate) fn public(&self) -> Url {
-        let mut url = self.url.clone();
-        url.set_query(None);
-        url
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `http://host:9100/` reads better as people write it.
-        let url = if self.is_bare() && !self.has_query() {
-            self.url.as_str().trim_end_matches('/')
-        } else {
-            self.url.as_str()
-        };
-        weir_address::SecretUrl::new(url).fmt(f)
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({self})")
-    }
-}
-
-/// A text that should have been a URL, as it may be shown, and on one line.
-pub fn shown_text(text: &str) -> String {
-    let shown = weir_address::shown(text);
-    shown.chars().filter(|character| !character.is_control()).take(WORDS).collect()
 }
 
 /// Leaves out the addresses of a name that this process may not connect to: those that are connected to are those that were looked at.
@@ -233,7 +95,10 @@ impl Http {
     }
 
     /// The answer's body, whatever its status below 300.
-    pub(crate) fn get(&self, address: &Address, accept: &str) -> Result<Vec<u8>, HttpError> {
+    ///
+    /// # Errors
+    /// See [`HttpError`].
+    pub fn get(&self, address: &Address, accept: &str) -> Result<Vec<u8>, HttpError> {
         accepted(self.answer(address, accept)?)
     }
 
@@ -302,28 +167,6 @@ fn read(
     let mut response = response.map_err(failure)?;
     let body = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(failure)?;
     Ok((response.status().as_u16(), body))
-}
-
-/// A status that is no answer, with what to do.
-pub(crate) fn refusal(status: u16, body: &[u8]) -> HttpError {
-    let words = match status {
-        401 | 403 => {
-            " (not allowed): put user and password into the URL, http://user:password@host".to_owned()
-        }
-        404 => " (not found): check the path".to_owned(),
-        300..=399 => " (it leads elsewhere): give the URL that it leads to".to_owned(),
-        _ => words(body),
-    };
-    HttpError::Status { status, words }
-}
-
-/// The first line of a server's plain answer.
-fn words(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('<'));
-    let line: String =
-        line.unwrap_or_default().chars().filter(|character| !character.is_control()).take(WORDS).collect();
-    if line.is_empty() { line } else { format!(": {line}") }
 }
 
 /// ureq's own words may hold the URL; only those that cannot are passed on.
