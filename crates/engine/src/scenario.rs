@@ -10,6 +10,7 @@ pub(crate) mod explanation;
 mod find;
 mod into;
 mod matrix;
+mod stage;
 mod steps;
 mod variant;
 mod variants;
@@ -21,6 +22,7 @@ pub use error::ScenarioError;
 pub use find::Find;
 pub use into::IntoSpec;
 pub use matrix::Matrix;
+pub use stage::{StageError, StageSpec};
 pub use steps::{Fill, Step, program, shown_command};
 pub use variant::Variant;
 pub use variants::{Order, Variants};
@@ -169,7 +171,8 @@ pub struct WorkloadSpec {
     /// When the first stage begins.
     #[schemars(with = "Option<String>")]
     pub delay: Option<Span>,
-    /// The stages, one after the other, instead of `clients` and `duration`.
+    /// The stages, one after the other, instead of `clients` and `duration`: `500@15s`, or keys.
+    #[schemars(with = "Vec<stage::WrittenStage>")]
     pub stages: Vec<StageSpec>,
     /// Longest stay in each phase before playing; of `ingest` and `probe` how long nothing may move, 30 s if absent.
     #[schemars(with = "Option<String>")]
@@ -190,21 +193,6 @@ pub struct WorkloadSpec {
     #[serde(flatten, skip_deserializing)]
     #[schemars(skip)]
     pub options: Given,
-}
-
-/// One stage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StageSpec {
-    /// Clients at the end of the ramp.
-    pub clients: u32,
-    /// Time to hold them.
-    #[schemars(with = "String")]
-    pub hold: Span,
-    /// Time to get there, instead of `arrival`.
-    #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    pub ramp: Option<Span>,
 }
 
 impl Scenario {

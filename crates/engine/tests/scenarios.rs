@@ -44,6 +44,17 @@ fn read(path: &Path) -> Scenario {
 }
 
 #[test]
+fn what_is_shipped_to_place_agents_holds_a_scenario_that_is_planned() {
+    let folders = root().join("deploy").read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = folders.map(|folder| folder.join("scenario.yaml")).filter(|it| it.exists()).collect();
+    assert!(!files.is_empty());
+    for path in files {
+        let plan = read(&path).plan().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(!plan.slots.is_empty());
+    }
+}
+
+#[test]
 fn each_scenario_is_read_and_planned() {
     assert!(files().len() >= 3);
     for path in files() {

@@ -1,7 +1,7 @@
 //! What every load takes: how many clients, for how long, and how they come to a server.
 
 use super::Tls;
-use super::values::{spaced, stage};
+use super::values::spaced;
 use clap::Args;
 use std::net::IpAddr;
 use weir_clients::Resolve;
@@ -27,7 +27,7 @@ pub(crate) struct Load {
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<Span>,
     /// A stage, N clients held for TIME, instead of -c and -d; repeat for a table: 500@15s
-    #[arg(long = "stage", value_name = "N@TIME", value_parser = stage, conflicts_with_all = ["clients", "duration"])]
+    #[arg(long = "stage", value_name = "N@TIME", conflicts_with_all = ["clients", "duration"])]
     pub(crate) stages: Vec<StageSpec>,
     #[command(flatten)]
     pub(crate) of_clients: ClientOptions,

@@ -5,17 +5,8 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use weir_engine::arrival::Arrival;
 use weir_engine::capacity::LoadKind;
-use weir_engine::scenario::{Span, StageSpec};
 use weir_origin::ChannelType;
 use weir_ts::PacketSize;
-
-pub(super) fn stage(text: &str) -> Result<StageSpec, String> {
-    let wrong = || format!("'{text}' is not a stage; write clients@time, such as 500@15s");
-    let (clients, hold) = text.split_once('@').ok_or_else(wrong)?;
-    let clients = clients.trim().parse().map_err(|_| wrong())?;
-    let hold: Span = hold.trim().parse().map_err(|error| format!("{error}"))?;
-    Ok(StageSpec { clients, hold, ramp: None })
-}
 
 pub(super) fn spaced(text: &str) -> Result<String, String> {
     text.parse::<Arrival>().map(|_| text.to_owned()).map_err(|error| error.to_string())
@@ -119,11 +110,5 @@ mod tests {
         assert_eq!(services("8").unwrap(), [(ChannelType::Gr, 8)]);
         assert_eq!(services("gr:4,BS:2").unwrap(), [(ChannelType::Gr, 4), (ChannelType::Bs, 2)]);
         assert!(services("0").is_err() && services("GR").is_err() && services("XX:1").is_err());
-    }
-
-    #[test]
-    fn a_stage_is_clients_at_time() {
-        assert_eq!(stage("500@15s").unwrap().clients, 500);
-        assert!(stage("500").is_err() && stage("@15s").is_err() && stage("5@x").is_err());
     }
 }
