@@ -10,7 +10,7 @@ mod summary;
 mod trial;
 
 pub use hunt::{PlannedTrial, TrialRunner, hunt};
-pub use load::{LoadKind, Subject, SubjectError};
+pub use load::{Subject, SubjectError};
 pub use search::{Answer, Bounds, Evidence, Goal, Purpose, Search, Step, Stopped, Trial, Verdict, VoidCause};
 pub use summary::{CapacitySummary, CapacityTrial, LAYOUT, Sought};
 pub use trial::{

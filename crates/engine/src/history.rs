@@ -190,7 +190,7 @@ impl FigureHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::FigureUnit;
+    use crate::units::FigureUnit;
     use weir_metrics::Better;
 
     #[test]

@@ -57,7 +57,7 @@ pub mod summary;
 pub mod sweep;
 pub mod threshold;
 mod totals;
-mod units;
+pub mod units;
 mod verdict;
 mod yaml;
 

@@ -1,9 +1,8 @@
 //! The scenarios that come with weir are scenarios, and their schema is published.
 
 use std::path::{Path, PathBuf};
-use weir_engine::capacity::{LoadKind, Subject};
-use weir_engine::scenario::{Find, Order, Scenario};
-use weir_engine::series::{Variation, turns};
+use weir_engine::capacity::Subject;
+use weir_engine::scenario::{Find, LoadKind, Order, Scenario, Variation, turns};
 use weir_engine::summary::Role;
 
 fn root() -> PathBuf {

@@ -1,12 +1,11 @@
 //! A trial from intervals that were made up: what each slice of it is judged by, and what becomes of its loads.
 
 use std::time::Duration;
-use weir_engine::EventLine;
-use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::capacity::{LoadKind, LoadOutcome, TrialPlan, TrialSlices, Verdict, VoidCause, criteria};
-use weir_engine::scenario::{Scenario, StageSpec};
+use weir_engine::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, VoidCause, criteria};
+use weir_engine::scenario::{LoadKind, Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
+use weir_engine::{EventLine, WorkloadFacts};
 use weir_metrics::common::{DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG};
 use weir_metrics::{BitRate, Failure, Interval, IntervalKey, Recorder, Schema};
 

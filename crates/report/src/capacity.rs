@@ -18,8 +18,9 @@ use crate::surroundings;
 use lines::{capacity_line, confirmed, full_thread, fullest, not_carried, reason, verdict_word, void_reason};
 use std::io;
 use weir_engine::capacity::{
-    CapacitySummary, CapacityTrial, Evidence, LoadKind, LoadOutcome, Purpose, Stopped, Verdict,
+    CapacitySummary, CapacityTrial, Evidence, LoadOutcome, Purpose, Stopped, Verdict,
 };
+use weir_engine::scenario::LoadKind;
 use weir_engine::series::Ending;
 
 /// Letters of what a load is a number of that there is room for beside the axis.

@@ -10,7 +10,7 @@ use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
 use weir_engine::compare::Finding;
 use weir_engine::history::{FEWEST_RUNS, FigureHistory, History, LevelChange};
-use weir_engine::series::FigureUnit;
+use weir_engine::units::FigureUnit;
 
 /// What changed between two runs is listed up to this many keys.
 const MOST_KEYS: usize = 8;

@@ -12,10 +12,11 @@ use crate::surroundings;
 use std::io;
 use weir_engine::scenario::Order;
 use weir_engine::series::{
-    Counted, Difference, Ending, FEWEST_PAIRS, FigureUnit, SeriesFigure, SeriesRun, SeriesSummary,
-    VariantComparison, VariantSummary,
+    Counted, Difference, Ending, FEWEST_PAIRS, SeriesFigure, SeriesRun, SeriesSummary, VariantComparison,
+    VariantSummary,
 };
 use weir_engine::summary::Outcome;
+use weir_engine::units::FigureUnit;
 
 impl Findings for SeriesSummary {
     const NOUN: &'static str = "a series";

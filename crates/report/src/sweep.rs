@@ -9,15 +9,15 @@ use crate::heat_map::heat_map;
 use crate::intervals::{IntervalRow, intervals};
 use crate::picture::Picture;
 use crate::quantity::{BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, moment, percent, span};
-use crate::quote::LINE;
-use crate::quote::quote;
+use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::{series, surroundings};
 use std::io;
 use weir_engine::capacity::Evidence;
 use weir_engine::scenario::Order;
-use weir_engine::series::{Ending, FigureUnit};
+use weir_engine::series::Ending;
 use weir_engine::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue};
+use weir_engine::units::FigureUnit;
 
 impl Findings for SweepSummary {
     const NOUN: &'static str = "a sweep";

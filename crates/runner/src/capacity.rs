@@ -2,25 +2,23 @@
 
 mod judge;
 
-use crate::agents;
 use crate::answer::Answer as _;
 use crate::prepare::{self, Generators};
 use crate::repeated::ending;
 use crate::run::{self, Session};
 use crate::stepped::SteppedRun;
-use crate::{ErrorKind, RunError, run_directory};
+use crate::{ErrorKind, RunError, agents, run_directory};
 use judge::{Answer, Judge};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use weir_engine::capacity::{
-    Answer as CapacityAnswer, CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadKind,
-    LoadOutcome, PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices,
-    criteria,
+    Answer as CapacityAnswer, CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadOutcome,
+    PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices, criteria,
 };
 use weir_engine::record;
 use weir_engine::run::{AnswerSoFar, Prepared};
-use weir_engine::scenario::{Find, Scenario, Step as ScenarioStep, Variant};
+use weir_engine::scenario::{Find, LoadKind, Scenario, Step as ScenarioStep, Variant};
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, Role, Summary, VerdictState};
 use weir_report::load_line;

@@ -10,10 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weir_engine::lines::Part;
 use weir_engine::run::AnswerSoFar;
-use weir_engine::scenario::{Scenario, ScenarioError, Variant};
-use weir_engine::series::{
-    Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation, turns,
-};
+use weir_engine::scenario::{Scenario, ScenarioError, Turn, Variant, Variation, turns};
+use weir_engine::series::{Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_metrics::several;
 

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::time::Instant;
 use weir_engine::capacity::CapacitySummary;
 use weir_engine::run::AnswerSoFar;
-use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary, Turn, Variation};
+use weir_engine::scenario::{Turn, Variation};
+use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::Summary;
 use weir_engine::sweep::{LAYOUT, Rank, SweepCell, SweepFacts, SweepSummary, budget_of_next, rival_of};
 

@@ -1,16 +1,14 @@
 //! `weir capacity`: what the command line asks of a search.
 
-use crate::answer;
 use crate::args::Capacity;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use crate::load;
 use crate::print::check_answer;
+use crate::{answer, load};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use weir_engine::scenario::Scenario;
-use weir_engine::series::Variation;
+use weir_engine::scenario::{Scenario, Variation};
 use weir_runner::capacity::{SearchedVariant, Trials};
 use weir_runner::run_directory::directory;
 use weir_runner::{ErrorKind, RunError};

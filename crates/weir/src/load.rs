@@ -2,8 +2,7 @@
 
 use crate::args::{Capacity, ClientOptions, Load, Play, Publish, RunOptions};
 use std::time::Duration;
-use weir_engine::capacity::LoadKind;
-use weir_engine::scenario::{OneOrMany, Scenario, Span, WorkloadSpec};
+use weir_engine::scenario::{LoadKind, OneOrMany, Scenario, Span, WorkloadSpec};
 use weir_runner::{url_lists, verification};
 
 /// How long clients are held by default.

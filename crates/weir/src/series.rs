@@ -1,15 +1,13 @@
 //! `weir run`: a scenario's file, as the command line changes it.
 
-use crate::answer;
 use crate::args::Run;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::print::{check_answer, check_print};
-use crate::{load, outline, print, run};
+use crate::{answer, load, outline, print, run};
 use std::path::Path;
-use weir_engine::scenario::{Scenario, ScenarioError, Variant};
-use weir_engine::series::Variation;
+use weir_engine::scenario::{Scenario, ScenarioError, Variant, Variation};
 use weir_runner::retarget::retarget;
 use weir_runner::run_directory::directory;
 use weir_runner::series::{Series, repetitions, variations_of};

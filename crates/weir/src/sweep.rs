@@ -1,18 +1,16 @@
 //! `weir sweep`: every variant of a scenario in random order, as a run or as a search for its capacity, and which is best.
 
-use crate::answer;
 use crate::args::{Run, Sweep};
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use crate::outline;
 use crate::print::check_answer;
 use crate::series::as_asked;
+use crate::{answer, outline};
 use std::path::Path;
-use weir_engine::capacity::{LoadKind, Subject};
+use weir_engine::capacity::Subject;
 use weir_engine::declared;
-use weir_engine::scenario::{Find, Order};
-use weir_engine::series::{Variation, turns};
+use weir_engine::scenario::{Find, LoadKind, Order, Variation, turns};
 use weir_engine::sweep::{Ranked, SweepFacts};
 use weir_metrics::several;
 use weir_runner::capacity::SearchSettings;

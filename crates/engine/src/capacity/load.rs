@@ -1,28 +1,8 @@
-//! What a load is a number of, and what it makes of a scenario. The search knows the number alone.
+//! What a load makes of a scenario. The search knows the number alone.
 
-use crate::scenario::{Scenario, Span, StageSpec, Step, WorkloadSpec};
+use crate::scenario::{LoadKind, Scenario, Span, StageSpec, Step, WorkloadSpec};
 use crate::summary::Role;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-/// What is counted. RFC 7502 has the sessions that a server holds and the rate at which they can be established as two
-/// benchmarks; so are they here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadKind {
-    /// Clients of the workload that plays, or publishes if none plays.
-    #[default]
-    Clients,
-    /// Clients a second, of a number of them that stays the same.
-    Arrivals,
-    /// Messages a second of MQTT publishers, all together.
-    Messages,
-    /// Publishers, whatever plays beside them.
-    Publishers,
-    /// Streams, each with a publisher and with as many viewers as each has in the scenario.
-    Streams,
-}
 
 /// A scenario whose capacity is searched: what is counted, and of which workload.
 #[derive(Clone, Debug)]
@@ -66,43 +46,6 @@ pub enum SubjectError {
     /// A background changes the load by itself.
     #[error("`background` changes the load by itself; leave it out of a search")]
     Background,
-}
-
-impl LoadKind {
-    /// All of them, in the order of their help.
-    pub const ALL: [Self; 5] =
-        [Self::Clients, Self::Arrivals, Self::Messages, Self::Publishers, Self::Streams];
-
-    /// Its name on the command line and in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Clients => "clients",
-            Self::Arrivals => "arrivals",
-            Self::Messages => "messages",
-            Self::Publishers => "publishers",
-            Self::Streams => "streams",
-        }
-    }
-
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// Whether a larger load is a smaller one with more clients, so that one run can climb from load to load. A rate and a
-    /// number of streams are set when a run begins.
-    pub const fn climbs_in_one_run(self) -> bool {
-        matches!(self, Self::Clients | Self::Publishers)
-    }
-
-    /// The load that a search begins with unless it is said.
-    pub const fn usual_first(self) -> u32 {
-        match self {
-            Self::Clients | Self::Arrivals | Self::Publishers => 10,
-            Self::Messages => 1_000,
-            Self::Streams => 1,
-        }
-    }
 }
 
 impl Subject {
@@ -447,14 +390,5 @@ mod tests {
             |at: u16| plan.slots.iter().filter(move |slot| slot.workload == at).map(|slot| slot.start);
         assert!(starts(1).min().unwrap() > starts(0).max().unwrap());
         assert_eq!(subject(STREAM, LoadKind::Streams, None).unwrap_err(), SubjectError::NoStreams);
-    }
-
-    #[test]
-    fn a_kind_is_found_by_its_name() {
-        for kind in LoadKind::ALL {
-            assert_eq!(LoadKind::named(kind.name()), Some(kind));
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
-        }
-        assert_eq!(LoadKind::named("viewers"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! What a search comes to, as it is written down.
 
-use super::load::LoadKind;
 use super::search::{Answer, Evidence, Purpose, Verdict};
 use super::trial::LoadOutcome;
+use crate::scenario::LoadKind;
 use crate::series::Ending;
 use crate::summary::RunFacts;
 use schemars::JsonSchema;

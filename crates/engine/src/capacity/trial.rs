@@ -1,9 +1,9 @@
 //! What a trial was like: its loads, each held for some slices, and whether the target carried them.
 
 use super::clients::StageClients;
-use super::load::LoadKind;
 use super::search::{Trial, Verdict, VoidCause};
 use crate::aggregator::Slice;
+use crate::scenario::LoadKind;
 use crate::summary::{
     FailureCount, LinkLoad, OtherLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary,
     VerdictState,

@@ -2,7 +2,7 @@
 
 use super::contrast::Contrast;
 use crate::declared::is_cpu_of_weir;
-use crate::series::FigureUnit;
+use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;

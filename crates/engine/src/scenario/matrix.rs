@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for Matrix {
 
 #[cfg(test)]
 mod tests {
-    use crate::series::Variation;
+    use crate::scenario::Variation;
     use std::path::Path;
 
     fn names(text: &str) -> Result<Vec<String>, String> {

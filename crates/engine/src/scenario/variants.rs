@@ -1,5 +1,9 @@
 //! Variants: named values that stand for `{key}` in a scenario.
 
+mod variation;
+
+pub use variation::Variation;
+
 use super::matrix::Matrix;
 use super::variant::{Variant, is_secret};
 use schemars::JsonSchema;
@@ -8,21 +12,6 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-
-/// In which order the runs of a series are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Every variant once, then all in reverse, then forward again: what one leaves behind, and what changes slowly on the
-    /// machine, is spread over all of them. Of two variants each comes first as often if `repeat` is even.
-    #[default]
-    Interleaved,
-    /// All repetitions of the first variant, then those of the next.
-    Sequential,
-    /// Every variant once in an order that the seed decides, then all in another one: what changes on the machine in step
-    /// with a fixed order hits none of them more than others.
-    Random,
-}
 
 /// What stands in braces in a scenario and is no key of a variant.
 const TAKEN: [&str; 3] = ["i", "seq", "client"];

@@ -2,11 +2,12 @@
 
 use super::standing::{against, best, has_rival, may_be_beaten};
 use super::{BusiestThread, SweepCell};
-use crate::capacity::{Evidence, LoadKind};
+use crate::capacity::Evidence;
 use crate::declared::better_if_asked;
-use crate::scenario::{Order, Variant};
-use crate::series::{Ending, FEWEST_PAIRS, FigureUnit, SeriesSummary, VariantThreshold};
+use crate::scenario::{LoadKind, Order, Variant};
+use crate::series::{Ending, FEWEST_PAIRS, SeriesSummary, VariantThreshold};
 use crate::summary::RunFacts;
+use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

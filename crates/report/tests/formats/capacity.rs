@@ -3,10 +3,12 @@
 use crate::fixture;
 use weir_engine::capacity::{
     Answer, Bounds, CapacitySummary, CapacityTrial, Cost, CostOf, Evidence, FailedThreshold, LAYOUT,
-    LoadKind, LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, Verdict, VoidCause,
+    LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, Verdict, VoidCause,
 };
-use weir_engine::series::{Ending, FigureUnit};
+use weir_engine::scenario::LoadKind;
+use weir_engine::series::Ending;
 use weir_engine::summary::{FailureCount, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad};
+use weir_engine::units::FigureUnit;
 use weir_metrics::{Failure, Side};
 use weir_report::{FORMATS, Report, Text, capacity_line, capacity_shortfall, load_line};
 

@@ -2,8 +2,8 @@
 
 use crate::fixture;
 use std::collections::BTreeMap;
-use weir_engine::capacity::{Evidence, LoadKind};
-use weir_engine::scenario::{Order, Variant};
+use weir_engine::capacity::Evidence;
+use weir_engine::scenario::{LoadKind, Order, Variant};
 use weir_engine::series::{Ending, SeriesFacts, SeriesRun, SeriesSummary};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_engine::sweep::{BusiestThread, CellCapacity, Ranked, SweepCell, SweepFacts, SweepSummary};

@@ -6,7 +6,7 @@ use crate::args::{Cli, qos_spelled_out};
 use crate::outlets::live_address_joined;
 use clap::Parser;
 use std::ffi::OsString;
-use weir_engine::series::Variation;
+use weir_engine::scenario::Variation;
 
 /// The command lines of a shell block, or those behind `$` of a transcript: without the bodies of here-documents, lines that end with `\` joined.
 fn lines(block: &str) -> Vec<String> {
