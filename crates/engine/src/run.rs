@@ -3,7 +3,7 @@
 mod coordinator;
 mod watcher;
 
-pub use watcher::{AnswerSoFar, Unseen, Watcher};
+pub use watcher::{Unseen, Watcher};
 
 use crate::agents::{AgentReports, CountedClients, EventRoom, Load, SecondCopier};
 use crate::aggregator::Aggregator;
@@ -11,8 +11,7 @@ use crate::cells::Cells;
 use crate::coordinator_message::{CoordinatorMessage, LossReport};
 use crate::facts::WorkloadFacts;
 use crate::generator::{self, GeneratorConfig};
-use crate::ingest::intake;
-use crate::ingest::{ConsumerError, Consuming, Share};
+use crate::ingest::{ConsumerError, Consuming, Share, intake};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
 use crate::restarts::{Absence, RestartScript, Servers};

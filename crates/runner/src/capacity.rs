@@ -3,6 +3,7 @@
 mod judge;
 
 use crate::answer::Answer as _;
+use crate::observer::AnswerSoFar;
 use crate::prepare::{self, Generators};
 use crate::repeated::ending;
 use crate::run::{self, Session};
@@ -17,7 +18,7 @@ use weir_engine::capacity::{
     PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices, criteria,
 };
 use weir_engine::record;
-use weir_engine::run::{AnswerSoFar, Prepared};
+use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, LoadKind, Scenario, Step as ScenarioStep, Variant};
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, Role, Summary, VerdictState};

@@ -12,6 +12,7 @@ mod consumer;
 mod error;
 pub mod ingester;
 pub mod machine;
+mod observer;
 pub mod past_runs;
 pub mod prepare;
 pub mod recompute;
@@ -31,4 +32,5 @@ pub mod verification;
 
 pub use api::{Capacity, Run, StopHandle, Summary, compare};
 pub use error::{ErrorKind, RunError};
+pub use observer::{AnswerSoFar, Observer};
 pub use steps::{end_with_weir, kill_all};

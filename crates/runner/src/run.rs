@@ -1,6 +1,7 @@
 //! One run, in a directory of its own: agents are called, somebody looks on, the artefacts are written.
 
 use crate::agents::{self, AgentSettings};
+use crate::observer::Observer;
 use crate::prepare::Generators;
 use crate::run_directory::name_of;
 use crate::{ErrorKind, RunError, artefacts};
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use weir_engine::run::{self, Prepared, RunFault, Watcher};
+use weir_engine::run::{self, Prepared, RunFault};
 use weir_engine::summary::Summary;
 
 /// What all runs of a call have in common.
@@ -16,7 +17,7 @@ pub struct Session<'a> {
     /// The agents that make the load, if it is not this machine.
     pub agents: Option<AgentSettings>,
     /// Who looks on.
-    pub watcher: &'a mut dyn Watcher,
+    pub watcher: &'a mut dyn Observer,
     /// Ends what goes on, once it is set.
     pub interrupt: &'a Arc<AtomicBool>,
 }
@@ -61,7 +62,7 @@ pub(crate) fn run_here(
     length: Duration,
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
-    watcher: &mut dyn Watcher,
+    watcher: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
     prepared.facts.id = name_of(directory);
     watcher.begins(&prepared, length);

@@ -1,6 +1,7 @@
 //! A series: the runs of a scenario's variants, one after the other, each with its steps, its directory and its artefacts.
 
 use crate::answer::Answer;
+use crate::observer::AnswerSoFar;
 use crate::repeated::{Repeated, kept_run};
 use crate::run::Session;
 use crate::stepped::SteppedRun;
@@ -9,7 +10,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weir_engine::lines::Part;
-use weir_engine::run::AnswerSoFar;
 use weir_engine::scenario::{Scenario, ScenarioError, Turn, Variant, Variation, turns};
 use weir_engine::series::{Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::{Outcome, Summary, VerdictState};

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::capacity::{SearchSettings, SearchedVariant, Trials};
+use crate::observer::AnswerSoFar;
 use crate::prepare::{self, Generators};
 use crate::repeated::{Repeated, kept_run};
 use crate::run::Session;
@@ -11,7 +12,6 @@ use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::time::Instant;
 use weir_engine::capacity::CapacitySummary;
-use weir_engine::run::AnswerSoFar;
 use weir_engine::scenario::{Turn, Variation};
 use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::Summary;

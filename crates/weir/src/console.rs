@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::run::{AnswerSoFar, Prepared, Watcher};
+use weir_engine::run::{Prepared, Watcher};
 use weir_engine::summary::Summary;
-use weir_runner::RunError;
 use weir_runner::run::Session;
+use weir_runner::{AnswerSoFar, Observer, RunError};
 
 /// What looks on.
 pub(crate) struct Console<'a> {
@@ -40,17 +40,6 @@ impl<'a> Console<'a> {
 }
 
 impl Watcher for Console<'_> {
-    fn line(&mut self, line: &str) {
-        if !self.options.print.quiet {
-            note(line);
-        }
-    }
-
-    fn begins(&mut self, prepared: &Prepared, length: Duration) {
-        self.live = Some(Live::new(length, self.options));
-        self.page.begins(prepared);
-    }
-
     fn second(&mut self, second: u32, aggregator: &Aggregator) {
         self.live.iter_mut().for_each(|live| live.second(second, aggregator));
         self.page.second(second, aggregator);
@@ -63,6 +52,19 @@ impl Watcher for Console<'_> {
     fn lag(&mut self, agent: &str, behind: Duration) {
         self.live.iter_mut().for_each(|live| live.lag(agent, behind));
         self.page.lag(agent, behind);
+    }
+}
+
+impl Observer for Console<'_> {
+    fn line(&mut self, line: &str) {
+        if !self.options.print.quiet {
+            note(line);
+        }
+    }
+
+    fn begins(&mut self, prepared: &Prepared, length: Duration) {
+        self.live = Some(Live::new(length, self.options));
+        self.page.begins(prepared);
     }
 
     fn ended(&mut self, summary: Option<&Summary>) {

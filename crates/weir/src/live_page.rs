@@ -5,14 +5,14 @@ use crate::outlets::{LiveOptions, Outlets};
 use std::time::{Duration, Instant};
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::run::{AnswerSoFar, Prepared};
+use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
 use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
 use weir_live::process_metrics::readings;
 use weir_live::{Label, Origin, Part};
 use weir_report::{Report, Text, fragments};
-use weir_runner::RunError;
+use weir_runner::{AnswerSoFar, RunError};
 
 /// Of the time, at most one part in this many goes into summaries for open tabs: summing up a run of many hours takes long.
 const SHARE: u32 = 10;

@@ -1,5 +1,6 @@
 //! What looks on while a trial runs: it judges each slice, and says when enough was seen.
 
+use crate::observer::Observer;
 use std::time::{Duration, Instant};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::capacity::TrialSlices;
@@ -9,7 +10,7 @@ use weir_engine::threshold::Threshold;
 
 /// Judges a trial while it runs, beside who looks on.
 pub(super) struct Judge<'a> {
-    pub(super) watcher: &'a mut dyn Watcher,
+    pub(super) watcher: &'a mut dyn Observer,
     pub(super) slices: &'a mut TrialSlices,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) judged: Vec<usize>,
@@ -50,18 +51,6 @@ impl Answer {
 }
 
 impl Watcher for Judge<'_> {
-    fn line(&mut self, line: &str) {
-        self.watcher.line(line);
-    }
-
-    fn begins(&mut self, prepared: &Prepared, length: Duration) {
-        self.watcher.begins(prepared, length);
-    }
-
-    fn ended(&mut self, summary: Option<&Summary>) {
-        self.watcher.ended(summary);
-    }
-
     fn second(&mut self, second: u32, aggregator: &Aggregator) {
         self.watcher.second(second, aggregator);
         let points = aggregator.latest().map_or(&[][..], |(_, points)| points);
@@ -86,6 +75,20 @@ impl Watcher for Judge<'_> {
 
     fn has_seen_enough(&self) -> bool {
         self.answer == Answer::None || self.slices.is_lost() || Instant::now() > self.deadline
+    }
+}
+
+impl Observer for Judge<'_> {
+    fn line(&mut self, line: &str) {
+        self.watcher.line(line);
+    }
+
+    fn begins(&mut self, prepared: &Prepared, length: Duration) {
+        self.watcher.begins(prepared, length);
+    }
+
+    fn ended(&mut self, summary: Option<&Summary>) {
+        self.watcher.ended(summary);
     }
 }
 

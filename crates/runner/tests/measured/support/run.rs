@@ -13,7 +13,7 @@ use weir_engine::summary::Summary;
 use weir_report::{Report, Text};
 use weir_runner::run::Session;
 use weir_runner::stepped::SteppedRun;
-use weir_runner::{ErrorKind, RunError, recompute};
+use weir_runner::{ErrorKind, Observer, RunError, recompute};
 
 /// Checks of the verdict that a neighbour on the same cores can fail. Other tests run beside each of these: how busy they keep the
 /// machine is not what is measured.
@@ -91,6 +91,8 @@ fn run(scenario: &Scenario, directory: &Path, interrupt: &Arc<AtomicBool>) -> Re
 struct Silent;
 
 impl Watcher for Silent {}
+
+impl Observer for Silent {}
 
 /// What the lines of a run directory come to.
 pub(crate) fn recompute(directory: &Path) -> Value {
