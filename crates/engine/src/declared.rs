@@ -38,21 +38,21 @@ macro_rules! run_figures {
 }
 
 run_figures! {
-    pub(crate) BIT_RATE = "bitrate", "Received", BitsPerSecond, Higher;
-    pub(crate) FRAME_RATE = "fps", "FPS", Count, Higher;
-    pub(crate) PUBLISHED = "published", "Published", Count;
-    pub(crate) ACKNOWLEDGED = "acknowledged", "Acknowledged", Count, Higher;
-    pub(crate) DELIVERED = "delivered", "Received", Count, Higher;
-    pub(crate) PAYLOAD = "payload", "Bytes a payload", Bytes, Lower;
-    pub(crate) ROW = "row", "Bytes a row", Bytes, Lower;
-    pub(crate) PROCESS_CPU = "cpu", "CPU", Percent, Lower;
-    pub(crate) PROCESS_MEMORY = "memory", "Memory", Bytes, Lower;
+    pub BIT_RATE = "bitrate", "Received", BitsPerSecond, Higher;
+    pub FRAME_RATE = "fps", "FPS", Count, Higher;
+    pub PUBLISHED = "published", "Published", Count;
+    pub ACKNOWLEDGED = "acknowledged", "Acknowledged", Count, Higher;
+    pub DELIVERED = "delivered", "Received", Count, Higher;
+    pub PAYLOAD = "payload", "Bytes a payload", Bytes, Lower;
+    pub ROW = "row", "Bytes a row", Bytes, Lower;
+    pub PROCESS_CPU = "cpu", "CPU", Percent, Lower;
+    pub PROCESS_MEMORY = "memory", "Memory", Bytes, Lower;
     // The time until all clients were connected again after a restart of the server.
     pub RECONNECTED = "restart.reconnected", "Connected again", Seconds, Lower;
 }
 
 /// What stands behind `cpu.` for weir itself: its CPU is not the target's, and neither better nor worse.
-pub(crate) const WEIR: &str = "weir";
+pub const WEIR: &str = "weir";
 
 /// The declarations of what clients record, those of all clients first.
 fn of_clients() -> impl Iterator<Item = &'static Figure> {
@@ -66,7 +66,7 @@ pub fn figure(name: &str) -> Option<&'static Figure> {
 }
 
 /// What a figure that clients record is called in tables of runs; empty if it stands only in lists.
-pub(crate) fn title(name: &str) -> &'static str {
+pub fn title(name: &str) -> &'static str {
     figure(name).and_then(|figure| figure.title).unwrap_or_default()
 }
 
@@ -101,7 +101,7 @@ fn of_process(name: &str) -> Option<(RunFigure, &str)> {
 }
 
 /// Whether a figure of runs is the CPU of weir itself.
-pub(crate) fn is_cpu_of_weir(name: &str) -> bool {
+pub fn is_cpu_of_weir(name: &str) -> bool {
     of_process(name).is_some_and(|(figure, process)| figure.name == PROCESS_CPU.name && process == WEIR)
 }
 

@@ -11,7 +11,6 @@ pub(crate) mod intake;
 pub use account::{Imbalance, IngestStage, MessageBalance};
 pub use agent_counts::{AgentCounts, AgentWork};
 pub use consumer::{Both, Consumed, Consumer, ConsumerError, Counted, RowStore};
-pub(crate) use figures::names;
-pub use figures::{PROTOCOL, SCHEMA, schema_of};
+pub use figures::{PROTOCOL, SCHEMA, names, schema_of};
 pub use ingested::{Classic, FirstAndLast, Ingested};
 pub use intake::{Consuming, MakeConsumer, Messages, Share};

@@ -164,13 +164,13 @@ impl Threshold {
     }
 
     /// Whether both ask for one figure, by whatever statistic. `failed.ratio` is made of `slots_failed`.
-    pub(crate) fn is_about_the_same_as(&self, other: &Self) -> bool {
+    pub fn is_about_the_same_as(&self, other: &Self) -> bool {
         let name = |it: &Self| it.name.strip_prefix("slots_").unwrap_or(&it.name).to_owned();
         name(self) == name(other)
     }
 
     /// Whether it asks for the figure of this name.
-    pub(crate) fn is_of(&self, figure: &str) -> bool {
+    pub fn is_of(&self, figure: &str) -> bool {
         self.name == figure
     }
 
@@ -236,7 +236,7 @@ impl Threshold {
     }
 
     /// Whether a value is farther on the wrong side than another. One that fails is worse than one that holds.
-    pub(crate) fn worse(&self, a: f64, b: f64) -> bool {
+    pub fn worse(&self, a: f64, b: f64) -> bool {
         if self.holds(a) != self.holds(b) {
             return self.holds(b);
         }

@@ -1,7 +1,6 @@
 //! The scenarios that come with weir are scenarios, and their schema is published.
 
 use std::path::{Path, PathBuf};
-use weir_engine::capacity::Subject;
 use weir_engine::scenario::{Find, LoadKind, Order, Scenario, Variation, turns};
 use weir_engine::summary::Role;
 
@@ -153,38 +152,6 @@ fn variants_of_a_server_differ_in_its_file() {
         variations.iter().map(|it| it.variant.as_ref().unwrap().values["chunk_size"].as_str()).collect();
     assert_eq!(values, ["4096", "60000"]);
     assert!(turns(2, variations[0].scenario.repeat.unwrap(), Order::default(), 0).len() >= 8);
-}
-
-#[test]
-fn sweeps_search_each_of_their_variants() {
-    for (file, names, kind) in [
-        ("nginx-workers.yaml", &["one", "two"][..], LoadKind::Clients),
-        ("mosquitto-inflight.yaml", &["default", "large"], LoadKind::Messages),
-        (
-            "oven-workers.yaml",
-            &[
-                "stream_workers-1-app_workers-1",
-                "stream_workers-1-app_workers-2",
-                "stream_workers-2-app_workers-1",
-                "stream_workers-2-app_workers-2",
-                "stream_workers-4-app_workers-1",
-                "stream_workers-4-app_workers-2",
-                "stream_workers-8-app_workers-1",
-                "stream_workers-8-app_workers-2",
-            ],
-            LoadKind::Clients,
-        ),
-    ] {
-        let path = root().join("scenarios").join(file);
-        let variations = Variation::read(&path).unwrap_or_else(|error| panic!("{error}"));
-        let found: Vec<_> = variations.iter().map(|it| it.variant.as_ref().unwrap().name.as_str()).collect();
-        assert_eq!(found, names, "{file}");
-        for Variation { scenario, .. } in variations {
-            assert_eq!(scenario.find.map(Find::kind), Some(kind), "{file}");
-            let subject = Subject::new(scenario, kind, None, 100.0).unwrap();
-            assert!(!subject.trial(&[100], 15).plan().unwrap().slots.is_empty(), "{file}");
-        }
-    }
 }
 
 #[test]

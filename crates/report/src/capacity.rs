@@ -17,11 +17,11 @@ use crate::report::Findings;
 use crate::surroundings;
 use lines::{capacity_line, confirmed, full_thread, fullest, not_carried, reason, verdict_word, void_reason};
 use std::io;
-use weir_engine::capacity::{
+use weir_answers::capacity::{
     CapacitySummary, CapacityTrial, Evidence, LoadOutcome, Purpose, Stopped, Verdict,
 };
+use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
-use weir_engine::series::Ending;
 
 /// Letters of what a load is a number of that there is room for beside the axis.
 const AXIS_LETTERS: usize = 12;

@@ -3,8 +3,8 @@
 use crate::capacity::lines::capacity_line;
 use crate::quantity::span;
 use crate::quote::quote;
-use weir_engine::capacity::{CapacitySummary, Evidence};
-use weir_engine::series::Ending;
+use weir_answers::capacity::{CapacitySummary, Evidence};
+use weir_answers::series::Ending;
 
 /// Of a search; none if something was learnt.
 pub fn capacity_shortfall(summary: &CapacitySummary) -> Option<String> {

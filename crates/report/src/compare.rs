@@ -9,11 +9,11 @@ use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::surroundings;
-use weir_engine::compare::{
+use weir_answers::compare::{
     Change, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding, LimitFinding,
     LimitResult, SideSummary, Unlike,
 };
-use weir_engine::series::SeriesFigure;
+use weir_answers::series::SeriesFigure;
 use weir_metrics::Estimate;
 
 /// The formats of a comparison.

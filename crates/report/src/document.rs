@@ -4,7 +4,7 @@
 use crate::quantity::{joined, several};
 use crate::quote::quote;
 use std::borrow::Cow;
-use weir_engine::series::{Ending, SeriesSummary};
+use weir_answers::series::{Ending, SeriesSummary};
 
 /// A whole report.
 #[derive(Debug)]

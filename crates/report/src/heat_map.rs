@@ -4,7 +4,7 @@ use crate::picture::Picture;
 use crate::plot::Tick;
 use crate::quantity::shortened;
 use askama::Template;
-use weir_engine::sweep::{Standing, SweepSummary, SweepVariant};
+use weir_answers::sweep::{Standing, SweepSummary, SweepVariant};
 use weir_metrics::Better;
 
 #[derive(Template)]

@@ -8,8 +8,8 @@ use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
-use weir_engine::compare::Finding;
-use weir_engine::history::{FEWEST_RUNS, FigureHistory, History, LevelChange};
+use weir_answers::compare::Finding;
+use weir_answers::history::{FEWEST_RUNS, FigureHistory, History, LevelChange};
 use weir_engine::units::FigureUnit;
 
 /// What changed between two runs is listed up to this many keys.
@@ -159,7 +159,7 @@ fn causes(history: &History) -> Vec<Fact> {
     let with_news = at.into_iter().map(|at| &history.runs[at]).filter(|run| !run.unlike_before.is_empty());
     with_news
         .map(|run| {
-            let line = |it: &weir_engine::compare::Unlike| {
+            let line = |it: &weir_answers::compare::Unlike| {
                 format!("{}: {} → {}", quote(&it.key, 100), quote(&it.base, 100), quote(&it.other, 100))
             };
             let mut lines: Vec<_> = run.unlike_before.iter().take(MOST_KEYS).map(line).collect();

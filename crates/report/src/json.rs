@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::io;
-use weir_engine::capacity::CapacitySummary;
-use weir_engine::compare::Comparison;
-use weir_engine::history::History;
-use weir_engine::series::SeriesSummary;
+use weir_answers::capacity::CapacitySummary;
+use weir_answers::compare::Comparison;
+use weir_answers::history::History;
+use weir_answers::series::SeriesSummary;
+use weir_answers::sweep::SweepSummary;
 use weir_engine::summary::Summary;
-use weir_engine::sweep::SweepSummary;
 
 /// Writes a value as JSON, indented.
 pub(crate) fn write(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {

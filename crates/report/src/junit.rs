@@ -8,10 +8,10 @@ use crate::stages::state_word;
 use crate::sweep::lines::sweep_line;
 use askama::Template;
 use std::io;
-use weir_engine::capacity::{CapacitySummary, Evidence};
-use weir_engine::series::{Ending, SeriesSummary};
+use weir_answers::capacity::{CapacitySummary, Evidence};
+use weir_answers::series::{Ending, SeriesSummary};
+use weir_answers::sweep::{Standing, SweepSummary};
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
-use weir_engine::sweep::{Standing, SweepSummary};
 
 /// A run as JUnit's XML.
 pub(crate) fn write(summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {

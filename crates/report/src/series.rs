@@ -10,11 +10,11 @@ use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
 use crate::surroundings;
 use std::io;
-use weir_engine::scenario::Order;
-use weir_engine::series::{
+use weir_answers::series::{
     Counted, Difference, Ending, FEWEST_PAIRS, SeriesFigure, SeriesRun, SeriesSummary, VariantComparison,
     VariantSummary,
 };
+use weir_engine::scenario::Order;
 use weir_engine::summary::Outcome;
 use weir_engine::units::FigureUnit;
 

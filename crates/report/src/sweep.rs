@@ -13,10 +13,10 @@ use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::{series, surroundings};
 use std::io;
-use weir_engine::capacity::Evidence;
+use weir_answers::capacity::Evidence;
+use weir_answers::series::Ending;
+use weir_answers::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue};
 use weir_engine::scenario::Order;
-use weir_engine::series::Ending;
-use weir_engine::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue};
 use weir_engine::units::FigureUnit;
 
 impl Findings for SweepSummary {
@@ -91,7 +91,7 @@ impl Findings for SweepSummary {
         ])?;
         for cell in &self.cells {
             let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-            let bound = |of: fn(&weir_engine::sweep::CellCapacity) -> Option<u32>| {
+            let bound = |of: fn(&weir_answers::sweep::CellCapacity) -> Option<u32>| {
                 cell.capacity.as_ref().and_then(of).map_or_else(String::new, |bound| bound.to_string())
             };
             writer.write_record([

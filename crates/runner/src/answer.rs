@@ -3,9 +3,9 @@
 use crate::{ErrorKind, RunError, artefacts};
 use serde::de::DeserializeOwned;
 use std::path::Path;
-use weir_engine::capacity::CapacitySummary;
-use weir_engine::series::SeriesSummary;
-use weir_engine::sweep::SweepSummary;
+use weir_answers::capacity::CapacitySummary;
+use weir_answers::series::SeriesSummary;
+use weir_answers::sweep::SweepSummary;
 use weir_files::MOST_DOCUMENT;
 use weir_report::Report;
 

@@ -10,16 +10,15 @@ mod stop;
 pub use search::Capacity;
 pub use stop::StopHandle;
 
-use crate::prepare;
 use crate::run::Session;
 use crate::run_directory::directory;
 use crate::stepped::SteppedRun;
-use crate::{ErrorKind, RunError, comparison};
+use crate::{ErrorKind, RunError, comparison, prepare};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use weir_engine::compare::{Comparison, Options};
+use weir_answers::compare::{Comparison, Options};
 use weir_engine::run::Unseen;
 use weir_engine::scenario::{OneOrMany, Scenario, WorkloadSpec};
 use weir_engine::summary::{self, VerdictState};

@@ -13,14 +13,14 @@ use judge::{Answer, Judge};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use weir_engine::capacity::{
+use weir_answers::capacity::{
     Answer as CapacityAnswer, CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadOutcome,
     PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices, criteria,
 };
+use weir_answers::series::Ending;
 use weir_engine::record;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, LoadKind, Scenario, Step as ScenarioStep, Variant};
-use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, Role, Summary, VerdictState};
 use weir_report::load_line;
 use weir_shard::clock;
@@ -197,7 +197,7 @@ impl<'a> Trials<'a> {
         let goal = Goal { rival, ..self.goal };
         let climbs_in_one_run = self.subject.kind().climbs_in_one_run();
         let mut runner = RealTrials { of: self, whole, session, began: Instant::now(), summary };
-        let found = weir_engine::capacity::hunt(goal, budget, climbs_in_one_run, &mut runner);
+        let found = weir_answers::capacity::hunt(goal, budget, climbs_in_one_run, &mut runner);
         let RealTrials { mut summary, began, session, .. } = runner;
         // A trial that could not be judged took its time, too.
         summary.run.duration_seconds = began.elapsed().as_secs_f64();

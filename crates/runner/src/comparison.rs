@@ -4,11 +4,11 @@ use crate::answer::{Answer, check_summary};
 use crate::recompute::{self, Recomputed};
 use crate::{ErrorKind, RunError};
 use std::path::{Path, PathBuf};
-use weir_engine::capacity::CapacitySummary;
-use weir_engine::compare::{ComparedRun, Comparison, ComparisonError, Options, SeriesRef, Side};
+use weir_answers::capacity::CapacitySummary;
+use weir_answers::compare::{ComparedRun, Comparison, ComparisonError, Options, SeriesRef, Side};
+use weir_answers::series::{SeriesRun, SeriesSummary};
+use weir_answers::sweep::SweepSummary;
 use weir_engine::scenario::Order;
-use weir_engine::series::{SeriesRun, SeriesSummary};
-use weir_engine::sweep::SweepSummary;
 use weir_report::quote;
 
 /// What a line of an error is cut to.

@@ -1,11 +1,11 @@
 //! What looks on while runs are made.
 
 use std::time::Duration;
-use weir_engine::capacity::CapacitySummary;
+use weir_answers::capacity::CapacitySummary;
+use weir_answers::series::SeriesSummary;
+use weir_answers::sweep::SweepSummary;
 use weir_engine::run::{Prepared, Unseen, Watcher};
-use weir_engine::series::SeriesSummary;
 use weir_engine::summary::Summary;
-use weir_engine::sweep::SweepSummary;
 
 /// What looks on at all runs of a call: a live view, a page, a judge, or all of them. Each method does nothing unless it is written.
 pub trait Observer: Watcher {

@@ -5,9 +5,9 @@ use crate::run_directory::name_of;
 use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use weir_answers::series::{Ending, SeriesFigure, SeriesRun};
 use weir_engine::record;
 use weir_engine::scenario::{Turn, Variant};
-use weir_engine::series::{Ending, SeriesFigure, SeriesRun};
 use weir_engine::summary::{Summary, VerdictState};
 
 /// The turns, and where their directories are made.

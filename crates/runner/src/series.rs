@@ -9,9 +9,9 @@ use crate::{ErrorKind, RunError, prepare, run_directory};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use weir_answers::series::{Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::lines::Part;
 use weir_engine::scenario::{Scenario, ScenarioError, Turn, Variant, Variation, turns};
-use weir_engine::series::{Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_metrics::several;
 

@@ -11,11 +11,11 @@ use crate::stepped::SteppedRun;
 use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::time::Instant;
-use weir_engine::capacity::CapacitySummary;
+use weir_answers::capacity::CapacitySummary;
+use weir_answers::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
+use weir_answers::sweep::{LAYOUT, Rank, SweepCell, SweepFacts, SweepSummary, budget_of_next, rival_of};
 use weir_engine::scenario::{Turn, Variation};
-use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::Summary;
-use weir_engine::sweep::{LAYOUT, Rank, SweepCell, SweepFacts, SweepSummary, budget_of_next, rival_of};
 
 /// The figure that ranks runs without a watched process.
 pub const USUAL_FIGURE: &str = "startup.p50";

@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::exit::Exit;
 use crate::print::Asked;
-use weir_engine::compare::{Comparison, LimitFinding, Options};
+use weir_answers::compare::{Comparison, LimitFinding, Options};
 use weir_report::Report;
 use weir_runner::{ErrorKind, RunError, comparison};
 

@@ -3,11 +3,11 @@
 use crate::live_agents::LiveAgents;
 use crate::outlets::{LiveOptions, Outlets};
 use std::time::{Duration, Instant};
+use weir_answers::series::Ending;
 use weir_engine::WorkloadFacts;
 use weir_engine::aggregator::Aggregator;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
-use weir_engine::series::Ending;
 use weir_engine::summary::{Outcome, RunFacts, Summary};
 use weir_live::process_metrics::readings;
 use weir_live::{Label, Origin, Part};

@@ -10,7 +10,7 @@ pub const SCHEMA: Schema = Schema::new(FIGURES);
 
 weir_metrics::figures! {
     base = weir_metrics::common::FIGURES.len() as u16;
-    pub(crate) FIGURES;
+    pub FIGURES;
     SAVED: Counter = "saved", Count, [Saving, Higher, "Saved"], "records committed to the table";
     DEAD_LETTERED: Counter = "dead_lettered", Count, [Saving, Lower, "Dead-lettered"], "messages committed to the table of dead letters";
     COUNTED: Counter = "counted", Count, [Saving, "Counted in the table"], "rows that the table had more at the end than at the start";

@@ -31,7 +31,7 @@ impl RestartSummary {
 
 impl Summary {
     /// The longest time until all clients were connected again after a restart; `None` if some never were, or without a restart.
-    pub(crate) fn reconnected_seconds(&self) -> Option<f64> {
+    pub fn reconnected_seconds(&self) -> Option<f64> {
         let times: Option<Vec<f64>> = self.restarts.iter().map(|it| it.reconnected_seconds).collect();
         times?.into_iter().reduce(f64::max)
     }

@@ -63,7 +63,7 @@ impl FigureRatio {
     }
 
     /// What it is called in tables of runs; empty if it stands only in lists.
-    pub(crate) const fn title(self) -> &'static str {
+    pub const fn title(self) -> &'static str {
         match self {
             Self::Failed => "Failed",
             Self::Lost => "Lost",

@@ -4,7 +4,7 @@ use super::lines::fullest;
 use crate::document::Fact;
 use crate::quantity::{bit_rate, count, joined, percent, seconds, several};
 use crate::quote::quote;
-use weir_engine::capacity::{CapacitySummary, Cost, CostOf, LoadOutcome, NetworkLoad, Verdict};
+use weir_answers::capacity::{CapacitySummary, Cost, CostOf, LoadOutcome, NetworkLoad, Verdict};
 
 /// One line each, at the largest load that was carried (if none was, at the smallest that was not), and at about half of it.
 pub(super) fn facts(summary: &CapacitySummary) -> Vec<Fact> {

@@ -6,8 +6,8 @@ use crate::document::Tone;
 use crate::glance::{CORES, Glance, capital};
 use crate::quantity::{bit_rate, count, joined, percent, several, several_of, share, span};
 use crate::quote::{LINE, quote};
-use weir_engine::capacity::{CapacitySummary, Evidence, LoadOutcome, Verdict};
-use weir_engine::series::Ending;
+use weir_answers::capacity::{CapacitySummary, Evidence, LoadOutcome, Verdict};
+use weir_answers::series::Ending;
 
 /// The four answers of a search.
 pub(super) fn glances(summary: &CapacitySummary) -> Vec<Glance> {

@@ -3,11 +3,11 @@
 use crate::glance::{is_starved, who_had_the_cores};
 use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several, several_of, span};
 use crate::quote::{LINE, quote};
-use weir_engine::capacity::{
+use weir_answers::capacity::{
     CapacitySummary, Evidence, FailedThreshold, LoadOutcome, Stopped, Verdict, VoidCause,
 };
+use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
-use weir_engine::series::Ending;
 use weir_engine::summary::FailureCount;
 use weir_metrics::Failure;
 

@@ -3,7 +3,7 @@
 use super::{finding_word, letter, relative, side_name};
 use crate::quantity::{in_figure_unit, several, share};
 use crate::quote::quote;
-use weir_engine::compare::{Change, Comparison, Contest, FEWEST_FOR_DIFFERENCE, Finding};
+use weir_answers::compare::{Change, Comparison, Contest, FEWEST_FOR_DIFFERENCE, Finding};
 
 /// Figures that a sentence names of each kind: the table below has all of them.
 const NAMED: usize = 3;

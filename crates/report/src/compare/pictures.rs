@@ -7,7 +7,7 @@ use crate::plot::{Across, COLOURS, Hue, Line, Plot};
 use crate::plots::{CALMED, calmed};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units};
 use crate::quote::quote;
-use weir_engine::compare::{Change, Comparison, Contest, FEWEST_FOR_INTERVAL, Finding, SideSummary};
+use weir_answers::compare::{Change, Comparison, Contest, FEWEST_FOR_INTERVAL, Finding, SideSummary};
 use weir_engine::summary::{Point, WorkloadPoint};
 
 /// All of them, the answer first.

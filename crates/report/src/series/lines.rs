@@ -3,10 +3,10 @@
 use crate::quantity::{in_figure_unit, several};
 use crate::quote::quote;
 use crate::sweep::lines::fails;
-use weir_engine::declared::better;
-use weir_engine::series::{
+use weir_answers::series::{
     Difference, FEWEST_PAIRS, SeriesFigure, SeriesSummary, VariantComparison, VariantThreshold,
 };
+use weir_engine::declared::better;
 use weir_metrics::Better;
 
 /// The most figures that are named of a variant, and the most variants: what a line can hold.

@@ -2,8 +2,8 @@
 
 use crate::quantity::{NOTHING, TIE, count, in_figure_unit, several, several_of};
 use crate::quote::quote;
-use weir_engine::series::{Ending, VariantThreshold};
-use weir_engine::sweep::{Rank, Standing, SweepSummary, SweepValue, SweepVariant};
+use weir_answers::series::{Ending, VariantThreshold};
+use weir_answers::sweep::{Rank, Standing, SweepSummary, SweepValue, SweepVariant};
 use weir_engine::units::FigureUnit;
 
 /// The answer in one line: the best, those that do not differ significantly from it, those that are worse, and those that fail

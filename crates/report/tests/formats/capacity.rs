@@ -1,12 +1,12 @@
 //! What the report of a search for a capacity says, in each format.
 
 use crate::fixture;
-use weir_engine::capacity::{
+use weir_answers::capacity::{
     Answer, Bounds, CapacitySummary, CapacityTrial, Cost, CostOf, Evidence, FailedThreshold, LAYOUT,
     LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, Verdict, VoidCause,
 };
+use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
-use weir_engine::series::Ending;
 use weir_engine::summary::{FailureCount, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad};
 use weir_engine::units::FigureUnit;
 use weir_metrics::{Failure, Side};

@@ -2,8 +2,8 @@
 
 use crate::fixture;
 use std::collections::BTreeMap;
-use weir_engine::compare::{ComparedRun, Comparison, ComparisonError, Options, Side};
-use weir_engine::history::History;
+use weir_answers::compare::{ComparedRun, Comparison, ComparisonError, Options, Side};
+use weir_answers::history::History;
 use weir_engine::record::RunHead;
 use weir_engine::scenario::{OneOrMany, Scenario, WorkloadSpec};
 use weir_engine::summary::{self, VerdictState};

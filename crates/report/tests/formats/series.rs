@@ -2,8 +2,8 @@
 
 use crate::fixture;
 use std::collections::BTreeMap;
+use weir_answers::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::scenario::{Order, Variant};
-use weir_engine::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
 use weir_engine::summary::VerdictState;
 use weir_report::{FORMATS, Report, Text, series_line};
 

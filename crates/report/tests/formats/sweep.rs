@@ -2,11 +2,11 @@
 
 use crate::fixture;
 use std::collections::BTreeMap;
-use weir_engine::capacity::Evidence;
+use weir_answers::capacity::Evidence;
+use weir_answers::series::{Ending, SeriesFacts, SeriesRun, SeriesSummary};
+use weir_answers::sweep::{BusiestThread, CellCapacity, Ranked, SweepCell, SweepFacts, SweepSummary};
 use weir_engine::scenario::{LoadKind, Order, Variant};
-use weir_engine::series::{Ending, SeriesFacts, SeriesRun, SeriesSummary};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
-use weir_engine::sweep::{BusiestThread, CellCapacity, Ranked, SweepCell, SweepFacts, SweepSummary};
 use weir_report::{FORMATS, Report, Text, sweep_line};
 
 fn variants() -> Vec<Variant> {

@@ -7,7 +7,7 @@ use crate::run::Session;
 use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::time::Duration;
-use weir_engine::capacity::CapacitySummary;
+use weir_answers::capacity::CapacitySummary;
 use weir_engine::run::Unseen;
 use weir_engine::scenario::LoadKind;
 

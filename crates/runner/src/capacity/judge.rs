@@ -2,8 +2,8 @@
 
 use crate::observer::Observer;
 use std::time::{Duration, Instant};
+use weir_answers::capacity::TrialSlices;
 use weir_engine::aggregator::Aggregator;
-use weir_engine::capacity::TrialSlices;
 use weir_engine::run::{Prepared, Watcher};
 use weir_engine::summary::Summary;
 use weir_engine::threshold::Threshold;

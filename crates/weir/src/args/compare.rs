@@ -3,7 +3,7 @@
 use super::values::margin;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use weir_engine::compare::ChangeLimit;
+use weir_answers::compare::ChangeLimit;
 
 /// `weir compare`.
 #[derive(Clone, Debug, Args)]

@@ -2,7 +2,7 @@
 //! target, and whether the target said its limit itself.
 
 use super::search::VoidCause;
-use crate::summary::{FailureCount, Point, StageSummary, Summary};
+use weir_engine::summary::{FailureCount, Point, StageSummary, Summary};
 use weir_metrics::{Failure, Side};
 
 /// The clients of one stage of a trial.

@@ -2,11 +2,11 @@
 
 use super::search::{Answer, Evidence, Purpose, Verdict};
 use super::trial::LoadOutcome;
-use crate::scenario::LoadKind;
 use crate::series::Ending;
-use crate::summary::RunFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_engine::scenario::LoadKind;
+use weir_engine::summary::RunFacts;
 
 /// The version of the layout; `docs/capacity.schema.json` follows it.
 pub const LAYOUT: &str = "weir.capacity/1";

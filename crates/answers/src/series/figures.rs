@@ -1,13 +1,14 @@
 //! The figures of a run that a series compares.
 
-use crate::declared::{self, RunFigure};
-use crate::ingest::{Ingested, names as saving};
-use crate::role::Role;
-use crate::summary::{FigureValue, Figures, ProcessLoad, StageSummary, Summary, Value, WorkloadSummary};
-use crate::threshold::FigureRatio;
-use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_engine::declared::{self, RunFigure};
+use weir_engine::ingest::{Ingested, names as saving};
+use weir_engine::summary::{
+    FigureValue, Figures, ProcessLoad, Role, StageSummary, Summary, Value, WorkloadSummary,
+};
+use weir_engine::threshold::FigureRatio;
+use weir_engine::units::FigureUnit;
 use weir_metrics::common::{self, names};
 use weir_metrics::{Better, Figure, FigureGroup, Kind};
 

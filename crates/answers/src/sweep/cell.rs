@@ -2,10 +2,10 @@
 
 use crate::capacity::{CapacitySummary, Evidence, Verdict};
 use crate::series::{Ending, SeriesRun};
-use crate::summary::{ProcessLoad, Role, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_engine::summary::{ProcessLoad, Role, Summary};
 
 /// One variant, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

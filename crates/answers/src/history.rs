@@ -5,10 +5,10 @@ mod divisive;
 
 use crate::compare::{ComparedRun, Finding, Unlike, changed_between, figures_of, means, meant_by};
 use crate::series::SeriesFigure;
-use crate::summary::VerdictState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_engine::summary::VerdictState;
 
 /// The version of the layout; `docs/history.schema.json` follows it.
 pub const LAYOUT: &str = "weir.history/1";
@@ -190,7 +190,7 @@ impl FigureHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::FigureUnit;
+    use weir_engine::units::FigureUnit;
     use weir_metrics::Better;
 
     #[test]

@@ -1,12 +1,12 @@
 //! What a series comes to: a value made of the summaries of its runs.
 
 use super::figures::{SeriesFigure, figures};
-use crate::ingest::Classic;
-use crate::scenario::{Order, Variant};
-use crate::summary::{Outcome, RunFacts, Summary, ThresholdResult, VerdictState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_engine::ingest::Classic;
+use weir_engine::scenario::{Order, Variant};
+use weir_engine::summary::{Outcome, RunFacts, Summary, ThresholdResult, VerdictState};
 use weir_metrics::Estimate;
 
 /// The version of the layout; `docs/series.schema.json` follows it.
@@ -382,8 +382,8 @@ impl VariantComparison {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::FigureUnit;
     use proptest::prelude::*;
+    use weir_engine::units::FigureUnit;
 
     fn run(variant: &str, repetition: u32, bitrate: f64, verdict: VerdictState) -> SeriesRun {
         SeriesRun {

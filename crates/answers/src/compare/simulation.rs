@@ -7,8 +7,8 @@ use super::contrast::Values;
 use super::summary::{Change, Finding, Measured, changes};
 use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL};
 use crate::series::SeriesFigure;
-use crate::units::FigureUnit;
 use proptest::prelude::*;
+use weir_engine::units::FigureUnit;
 use weir_metrics::{Better, Histogram};
 
 /// Seconds of a run.

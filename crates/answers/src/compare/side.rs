@@ -1,9 +1,9 @@
 //! What is compared: runs, and the sides that they are of.
 
 use super::limit::means;
-use crate::record::RunHead;
 use crate::series::{SeriesFigure, SeriesRun};
-use crate::summary::Summary;
+use weir_engine::record::RunHead;
+use weir_engine::summary::Summary;
 
 /// One run.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! Whether runs may be compared: what they were asked to do, and where. What differs is named key by key.
 
 use super::side::{ComparedRun, Side};
-use crate::summary::VerdictState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use weir_engine::summary::VerdictState;
 
 /// Keys of a scenario that do not change what is measured, or say which target it is.
 const BESIDE_THE_LOAD: [&str; 26] = [
@@ -321,7 +321,7 @@ fn flatten(path: &str, value: &Value, flat: &mut BTreeMap<String, String>) {
 impl ComparedRun {
     /// Why its figures cannot be believed, if they cannot.
     pub fn not_counted(&self) -> Option<String> {
-        use crate::summary::Outcome;
+        use weir_engine::summary::Outcome;
         let summary = &self.summary;
         Some(match &summary.outcome {
             Outcome::Interrupted => "interrupted".to_owned(),

@@ -6,11 +6,11 @@ use super::limit::{ChangeLimit, LimitFinding, LimitResult, means};
 use super::side::{ComparedRun, Side, meant_by, values};
 use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
 use crate::series::SeriesFigure;
-use crate::summary::{Point, RunFacts, VerdictState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::meant;
+use weir_engine::summary::{Point, RunFacts, VerdictState};
 use weir_metrics::{Better, Estimate};
 
 /// The version of the layout; `docs/compare.schema.json` follows it.

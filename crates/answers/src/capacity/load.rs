@@ -1,8 +1,8 @@
 //! What a load makes of a scenario. The search knows the number alone.
 
-use crate::scenario::{LoadKind, Scenario, Span, StageSpec, Step, WorkloadSpec};
-use crate::summary::Role;
 use std::time::Duration;
+use weir_engine::scenario::{LoadKind, Scenario, Span, StageSpec, Step, WorkloadSpec};
+use weir_engine::summary::Role;
 
 /// A scenario whose capacity is searched: what is counted, and of which workload.
 #[derive(Clone, Debug)]
@@ -308,7 +308,7 @@ fn span(span: Option<&Span>) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::StageSpan;
+    use weir_engine::plan::StageSpan;
 
     fn subject(text: &str, kind: LoadKind, clients: Option<u32>) -> Result<Subject, SubjectError> {
         let base = Scenario::parse(&format!("warmup: 2s\nworkloads: {text}")).unwrap();

@@ -1,11 +1,11 @@
 //! What a change may be: `startup.p99 > +10%`, parsed once into an expression.
 
 use super::contrast::Contrast;
-use crate::declared::is_cpu_of_weir;
-use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use weir_engine::declared::is_cpu_of_weir;
+use weir_engine::units::FigureUnit;
 use weir_metrics::{Measure, parse_quantity};
 
 /// `figure operator change`: a regression if the figure has changed by more than that.

@@ -2,16 +2,16 @@
 
 use super::clients::StageClients;
 use super::search::{Trial, Verdict, VoidCause};
-use crate::aggregator::Slice;
-use crate::scenario::LoadKind;
-use crate::summary::{
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_engine::aggregator::Slice;
+use weir_engine::scenario::LoadKind;
+use weir_engine::summary::{
     FailureCount, LinkLoad, OtherLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary,
     VerdictState,
 };
-use crate::threshold::Threshold;
-use crate::units::FigureUnit;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use weir_engine::threshold::Threshold;
+use weir_engine::units::FigureUnit;
 use weir_metrics::Estimate;
 use weir_protocols::asked::{self, Asked};
 
@@ -413,7 +413,7 @@ fn void(summary: &Summary, workload: u16, stage: u16, own_faults: u64) -> Option
 /// since the first frame.
 fn rise(series: &[Point], workload: usize, stage: &StageSummary) -> Option<FailedThreshold> {
     let window = stage.window_begin_seconds..stage.window_end_seconds;
-    let points = |value: fn(&crate::summary::WorkloadPoint) -> Option<f64>| {
+    let points = |value: fn(&weir_engine::summary::WorkloadPoint) -> Option<f64>| {
         let of_window = series.iter().filter(|point| window.contains(&point.second));
         let points = of_window
             .filter_map(|point| Some((f64::from(point.second), value(point.workloads.get(workload)?)?)));

@@ -3,14 +3,14 @@
 use super::standing::{against, best, has_rival, may_be_beaten};
 use super::{BusiestThread, SweepCell};
 use crate::capacity::Evidence;
-use crate::declared::better_if_asked;
-use crate::scenario::{LoadKind, Order, Variant};
 use crate::series::{Ending, FEWEST_PAIRS, SeriesSummary, VariantThreshold};
-use crate::summary::RunFacts;
-use crate::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weir_engine::declared::better_if_asked;
+use weir_engine::scenario::{LoadKind, Order, Variant};
+use weir_engine::summary::RunFacts;
+use weir_engine::units::FigureUnit;
 use weir_metrics::{Better, Estimate};
 
 /// The version of the layout; `docs/sweep.schema.json` follows it.

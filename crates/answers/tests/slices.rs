@@ -1,8 +1,8 @@
 //! A trial from intervals that were made up: what each slice of it is judged by, and what becomes of its loads.
 
 use std::time::Duration;
+use weir_answers::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, VoidCause, criteria};
 use weir_engine::aggregator::Aggregator;
-use weir_engine::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, VoidCause, criteria};
 use weir_engine::scenario::{LoadKind, Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
 use weir_engine::{EventLine, WorkloadFacts};

@@ -1,0 +1,7 @@
+#![doc = include_str!("../README.md")]
+
+pub mod capacity;
+pub mod compare;
+pub mod history;
+pub mod series;
+pub mod sweep;
