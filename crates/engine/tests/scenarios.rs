@@ -1,7 +1,7 @@
 //! The scenarios that come with weir are scenarios, and their schema is published.
 
 use std::path::{Path, PathBuf};
-use weir_engine::scenario::{Find, LoadKind, Order, Scenario, Variation, turns};
+use weir_engine::scenario::{Order, Scenario, Variation, turns};
 use weir_engine::summary::Role;
 
 fn root() -> PathBuf {

@@ -70,7 +70,6 @@ impl Variation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Order;
 
     const TEXT: &str = "
 variants:
