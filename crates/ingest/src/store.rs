@@ -29,7 +29,7 @@ use postgres::Postgres;
 use sqlite::Sqlite;
 
 use crate::batch::Batch;
-use crate::column::{Table, quoted};
+use crate::column::Table;
 use crate::error::{ClusterError, DatabaseError, StoreError};
 use std::fmt;
 use std::ops::Range;
@@ -90,18 +90,6 @@ pub(crate) struct Part {
     pub(crate) again: bool,
 }
 
-/// A table without hashes of payloads: in it a forged message stands for a genuine one. It is left as it is.
-fn of_earlier_weir(place: &dyn fmt::Display, table: &Table) -> StoreError {
-    let [rows, dead] = [&table.name, &table.dead_letters()].map(|name| quoted(name));
-    let name = &table.name;
-    StoreError::Unfit(format!(
-        "{place}: table {name} was made by an earlier weir, which kept no hash of payloads; keep it under another name \
-         (ALTER TABLE {rows} RENAME TO {}; ALTER TABLE {dead} RENAME TO {}), or name another table with --table",
-        quoted(&format!("{name}_before")),
-        quoted(&format!("{name}_before_dead")),
-    ))
-}
-
 /// A table whose indexes have not come to be: another table has theirs, as after `ALTER TABLE … RENAME`, which keeps them.
 fn without_indexes(place: &dyn fmt::Display, table: &str) -> StoreError {
     let [first, beside] = indexes(table);
@@ -109,11 +97,6 @@ fn without_indexes(place: &dyn fmt::Display, table: &str) -> StoreError {
         "{place}: an index {first} or {beside} is on another table, so that table {table} cannot have its own, and what came \
          twice would be in it twice; drop the index there, or give it another name"
     ))
-}
-
-/// The index of identities that an earlier weir made, over rows in conflict as well.
-fn earlier_index(table: &Table) -> String {
-    format!("{}_once", table.name)
 }
 
 /// The index of the rows that are not in conflict, and that of those that are.

@@ -108,7 +108,7 @@ impl Case<'_> {
         let mut command = Command::new(weir);
         command.args(["ingest", &format!("mqtt://127.0.0.1:{port}/b/#"), "--save", &save, "--table", &table]);
         command.args(["--schema", SCHEMA, "--format", format, "--count", &count.to_string(), "--quiet"]);
-        command.args(["--metrics", &metrics.to_string(), "--json"]).arg(&summary);
+        command.args(["--live", &metrics.to_string(), "--json"]).arg(&summary);
         if place.starts_with("clickhouse") {
             // Debian's has no setting for anything else.
             command.args(["--durability", "normal"]);

@@ -32,7 +32,7 @@ pub(crate) fn ingest(args: &Ingest) -> Result<Exit, RunError> {
     let (settings, mut decode) = service(args)?;
     let counts = Arc::new(Counts::default());
     let interrupt = interrupt_flag()?;
-    let live = Outlets::open(&args.live(), &settings.source.name)?
+    let live = Outlets::open(&args.live, &settings.source.name)?
         .map(|outlets| IngestLive::start(outlets, counts.clone(), settings.source.name.clone()))
         .transpose()
         .map_err(|error| RunError::new(ErrorKind::Internal, format!("--live: {error}")))?;

@@ -274,25 +274,8 @@ fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Ou
 
 /// User and password of a URL without percent-encoding (RFC 3986, section 2.1).
 pub(super) fn plain(credentials: &Credentials) -> Credentials {
+    let decoded = weir_web::credentials::decoded;
     Credentials { user: decoded(&credentials.user), password: decoded(&credentials.password) }
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let digits =
-            after.get(..2).filter(|_| byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            None => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -301,8 +284,12 @@ mod tests {
 
     #[test]
     fn credentials_of_a_url_are_decoded() {
-        assert_eq!(decoded("p%40ss%2Fw%3a"), "p@ss/w:");
-        assert_eq!(decoded("100%"), "100%");
-        assert_eq!(decoded("%zz%4"), "%zz%4");
+        for (encoded, decoded) in
+            [("p%40ss%2Fw%3a", "p@ss/w:"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("%+1", "%+1")]
+        {
+            let of_url = Credentials { user: encoded.to_owned(), password: encoded.to_owned() };
+            let Credentials { user, password } = plain(&of_url);
+            assert_eq!((&*user, &*password), (decoded, decoded));
+        }
     }
 }

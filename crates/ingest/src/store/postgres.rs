@@ -7,10 +7,7 @@ mod statements;
 mod types;
 
 use super::database::{Database, Session};
-use super::{
-    Durability, Part, SaveOutcome, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir,
-    without_indexes,
-};
+use super::{Durability, Part, SaveOutcome, Saved, Stock, Store, indexes, without_indexes};
 use crate::batch::{Batch, Source};
 use crate::column::{Provenance, Table, quoted};
 use crate::error::StoreError;
@@ -171,17 +168,6 @@ impl Postgres {
             self.database,
             batch.as_secs_f64()
         )
-    }
-
-    /// Whether an earlier weir made the table, or the one of its dead letters.
-    fn is_of_earlier_weir(&self, client: &mut Client) -> Result<bool, Error> {
-        let query = "SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
-                     WHERE i.indrelid = to_regclass($1) AND c.relname = $2::text::name) \
-                     OR to_regclass($3) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_attribute \
-                     WHERE attrelid = to_regclass($3) AND attname = $4)";
-        let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
-        let hash = self.table.name_of(Provenance::PayloadHash);
-        Ok(client.query_one(query, &[&rows, &earlier_index(&self.table), &dead, &hash])?.get(0))
     }
 
     /// Reads the types of the table's columns, and whether the record's fit.
@@ -486,9 +472,6 @@ impl Store for Postgres {
         let lock = "SELECT pg_advisory_lock(hashtext('weir ingest'))";
         let unlock = "SELECT pg_advisory_unlock(hashtext('weir ingest'))";
         client.batch_execute(lock).map_err(|error| self.database.sort(&error))?;
-        if self.is_of_earlier_weir(&mut client).map_err(|error| self.database.sort(&error))? {
-            return Err(of_earlier_weir(&self.database, &self.table));
-        }
         self.partitions.forget();
         self.check_partitions(&mut client)?;
         client.batch_execute(&self.create()).map_err(|error| self.database.sort(&error))?;

@@ -2,10 +2,7 @@
 
 use super::checkpoint::Checkpointer;
 use super::literal;
-use super::{
-    Durability, Part, SaveOutcome, Saved, Stock, Store, earlier_index, indexes, of_earlier_weir,
-    without_indexes,
-};
+use super::{Durability, Part, SaveOutcome, Saved, Stock, Store, indexes, without_indexes};
 use crate::batch::{Batch, Source};
 use crate::column::{Column, Kind, Provenance, Table, quoted};
 use crate::error::StoreError;
@@ -207,9 +204,6 @@ impl Sqlite {
         if columns.is_empty() {
             connection.execute_batch(&create(&self.table)).map_err(fail)?;
         } else {
-            if self.is_of_earlier_weir(&connection).map_err(fail)? {
-                return Err(of_earlier_weir(&self.path.display(), &self.table));
-            }
             self.fits(&columns)?;
         }
         connection.execute_batch(&create_indexes(&self.table, table)).map_err(|error| {
@@ -235,17 +229,6 @@ impl Sqlite {
         self.was_open = true;
         self.checkpointer = Some(Checkpointer::start(&self.path, self.durability));
         Ok(())
-    }
-
-    /// Whether an earlier weir made the table, or the one of its dead letters.
-    fn is_of_earlier_weir(&self, connection: &Connection) -> rusqlite::Result<bool> {
-        let query = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ? AND tbl_name = ?";
-        if connection.prepare(query)?.exists([&earlier_index(&self.table), &self.table.name])? {
-            return Ok(true);
-        }
-        let dead = Self::columns(connection, &self.table.dead_letters())?;
-        let hash = self.table.name_of(Provenance::PayloadHash);
-        Ok(!dead.is_empty() && !dead.iter().any(|(column, _)| column.eq_ignore_ascii_case(&hash)))
     }
 
     /// Lets go of the file. What is closed last writes the log into it, and takes the log away.
@@ -367,8 +350,8 @@ fn type_of(kind: Kind) -> &'static str {
     }
 }
 
-/// What a value is written as into a column of this type: an earlier weir made columns of numbers and of bytes for what is a
-/// date, a time or a decimal.
+/// What a value is written as into a column of this type: a table that the user made may have numbers or bytes for dates, times and
+/// decimals.
 fn written_as(kind: Kind, column: &str) -> Kind {
     match kind {
         Kind::Date | Kind::Time(_) | Kind::Timestamp { .. } if column.eq_ignore_ascii_case("INTEGER") => {

@@ -324,37 +324,6 @@ fn a_file_of_others_that_appears_while_rows_are_saved_is_passed_over() {
     assert!(words.contains("zz"), "{words}");
 }
 
-fn count(path: &Path, query: &str) -> i64 {
-    Connection::open(path).unwrap().query_row(query, (), |row| row.get(0)).unwrap()
-}
-
-#[test]
-fn a_table_of_an_earlier_weir_is_left_as_it_is_and_the_remedy_works() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("rows.db");
-    let columns = "topic TEXT, publisher INTEGER, seq INTEGER, record INTEGER, received INTEGER";
-    let earlier = Connection::open(&path).unwrap();
-    earlier
-        .execute_batch(&format!(
-            "CREATE TABLE t (payload BLOB NOT NULL, {columns}); \
-             CREATE UNIQUE INDEX t_once ON t (publisher, seq, record); \
-             CREATE TABLE t_dead ({columns}, reason TEXT NOT NULL, size INTEGER NOT NULL, payload BLOB NOT NULL, \
-             UNIQUE (publisher, seq, record)); INSERT INTO t VALUES (x'01', 't', 1, 0, 0, 1)"
-        ))
-        .unwrap();
-    let destination = Destination::Sqlite(path.clone());
-    let mut store = destination.store(Table::new("t".to_owned(), Decode::raw().columns()), Durability::Full);
-    let Err(StoreError::Unfit(words)) = store.open() else { panic!() };
-    assert_eq!(count(&path, "SELECT count(*) FROM t"), 1);
-    let remedy = words.split_once('(').unwrap().1.split_once(')').unwrap().0;
-    assert!(remedy.starts_with("ALTER TABLE \"t\" RENAME TO"), "{words}");
-    earlier.execute_batch(remedy).unwrap();
-    store.open().unwrap();
-    let messages = [(1, 0, "a"), (1, 0, "b"), (1, 0, "!a"), (1, 0, "!b")];
-    assert_eq!(save(&mut *store, &messages, 2, false), [2, 2, 0, 2]);
-    assert_eq!(count(&path, "SELECT count(*) FROM t_before"), 1);
-}
-
 #[test]
 fn what_another_constraint_of_a_table_refuses_is_no_duplicate() {
     let (_directory, [place, _]) = places();

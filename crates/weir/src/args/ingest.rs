@@ -2,10 +2,8 @@
 
 use super::Tls;
 use super::values::size;
-use crate::listen::listen_address;
 use crate::outlets::LiveOptions;
 use clap::{Args, ValueHint};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use weir_clients::mqtt::MqttVersion;
 use weir_engine::scenario::Span;
@@ -71,10 +69,7 @@ pub(crate) struct Ingest {
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = "The messages")]
     pub(crate) max_message: usize,
     #[command(flatten)]
-    live: LiveOptions,
-    /// What `--live` was called before there was a page
-    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_address, hide = true, conflicts_with = "live")]
-    metrics: Option<SocketAddr>,
+    pub(crate) live: LiveOptions,
     /// Quality of service: 1, 2, or 0, which loses what is not saved when weir ends; `-q 1` for short
     #[arg(long, value_name = "QOS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=2), help_heading = "MQTT")]
     pub(crate) qos: u8,
@@ -116,11 +111,4 @@ pub(crate) struct Ingest {
     /// Print errors only
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
-}
-
-impl Ingest {
-    /// Where the page and the metrics are.
-    pub(crate) fn live(&self) -> LiveOptions {
-        LiveOptions { live: self.live.live.or(self.metrics), ..self.live.clone() }
-    }
 }

@@ -62,7 +62,7 @@ impl Type {
             Kind::Bytes => self == Self::Bytea,
             Kind::Text => self == Self::Text,
             Kind::Json => matches!(self, Self::Text | Self::Jsonb),
-            // An earlier weir made columns of numbers, texts and bytes for what has a type of its own.
+            // A table that the user made may have numbers, texts and bytes for what has a type of its own.
             Kind::Date => matches!(self, Self::Date | Self::Int4 | Self::Int8),
             Kind::Time(TimeUnit::Millis) => matches!(self, Self::Time | Self::Int4 | Self::Int8),
             Kind::Time(_) => matches!(self, Self::Time | Self::Int8),
