@@ -1,8 +1,7 @@
 //! Is it better: the runs of two sides or more, figure by figure. A run is one observation, whatever it consists of: its seconds
-//! and its clients depend on each other. Values only; the binary reads run directories.
+//! and its clients depend on each other. Values only; the runner reads run directories.
 
 mod alike;
-mod contrast;
 mod limit;
 mod side;
 #[cfg(test)]
@@ -11,14 +10,9 @@ mod summary;
 
 pub use alike::Unlike;
 pub(crate) use alike::changed_between;
-pub use contrast::Contrast;
-pub(crate) use limit::means;
 pub use limit::{ChangeLimit, LimitError, LimitFinding, LimitResult};
 pub use side::{ComparedRun, SeriesRef, Side};
-pub(crate) use side::{meant_by, values as figures_of};
-pub use summary::{
-    Change, Comparison, ComparisonError, Contest, Finding, LAYOUT, Options, SideRun, SideSummary,
-};
+pub use summary::{Comparison, ComparisonError, Course, LAYOUT, Options};
 
 /// The fewest runs a side for a statement on a difference: with fewer the interval depends more on the runs than on the target.
 pub const FEWEST_FOR_DIFFERENCE: usize = 4;

@@ -3,12 +3,11 @@
 
 mod divisive;
 
-use crate::compare::{ComparedRun, Finding, Unlike, changed_between, figures_of, means, meant_by};
-use crate::series::SeriesFigure;
+use crate::compare::{ComparedRun, changed_between};
+use crate::table::{Difference, Finding, Table, TableFigure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weir_engine::summary::VerdictState;
 
 /// The version of the layout; `docs/history.schema.json` follows it.
 pub const LAYOUT: &str = "weir.history/1";
@@ -30,49 +29,21 @@ pub struct History {
     pub tags: BTreeMap<String, String>,
     /// Things to know when reading it, one line each.
     pub warnings: Vec<String>,
-    /// The runs, the first one made first.
-    pub runs: Vec<HistoryRun>,
-    /// The figures, in the order of the table.
-    pub figures: Vec<FigureHistory>,
-}
-
-/// A run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HistoryRun {
-    /// Its directory.
-    pub directory: String,
-    /// Start, in seconds since the Unix epoch.
-    pub started_at_seconds: f64,
-    /// Whether its figures can be believed.
-    pub verdict: VerdictState,
-    /// What it was asked for, where, or of what target, that is not as in the run before: keys of `run.json`.
-    pub unlike_before: Vec<Unlike>,
-}
-
-/// A figure over the runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FigureHistory {
-    /// The figure.
-    pub figure: SeriesFigure,
-    /// One entry a run; none where it was not measured.
-    pub values: Vec<Option<f64>>,
-    /// Where it changed.
+    /// The runs, the first one made first, and the figures that are looked at.
+    #[serde(flatten)]
+    pub table: Table,
+    /// Where a figure changed, figure after figure.
     pub changes: Vec<LevelChange>,
 }
 
-/// A change of a figure's level.
+/// A change of a figure's level: how the runs up to the next change differ from those since the change before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelChange {
     /// Position of the first run behind it.
     pub run: usize,
-    /// The mean of the runs since the change before.
-    pub before: f64,
-    /// The mean of the runs up to the next change.
-    pub after: f64,
-    /// The share of random orders of the runs that have a change as large.
-    pub p: f64,
-    /// Better, worse or different.
-    pub finding: Finding,
+    /// The difference; its probability is the share of random orders of the runs that have a change as large.
+    #[serde(flatten)]
+    pub difference: Difference,
 }
 
 /// Runs that make no history.
@@ -116,75 +87,79 @@ impl History {
             warnings.push(format!("the latest {MOST_RUNS} of {} runs are looked at", runs.len()));
             runs.drain(..runs.len() - MOST_RUNS);
         }
-        let valued: Vec<_> = runs.iter().map(figures_of).collect();
-        let mut known: Vec<&SeriesFigure> = Vec::new();
-        for (figure, _) in valued.iter().flatten() {
-            if !known.iter().any(|it| it.name == figure.name) {
-                known.push(figure);
-            }
+        let mut table = Table::default();
+        for (number, run) in (1..).zip(&runs) {
+            let (mut row, figures) = run.row("", number);
+            let before = (number as usize).checked_sub(2).map(|before| &runs[before]);
+            row.unlike_before = before.map_or_else(Vec::new, |before| changed_between(before, run));
+            table.add(row, figures);
         }
-        known.sort_by_key(|it| it.title.is_none());
-        if let Some(unknown) = asked.iter().find(|name| !known.iter().any(|it| means(name, &it.name))) {
-            let titled = known.iter().filter(|it| it.title.is_some()).map(|it| it.name.clone());
-            return Err(HistoryError::NoFigure { figure: unknown.clone(), known: titled.collect() });
-        }
-        let named: Vec<&SeriesFigure> = asked.iter().flat_map(|name| meant_by(name, &known)).collect();
-        let is_shown = |it: &&SeriesFigure| match asked {
-            [] => it.title.is_some(),
-            _ => named.iter().any(|one| one.name == it.name),
-        };
-        let figures = known.into_iter().filter(is_shown).map(|figure| {
-            let value = |run: &Vec<(SeriesFigure, f64)>| {
-                run.iter().find(|(it, _)| it.name == figure.name).map(|(_, value)| *value)
-            };
-            FigureHistory::new(figure.clone(), valued.iter().map(value).collect())
-        });
-        let figures = figures.collect();
-        let entry = |(at, run): (usize, &ComparedRun)| HistoryRun {
-            directory: run.name.clone(),
-            started_at_seconds: run.started(),
-            verdict: run.summary.verdict.state,
-            unlike_before: match at {
-                0 => Vec::new(),
-                at => changed_between(&runs[at - 1], run),
-            },
-        };
-        let runs = runs.iter().enumerate().map(entry).collect();
+        let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+        table.figures = table.meant(&asked).map_err(|unknown| HistoryError::NoFigure {
+            figure: unknown.to_owned(),
+            known: table.titled(),
+        })?;
+        let changes = table.figures.iter().flat_map(|figure| changes(figure, &values(&table, figure)));
+        let changes = changes.collect();
         let (layout, name) = (LAYOUT.to_owned(), name.to_owned());
-        Ok(Self { layout, name, tags: tags.clone(), warnings, runs, figures })
+        Ok(Self { layout, name, tags: tags.clone(), warnings, table, changes })
+    }
+
+    /// A figure over the runs: one entry a run; none where it was not measured.
+    pub fn values(&self, figure: &TableFigure) -> Vec<Option<f64>> {
+        values(&self.table, figure)
+    }
+
+    /// Where a figure changed.
+    pub fn changes(&self, figure: &TableFigure) -> impl Iterator<Item = &LevelChange> {
+        self.changes.iter().filter(|change| change.difference.figure == figure.name)
+    }
+
+    /// The levels of a figure: the first run of each and the mean of its runs.
+    pub fn levels(&self, figure: &TableFigure) -> Vec<(usize, f64)> {
+        let first = self.changes(figure).next().map_or_else(
+            || {
+                let known: Vec<f64> = self.values(figure).into_iter().flatten().collect();
+                known.iter().sum::<f64>() / known.len().max(1) as f64
+            },
+            |change| change.difference.base,
+        );
+        let others = self.changes(figure).map(|change| (change.run, change.difference.other));
+        std::iter::once((0, first)).chain(others).collect()
     }
 }
 
-impl FigureHistory {
-    fn new(figure: SeriesFigure, values: Vec<Option<f64>>) -> Self {
-        let measured: Vec<(usize, f64)> =
-            values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
-        let row: Vec<f64> = measured.iter().map(|(_, value)| *value).collect();
-        let found = if row.len() < FEWEST_RUNS { Vec::new() } else { divisive::change_points(&row) };
-        let mut ends: Vec<usize> = found.iter().map(|it| it.at).collect();
-        ends.push(row.len());
-        let mean = |begin: usize, end: usize| row[begin..end].iter().sum::<f64>() / (end - begin) as f64;
-        let mut begin = 0;
-        let changes = found.iter().zip(&ends[1..]).map(|(it, end)| {
-            let (before, after) = (mean(begin, it.at), mean(it.at, *end));
-            begin = it.at;
-            let finding = Finding::of_change(figure.better, after > before);
-            LevelChange { run: measured[it.at].0, before, after, p: it.p, finding }
-        });
-        let changes = changes.collect();
-        Self { figure, values, changes }
-    }
+fn values(table: &Table, figure: &TableFigure) -> Vec<Option<f64>> {
+    table.runs.iter().map(|run| run.figures.get(&figure.name).copied()).collect()
+}
 
-    /// Its levels: the first run of each and the mean of its runs.
-    pub fn levels(&self) -> Vec<(usize, f64)> {
-        let known: Vec<f64> = self.values.iter().filter_map(|value| *value).collect();
-        let first = self
-            .changes
-            .first()
-            .map_or_else(|| known.iter().sum::<f64>() / known.len().max(1) as f64, |change| change.before);
-        let others = self.changes.iter().map(|change| (change.run, change.after));
-        std::iter::once((0, first)).chain(others).collect()
-    }
+/// Where a figure with these values changed.
+fn changes(figure: &TableFigure, values: &[Option<f64>]) -> Vec<LevelChange> {
+    let measured: Vec<(usize, f64)> =
+        values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();
+    let row: Vec<f64> = measured.iter().map(|(_, value)| *value).collect();
+    let found = if row.len() < FEWEST_RUNS { Vec::new() } else { divisive::change_points(&row) };
+    let mut ends: Vec<usize> = found.iter().map(|it| it.at).collect();
+    ends.push(row.len());
+    let mean = |begin: usize, end: usize| row[begin..end].iter().sum::<f64>() / (end - begin) as f64;
+    let mut begin = 0;
+    let changes = found.iter().zip(&ends[1..]).map(|(it, end)| {
+        let (base, other) = (mean(begin, it.at), mean(it.at, *end));
+        let runs = (it.at - begin).min(end - it.at) as u64;
+        begin = it.at;
+        let difference = Difference {
+            figure: figure.name.clone(),
+            runs,
+            base,
+            other,
+            difference: None,
+            ratio: None,
+            p: Some(it.p),
+            finding: Finding::of_change(figure.better, other > base),
+        };
+        LevelChange { run: measured[it.at].0, difference }
+    });
+    changes.collect()
 }
 
 #[cfg(test)]
@@ -195,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_change_says_from_what_to_what_since_which_run_and_whether_that_is_worse() {
-        let figure = SeriesFigure {
+        let figure = TableFigure {
             name: "startup.p99".to_owned(),
             title: Some("Startup p99".to_owned()),
             unit: FigureUnit::Seconds,
@@ -205,12 +180,10 @@ mod tests {
         let mut values: Vec<_> = level(1.0).chain(level(2.0)).collect();
         // A run in which it was not measured is no change.
         values.insert(3, None);
-        let history = FigureHistory::new(figure.clone(), values.clone());
-        let [change] = &history.changes[..] else { panic!("{history:?}") };
-        assert_eq!((change.run, change.finding), (7, Finding::Worse));
-        assert!((change.before - 1.0025).abs() < 1e-9 && (change.after - 2.0025).abs() < 1e-9);
-        assert_eq!(history.levels().len(), 2);
-        let few = FigureHistory::new(figure, values[..9].to_vec());
-        assert!(few.changes.is_empty(), "nine runs tell nothing");
+        let found = changes(&figure, &values);
+        let [LevelChange { run: 7, difference }] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((difference.finding, difference.runs), (Finding::Worse, 6));
+        assert!((difference.base - 1.0025).abs() < 1e-9 && (difference.other - 2.0025).abs() < 1e-9);
+        assert!(changes(&figure, &values[..9]).is_empty(), "nine runs tell nothing");
     }
 }

@@ -5,3 +5,4 @@ pub mod compare;
 pub mod history;
 pub mod series;
 pub mod sweep;
+pub mod table;

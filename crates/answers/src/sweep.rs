@@ -1,12 +1,10 @@
-//! A sweep: every variant of a scenario, run or searched, and which of them is best. Values only: the binary runs them.
+//! A sweep: every variant of a scenario, run or searched, and which of them is best. Values only: the runner makes them.
 
 mod budget;
-mod cell;
+#[cfg(test)]
+mod fixture;
 mod standing;
 mod summary;
 
 pub use budget::{budget_of_next, rival_of};
-pub use cell::{BusiestThread, CellCapacity, SweepCell};
-pub use summary::{
-    Dimension, LAYOUT, Rank, Ranked, Standing, SweepFacts, SweepSummary, SweepValue, SweepVariant,
-};
+pub use summary::{Dimension, LAYOUT, Rank, Ranked, SweepFacts, SweepSummary};

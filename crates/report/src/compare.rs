@@ -3,18 +3,17 @@
 mod answer;
 mod pictures;
 
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::picture::Picture;
-use crate::quantity::{NOTHING, in_figure_unit, moment, several, share};
+use crate::quantity::{moment, several, share};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
-use crate::surroundings;
+use crate::table::{DifferenceColumn, RunColumn, finding_tone, finding_word};
+use crate::{surroundings, table};
 use weir_answers::compare::{
-    Change, Comparison, Contest, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, Finding, LimitFinding,
-    LimitResult, SideSummary, Unlike,
+    Comparison, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LimitFinding, LimitResult, Unlike,
 };
-use weir_answers::series::SeriesFigure;
-use weir_metrics::Estimate;
+use weir_answers::table::{Finding, TableRun, VariantComparison, VariantSummary};
 
 /// The formats of a comparison.
 pub const COMPARISON_FORMATS: [&str; 4] = ["text", "markdown", "json", "html"];
@@ -24,9 +23,9 @@ impl Findings for Comparison {
 
     fn document(&self) -> Document {
         let mut sections = vec![Section::new("Comparison", vec![Part::Facts(facts(self))])];
-        for contest in &self.contests {
-            let title = format!("{} against {}", side_name(self, &contest.side), letter(0));
-            let parts = vec![Part::Grid(changes(self, contest))];
+        for comparison in &self.comparisons {
+            let title = format!("{} against {}", side_name(self, &comparison.other), letter(0));
+            let parts = vec![Part::Grid(differences(self, comparison))];
             sections.push(Section::new(title, parts));
         }
         if !self.limits.is_empty() {
@@ -60,7 +59,7 @@ impl Findings for Comparison {
 }
 
 fn names(comparison: &Comparison) -> String {
-    comparison.sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(" · ")
+    comparison.variants.iter().map(|side| side.name.as_str()).collect::<Vec<_>>().join(" · ")
 }
 
 /// The letter of a side: names may be as long as paths are.
@@ -71,12 +70,12 @@ fn letter(position: usize) -> String {
 }
 
 fn side_name(comparison: &Comparison, name: &str) -> String {
-    letter(comparison.sides.iter().position(|side| side.name == name).unwrap_or(0))
+    letter(comparison.variants.iter().position(|side| side.name == name).unwrap_or(0))
 }
 
 fn found(comparison: &Comparison, finding: Finding) -> usize {
-    let changes = comparison.contests.iter().flat_map(|it| &it.changes);
-    changes.filter(|it| it.finding == Some(finding)).count()
+    let differences = comparison.comparisons.iter().flat_map(|it| &it.differences);
+    differences.filter(|it| it.finding == finding).count()
 }
 
 fn badges(comparison: &Comparison) -> Vec<Badge> {
@@ -102,22 +101,12 @@ fn badges(comparison: &Comparison) -> Vec<Badge> {
     badges
 }
 
-pub(crate) fn finding_word(finding: Finding) -> &'static str {
-    match finding {
-        Finding::Better => "better",
-        Finding::Worse => "worse",
-        Finding::Different => "different",
-        Finding::Same => "same",
-        Finding::Undecided => "undecided",
-    }
-}
-
 fn facts(comparison: &Comparison) -> Vec<Fact> {
-    let answer = |contest| Fact::new("Answer", answer::answer(comparison, contest));
-    let mut facts: Vec<Fact> = comparison.contests.iter().map(answer).collect();
-    facts.extend(comparison.sides.iter().enumerate().map(|(position, side)| {
-        let words = format!("{}: {}", quote(&side.name, LINE), several(side.runs.len() as u64, "run"));
-        Fact::new(letter(position), format!("{words}{}", span_of(side)))
+    let answer = |it| Fact::new("Answer", answer::answer(comparison, it));
+    let mut facts: Vec<Fact> = comparison.comparisons.iter().map(answer).collect();
+    facts.extend(comparison.variants.iter().enumerate().map(|(position, side)| {
+        let words = format!("{}: {}", quote(&side.name, LINE), several(side.runs, "run"));
+        Fact::new(letter(position), format!("{words}{}", span_of(comparison, side)))
     }));
     let fewest = comparison.fewest_runs();
     let judged = if fewest < FEWEST_FOR_DIFFERENCE {
@@ -145,8 +134,9 @@ fn facts(comparison: &Comparison) -> Vec<Fact> {
     facts
 }
 
-fn span_of(side: &SideSummary) -> String {
-    let mut starts: Vec<f64> = side.runs.iter().map(|run| run.started_at_seconds).collect();
+fn span_of(comparison: &Comparison, side: &VariantSummary) -> String {
+    let runs = comparison.table.runs.iter().filter(|run| run.variant == side.name);
+    let mut starts: Vec<f64> = runs.map(|run| run.started_at_seconds).collect();
     starts.sort_by(f64::total_cmp);
     match starts[..] {
         [] => String::new(),
@@ -165,91 +155,21 @@ fn doubts(comparison: &Comparison) -> Vec<Fact> {
     unlike.chain(comparison.warnings.iter().map(|it| Fact::warning(it))).collect()
 }
 
-fn changes(comparison: &Comparison, contest: &Contest) -> Grid {
-    let has_intervals = contest.changes.iter().any(|it| it.runs >= FEWEST_FOR_INTERVAL as u64);
-    let mut columns = vec![
-        Column::word("Figure"),
-        Column::number(letter(0)),
-        Column::number(side_name(comparison, &contest.side)),
-        Column::number("Change"),
-    ];
-    if has_intervals {
-        columns.push(Column::number("95% confidence").narrow("95%"));
-    }
-    columns.push(Column::word("Finding"));
-    let rows = contest.changes.iter().filter_map(|it| {
-        let figure = comparison.figures.iter().find(|figure| figure.name == it.figure)?;
-        let value = |value| Cell::text(in_figure_unit(figure.unit, value));
-        let mut row = vec![
-            Cell::text(quote(figure.title.as_ref().unwrap_or(&figure.name), LINE)),
-            value(it.base),
-            value(it.other),
-            Cell::text(change(figure, it)),
-        ];
-        if has_intervals {
-            row.push(interval(figure, it));
-        }
-        let told = |finding| Cell::text(finding_word(finding)).tone(finding_tone(finding));
-        row.push(it.finding.map_or_else(Cell::nothing, told));
-        Some(row)
-    });
-    let pairs = if contest.paired { ", in pairs that were run next to each other" } else { "" };
-    Grid {
-        caption: format!(
-            "Means of the runs of a side, geometric where the change is in percent; a percentile is that of each run{pairs}"
-        ),
-        columns,
-        rows: rows.collect(),
-    }
-}
-
-pub(crate) fn finding_tone(finding: Finding) -> Tone {
-    match finding {
-        Finding::Better => Tone::Good,
-        Finding::Worse => Tone::Bad,
-        Finding::Different | Finding::Same | Finding::Undecided => Tone::Plain,
-    }
-}
-
-/// `+12.3%`, or the difference where there is no ratio.
-fn change(figure: &SeriesFigure, change: &Change) -> String {
-    match (change.ratio, change.difference) {
-        (Some(ratio), _) => relative(ratio.mean),
-        (None, Some(difference)) => signed(figure, difference.mean),
-        (None, None) => NOTHING.to_owned(),
-    }
-}
-
-fn interval(figure: &SeriesFigure, change: &Change) -> Cell {
-    if change.runs < FEWEST_FOR_INTERVAL as u64 {
-        return Cell::nothing();
-    }
-    let of = |it: Estimate, say: &dyn Fn(f64) -> String| {
-        Cell::text(format!("{} to {}", say(it.low), say(it.high)))
-    };
-    match (change.ratio, change.difference) {
-        (Some(ratio), _) => of(ratio, &relative),
-        (None, Some(difference)) => of(difference, &|value| signed(figure, value)),
-        (None, None) => Cell::nothing(),
-    }
-}
-
-/// A ratio as a change in percent.
-pub(crate) fn relative(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    let digits = if percent.abs() < 99.95 { 1 } else { 0 };
-    let rounded = format!("{:.digits$}", percent.abs());
-    let sign = match percent {
-        _ if rounded.chars().all(|it| matches!(it, '0' | '.')) => "",
-        p if p < 0.0 => "−",
-        _ => "+",
-    };
-    format!("{sign}{rounded}%")
-}
-
-fn signed(figure: &SeriesFigure, value: f64) -> String {
-    let plus = if value > 0.0 { "+" } else { "" };
-    format!("{plus}{}", in_figure_unit(figure.unit, value))
+fn differences(whole: &Comparison, comparison: &VariantComparison) -> Grid {
+    use DifferenceColumn::{Base, Change, ChangeInterval, Figure, Finding, Other};
+    let has_intervals = comparison.differences.iter().any(|it| it.runs >= FEWEST_FOR_INTERVAL as u64);
+    let mut columns = vec![Figure, Base(letter(0)), Other(side_name(whole, &comparison.other)), Change];
+    columns.extend(has_intervals.then_some(ChangeInterval));
+    columns.push(Finding);
+    let rows = comparison
+        .differences
+        .iter()
+        .filter_map(|it| Some((Vec::new(), whole.table.figure(&it.figure)?, it)));
+    let pairs = if comparison.pairs.is_some() { ", in pairs that were run next to each other" } else { "" };
+    let caption = format!(
+        "Means of the runs of a side, geometric where the change is in percent; a percentile is that of each run{pairs}"
+    );
+    table::differences(caption, Vec::new(), rows, &columns)
 }
 
 fn limit(comparison: &Comparison, result: &LimitResult) -> Fact {
@@ -271,20 +191,12 @@ fn limit(comparison: &Comparison, result: &LimitResult) -> Fact {
 }
 
 fn runs(comparison: &Comparison) -> Grid {
-    let rows = comparison.sides.iter().enumerate().flat_map(|(position, side)| {
-        side.runs.iter().map(move |run| {
-            vec![
-                Cell::text(letter(position)),
-                Cell::text(quote(&run.directory, LINE)),
-                Cell::text(moment(run.started_at_seconds, ' ')),
-                Cell::text(crate::stages::state_word(run.verdict))
-                    .tone(crate::stages::state_tone(run.verdict)),
-            ]
-        })
-    });
-    Grid {
-        caption: "One row a run".to_owned(),
-        columns: columns![word "Side", word "Run", word "Started, UTC", word "Verdict"],
-        rows: rows.collect(),
-    }
+    let side = |run: &TableRun| Cell::text(side_name(comparison, &run.variant));
+    let columns = [
+        RunColumn::Own(Column::word("Side"), &side),
+        RunColumn::Directory("Run"),
+        RunColumn::Started,
+        RunColumn::Verdict,
+    ];
+    table::runs("One row a run", &comparison.table.runs, &columns)
 }

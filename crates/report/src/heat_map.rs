@@ -4,7 +4,8 @@ use crate::picture::Picture;
 use crate::plot::Tick;
 use crate::quantity::shortened;
 use askama::Template;
-use weir_answers::sweep::{Standing, SweepSummary, SweepVariant};
+use weir_answers::sweep::SweepSummary;
+use weir_answers::table::{Finding, VariantSummary};
 use weir_metrics::Better;
 
 #[derive(Template)]
@@ -45,15 +46,15 @@ const MOST: usize = 12;
 /// The picture; none unless each pair of values of two keys is one variant.
 pub(crate) fn heat_map(
     summary: &SweepSummary,
-    value: impl Fn(&SweepVariant) -> String,
-    standing: impl Fn(Standing) -> &'static str,
+    value: impl Fn(&VariantSummary) -> String,
+    standing: impl Fn(&VariantSummary) -> &'static str,
 ) -> Option<Picture> {
     let [down, across] = &summary.dimensions[..] else { return None };
     let pairs = down.values.len() * across.values.len();
-    if pairs != summary.variants.len() || down.values.len() > MOST || across.values.len() > MOST {
+    if pairs != summary.series.variants.len() || down.values.len() > MOST || across.values.len() > MOST {
         return None;
     }
-    let means = summary.variants.iter().filter_map(|variant| Some(variant.value?.mean));
+    let means = summary.series.variants.iter().filter_map(|variant| Some(variant.value?.mean));
     let best = means.reduce(|one, other| match summary.ranked.better {
         Better::Higher => one.max(other),
         Better::Lower => one.min(other),
@@ -73,8 +74,8 @@ pub(crate) fn heat_map(
                 y: TOP + y as f64 * ROW,
                 share: if near.is_finite() { 0.5 * near.clamp(0.0, 1.0) } else { 0.0 },
                 value: value(variant),
-                standing: standing(variant.standing),
-                best: variant.standing == Standing::Best,
+                standing: standing(variant),
+                best: variant.standing == Some(Finding::Best),
             });
         }
     }

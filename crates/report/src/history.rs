@@ -1,16 +1,16 @@
 //! Figures over all runs of a name, and where they changed, as text, Markdown, JSON and a page.
 
-use crate::compare::{finding_tone, finding_word, relative};
-use crate::document::{Badge, Cell, Document, Fact, Grid, Part, Section, Tone, columns};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
 use crate::picture::Picture;
 use crate::plot::{Hue, Line, Mark, Plot};
-use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units, in_figure_unit, moment, several};
+use crate::quantity::{in_figure_unit, moment, several};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
-use crate::stages::{state_tone, state_word};
-use weir_answers::compare::Finding;
-use weir_answers::history::{FEWEST_RUNS, FigureHistory, History, LevelChange};
-use weir_engine::units::FigureUnit;
+use crate::table;
+use crate::table::{DifferenceColumn, RunColumn, finding_tone, finding_word, scaled, title};
+use weir_answers::compare::Unlike;
+use weir_answers::history::{FEWEST_RUNS, History, LevelChange};
+use weir_answers::table::{Finding, TableFigure};
 
 /// What changed between two runs is listed up to this many keys.
 const MOST_KEYS: usize = 8;
@@ -44,16 +44,15 @@ impl Findings for History {
 }
 
 fn badges(history: &History) -> Vec<Badge> {
-    let all = || history.figures.iter().flat_map(|figure| &figure.changes);
     let mut badges: Vec<_> = [Finding::Worse, Finding::Better, Finding::Different]
         .into_iter()
         .filter_map(|finding| {
-            let count = all().filter(|it| it.finding == finding).count();
+            let count = history.changes.iter().filter(|it| it.difference.finding == finding).count();
             let text = format!("{count} {}", finding_word(finding));
             (count > 0).then(|| Badge::new(text, finding_tone(finding)))
         })
         .collect();
-    if history.runs.len() < FEWEST_RUNS {
+    if history.table.runs.len() < FEWEST_RUNS {
         badges.push(Badge::new("too few runs to tell", Tone::Doubtful));
     } else if badges.is_empty() {
         badges.push(Badge::new("no change", Tone::Good));
@@ -62,9 +61,9 @@ fn badges(history: &History) -> Vec<Badge> {
 }
 
 fn facts(history: &History) -> Vec<Fact> {
-    let of = |at: usize| moment(history.runs[at].started_at_seconds, ' ');
-    let runs = several(history.runs.len() as u64, "run");
-    let between = match history.runs.len() {
+    let of = |at: usize| moment(history.table.runs[at].started_at_seconds, ' ');
+    let runs = several(history.table.runs.len() as u64, "run");
+    let between = match history.table.runs.len() {
         0 => String::new(),
         1 => format!(", {} UTC", of(0)),
         count => format!(", {} to {} UTC", of(0), of(count - 1)),
@@ -74,7 +73,7 @@ fn facts(history: &History) -> Vec<Fact> {
         let tags: Vec<_> = history.tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
         facts.push(Fact::new("Tags", quote(&tags.join(", "), LINE)));
     }
-    if history.runs.len() < FEWEST_RUNS {
+    if history.table.runs.len() < FEWEST_RUNS {
         facts.push(
             Fact::new(
                 "Told",
@@ -87,20 +86,16 @@ fn facts(history: &History) -> Vec<Fact> {
     facts
 }
 
-fn title(figure: &FigureHistory) -> String {
-    quote(figure.figure.title.as_ref().unwrap_or(&figure.figure.name), LINE)
-}
-
 /// One row a figure: where it was at first, where it is now.
 fn figures(history: &History) -> Grid {
-    let rows = history.figures.iter().map(|figure| {
-        let levels = figure.levels();
+    let rows = history.table.figures.iter().map(|figure| {
+        let levels = history.levels(figure);
         let level = |level: Option<&(usize, f64)>| {
-            level.map_or_else(Cell::nothing, |it| Cell::text(in_figure_unit(figure.figure.unit, it.1)))
+            level.map_or_else(Cell::nothing, |it| Cell::text(in_figure_unit(figure.unit, it.1)))
         };
-        let last = figure.values.iter().rev().find_map(|value| *value);
-        let last = last.map_or_else(Cell::nothing, |it| Cell::text(in_figure_unit(figure.figure.unit, it)));
-        let changes = figure.changes.len().to_string();
+        let last = history.values(figure).into_iter().rev().flatten().next();
+        let last = last.map_or_else(Cell::nothing, |it| Cell::text(in_figure_unit(figure.unit, it)));
+        let changes = history.changes(figure).count().to_string();
         vec![
             Cell::text(title(figure)),
             level(levels.first()),
@@ -121,45 +116,28 @@ fn figures(history: &History) -> Grid {
 }
 
 fn changes(history: &History) -> Grid {
-    let mut all: Vec<(&FigureHistory, &LevelChange)> =
-        history.figures.iter().flat_map(|figure| figure.changes.iter().map(move |it| (figure, it))).collect();
-    all.sort_by_key(|(_, change)| change.run);
-    let rows = all.into_iter().map(|(figure, change)| {
-        let of = |value: f64| Cell::text(in_figure_unit(figure.figure.unit, value));
-        let run = &history.runs[change.run];
-        let by = if change.before > 0.0 && change.after > 0.0 {
-            Cell::text(relative(change.after / change.before))
-        } else {
-            Cell::nothing()
-        };
-        vec![
-            Cell::text(moment(run.started_at_seconds, ' ')),
-            Cell::text(title(figure)),
-            of(change.before),
-            of(change.after),
-            by,
-            Cell::text(finding_word(change.finding)).tone(finding_tone(change.finding)),
-        ]
+    use DifferenceColumn::{Base, Figure, Finding, Other, Step};
+    let mut all: Vec<&LevelChange> = history.changes.iter().collect();
+    all.sort_by_key(|change| change.run);
+    let rows = all.into_iter().filter_map(|it| {
+        let since = Cell::text(moment(history.table.runs[it.run].started_at_seconds, ' '));
+        Some((vec![since], history.table.figure(&it.difference.figure)?, &it.difference))
     });
-    Grid {
-        caption: "The first run of each new level, and the means on both sides".to_owned(),
-        columns: columns![
-            word "Since, UTC", word "Figure", number "From", number "To", number "Change", word "Finding",
-        ],
-        rows: rows.collect(),
-    }
+    let columns = [Figure, Base("From".to_owned()), Other("To".to_owned()), Step, Finding];
+    let caption = "The first run of each new level, and the means on both sides";
+    table::differences(caption, vec![Column::word("Since, UTC")], rows, &columns)
 }
 
 /// What of the load, the target and the machine was not as in the run before, at the runs at which a figure changed.
 fn causes(history: &History) -> Vec<Fact> {
-    let mut at: Vec<usize> =
-        history.figures.iter().flat_map(|figure| figure.changes.iter().map(|it| it.run)).collect();
+    let mut at: Vec<usize> = history.changes.iter().map(|change| change.run).collect();
     at.sort_unstable();
     at.dedup();
-    let with_news = at.into_iter().map(|at| &history.runs[at]).filter(|run| !run.unlike_before.is_empty());
+    let with_news =
+        at.into_iter().map(|at| &history.table.runs[at]).filter(|run| !run.unlike_before.is_empty());
     with_news
         .map(|run| {
-            let line = |it: &weir_answers::compare::Unlike| {
+            let line = |it: &Unlike| {
                 format!("{}: {} → {}", quote(&it.key, 100), quote(&it.base, 100), quote(&it.other, 100))
             };
             let mut lines: Vec<_> = run.unlike_before.iter().take(MOST_KEYS).map(line).collect();
@@ -173,33 +151,24 @@ fn causes(history: &History) -> Vec<Fact> {
 }
 
 fn runs(history: &History) -> Grid {
-    let rows = history.runs.iter().map(|run| {
-        vec![
-            Cell::text(moment(run.started_at_seconds, ' ')),
-            Cell::text(quote(&run.directory, LINE)),
-            Cell::text(state_word(run.verdict)).tone(state_tone(run.verdict)),
-        ]
-    });
-    Grid {
-        caption: "One row a run, in the order in which they were made".to_owned(),
-        columns: columns![word "Started, UTC", word "Run", word "Verdict"],
-        rows: rows.collect(),
-    }
+    let columns = [RunColumn::Started, RunColumn::Directory("Run"), RunColumn::Verdict];
+    table::runs("One row a run, in the order in which they were made", &history.table.runs, &columns)
 }
 
 /// One plot a figure: its values run by run, and its levels.
 fn plots(history: &History) -> Vec<Plot> {
-    let count = history.runs.len();
-    let of = |figure: &FigureHistory| {
+    let count = history.table.runs.len();
+    let of = |figure: &TableFigure| {
         let number = |at: usize| at as f64 + 1.0;
-        let values = figure.values.iter().enumerate().map(|(at, value)| (number(at), *value)).collect();
-        let levels = figure.levels();
+        let values =
+            history.values(figure).into_iter().enumerate().map(|(at, value)| (number(at), value)).collect();
+        let levels = history.levels(figure);
         let ends = levels.iter().skip(1).map(|(at, _)| *at).chain([count]);
         let level = |((begin, level), end): (&(usize, f64), usize)| {
             // A gap where the level changes.
             [(number(*begin), Some(*level)), (number(end) - 1.0, Some(*level)), (number(end) - 0.5, None)]
         };
-        let (scale, units) = scaled(figure.figure.unit);
+        let (scale, units) = scaled(figure.unit);
         let grown = |points: Vec<(f64, Option<f64>)>| {
             points.into_iter().map(|(at, value)| (at, value.map(|value| value * scale))).collect()
         };
@@ -212,7 +181,8 @@ fn plots(history: &History) -> Vec<Plot> {
         Plot { places, ..Plot::new(title(figure), units, lines, number(count)) }
     };
     // What changed comes first.
-    let (changed, others): (Vec<_>, Vec<_>) = history.figures.iter().partition(|it| !it.changes.is_empty());
+    let (changed, others): (Vec<_>, Vec<_>) =
+        history.table.figures.iter().partition(|it| history.changes(it).next().is_some());
     changed.into_iter().chain(others).map(of).collect()
 }
 
@@ -222,10 +192,10 @@ const DAY: usize = 10;
 /// The dates of the first run, of the one in the middle and of the last one, at their numbers: there is room for three. Of runs of one day
 /// the times.
 fn dates(history: &History) -> Vec<(f64, String)> {
-    let last = history.runs.len().saturating_sub(1);
+    let last = history.table.runs.len().saturating_sub(1);
     let mut positions = vec![0, last / 2, last];
     positions.dedup();
-    let whole = |at: usize| Some(moment(history.runs.get(at)?.started_at_seconds, ' '));
+    let whole = |at: usize| Some(moment(history.table.runs.get(at)?.started_at_seconds, ' '));
     let day = |at: usize| whole(at).map(|it| it.chars().take(DAY).collect::<String>());
     let is_one_day = last > 0 && day(0) == day(last);
     let date = |at: usize| {
@@ -235,16 +205,4 @@ fn dates(history: &History) -> Vec<(f64, String)> {
         Some((at as f64 + 1.0, shown.to_owned()))
     };
     positions.into_iter().filter_map(date).collect()
-}
-
-/// The units of a figure, and what its values are multiplied by for them.
-pub(crate) fn scaled(unit: FigureUnit) -> (f64, Units) {
-    match unit {
-        FigureUnit::Count => (1.0, COUNT),
-        FigureUnit::Bytes => (1.0, BYTES),
-        FigureUnit::Seconds => (1.0, SECONDS),
-        FigureUnit::BitsPerSecond => (1.0, BIT_RATE),
-        FigureUnit::Percent => (1.0, PERCENT),
-        FigureUnit::Ratio => (100.0, PERCENT),
-    }
 }

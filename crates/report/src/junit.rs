@@ -10,7 +10,8 @@ use askama::Template;
 use std::io;
 use weir_answers::capacity::{CapacitySummary, Evidence};
 use weir_answers::series::{Ending, SeriesSummary};
-use weir_answers::sweep::{Standing, SweepSummary};
+use weir_answers::sweep::SweepSummary;
+use weir_answers::table::Finding;
 use weir_engine::summary::{Outcome, RunFacts, Summary, VerdictState};
 
 /// A run as JUnit's XML.
@@ -104,7 +105,7 @@ impl Suite {
 pub(crate) fn write_series(summary: &SeriesSummary, out: &mut dyn io::Write) -> io::Result<()> {
     let mut cases = vec![ending(&summary.ending)];
     cases.extend(
-        summary.runs.iter().map(|run| Case {
+        summary.table.runs.iter().map(|run| Case {
             name: format!("run {}", quote(&run.directory, LINE)),
             ..outcome(&run.outcome)
         }),
@@ -158,26 +159,27 @@ pub(crate) fn write_capacity(summary: &CapacitySummary, out: &mut dyn io::Write)
 
 /// A sweep: its ending, whether a best variant was found and anything was learnt of each, and the thresholds of its runs.
 pub(crate) fn write_sweep(summary: &SweepSummary, out: &mut dyn io::Write) -> io::Result<()> {
-    let variants = summary.variants.iter().map(|variant| Case {
+    let variants = summary.series.variants.iter().map(|variant| Case {
         class: "weir.sweep",
         name: format!("there is a result for {}", quote(&variant.name, LINE)),
         result: if variant.counted > 0 { CaseResult::Passed } else { CaseResult::Broken("void") },
-        message: format!("{} of {} in the figures", variant.counted, variant.cells),
+        message: format!("{} of {} in the figures", variant.counted, variant.runs),
         text: String::new(),
     });
     let answer = Case {
         class: "weir.sweep",
         name: "a best variant is found".to_owned(),
-        result: match summary.standing(Standing::Best).next() {
+        result: match summary.standing(Finding::Best).next() {
             Some(_) => CaseResult::Passed,
             None => CaseResult::Broken("no_best"),
         },
         message: sweep_line(summary).replace(TIE, " "),
         text: String::new(),
     };
-    let thresholds = summary.series.iter().flat_map(thresholds);
-    let cases = [ending(&summary.ending), answer].into_iter().chain(variants).chain(thresholds).collect();
-    write_suite(&summary.run, &summary.layout, cases, out)
+    let thresholds = thresholds(&summary.series);
+    let cases =
+        [ending(&summary.series.ending), answer].into_iter().chain(variants).chain(thresholds).collect();
+    write_suite(&summary.series.run, &summary.series.layout, cases, out)
 }
 
 fn ending(ending: &Ending) -> Case {

@@ -23,6 +23,7 @@ mod stream;
 mod stream_page;
 mod surroundings;
 mod sweep;
+mod table;
 
 mod channels;
 mod clients;

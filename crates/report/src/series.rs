@@ -3,19 +3,17 @@
 pub(crate) mod lines;
 
 use self::lines::series_line;
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::quantity::{in_figure_unit, moment, several, span};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::stages::{state_tone, state_word};
-use crate::surroundings;
+use crate::table::{DifferenceColumn, RunColumn, confidence, interval};
+use crate::{surroundings, table};
 use std::io;
-use weir_answers::series::{
-    Counted, Difference, Ending, FEWEST_PAIRS, SeriesFigure, SeriesRun, SeriesSummary, VariantComparison,
-    VariantSummary,
-};
+use weir_answers::series::{Ending, SeriesSummary};
+use weir_answers::table::{Counted, FEWEST_PAIRS, Table, VariantComparison, VariantSummary};
 use weir_engine::scenario::Order;
-use weir_engine::summary::Outcome;
 use weir_engine::units::FigureUnit;
 
 impl Findings for SeriesSummary {
@@ -46,8 +44,8 @@ impl Findings for SeriesSummary {
             "unit",
             "value",
         ])?;
-        for run in &self.runs {
-            for figure in &self.figures {
+        for run in &self.table.runs {
+            for figure in &self.table.figures {
                 let Some(value) = run.figures.get(&figure.name) else { continue };
                 writer.write_record([
                     &quote(&self.run.id, LINE),
@@ -77,14 +75,14 @@ pub(crate) fn sections(summary: &SeriesSummary, answer: Option<String>) -> Vec<S
     let mut sections = vec![Section::new("Series", vec![Part::Facts(facts), Part::Grid(figures(summary))])];
     for comparison in summary.comparisons.iter().filter(|it| !it.differences.is_empty()) {
         let title = format!("{} against {}", quote(&comparison.other, LINE), quote(&comparison.base, LINE));
-        sections.push(Section::new(title, vec![Part::Grid(differences(comparison, &summary.figures))]));
+        sections.push(Section::new(title, vec![Part::Grid(differences(comparison, &summary.table))]));
     }
     let thresholds: Vec<Fact> = summary.variants.iter().flat_map(thresholds).collect();
     if !thresholds.is_empty() {
         sections.push(Section::new("Thresholds", vec![Part::Facts(thresholds)]));
     }
     sections.extend(Section::of_warnings(&summary.warnings));
-    if !summary.runs.is_empty() {
+    if !summary.table.runs.is_empty() {
         sections.push(Section::new("Runs", vec![Part::Grid(runs(summary))]));
     }
     sections.extend(surroundings::sections(&summary.run));
@@ -94,7 +92,7 @@ pub(crate) fn sections(summary: &SeriesSummary, answer: Option<String>) -> Vec<S
 fn badges(summary: &SeriesSummary) -> Vec<Badge> {
     let is_uncounted = |it: &VariantSummary| it.counted == 0;
     let verdict = match summary.ending {
-        Ending::Running if summary.runs.is_empty() => Badge::new("no run yet", Tone::Doubtful),
+        Ending::Running if summary.table.runs.is_empty() => Badge::new("no run yet", Tone::Doubtful),
         // A variant without a run that is counted may still get one.
         Ending::Running | Ending::Interrupted if summary.variants.iter().any(is_uncounted) => {
             Badge::new("incomplete", Tone::Doubtful)
@@ -149,12 +147,10 @@ fn figures(summary: &SeriesSummary) -> Grid {
     let mut columns = vec![Column::word("Figure")];
     for variant in &summary.variants {
         columns.push(Column::number(quote(&variant.name, 40)));
-        columns.push(
-            Column::number(if variant.counted >= FEWEST_PAIRS as u64 { "95% confidence" } else { "" })
-                .narrow("95%"),
-        );
+        let has_intervals = variant.counted >= FEWEST_PAIRS as u64;
+        columns.push(if has_intervals { confidence() } else { Column::number("").narrow("95%") });
     }
-    let rows = summary.figures.iter().filter_map(|figure| {
+    let rows = summary.table.figures.iter().filter_map(|figure| {
         let mut row = vec![Cell::text(quote(figure.title.as_ref()?, LINE))];
         for variant in &summary.variants {
             let found = variant.figures.get(&figure.name);
@@ -166,55 +162,27 @@ fn figures(summary: &SeriesSummary) -> Grid {
 }
 
 fn cells(unit: FigureUnit, counted: &Counted) -> [Cell; 2] {
-    let interval = counted.estimate.map_or_else(Cell::nothing, |it| {
-        Cell::text(format!("{} to {}", in_figure_unit(unit, it.low), in_figure_unit(unit, it.high)))
-    });
-    [Cell::text(in_figure_unit(unit, counted.mean)), interval]
+    let value = |value| in_figure_unit(unit, value);
+    [Cell::text(value(counted.mean)), interval(counted.estimate, &value)]
 }
 
-fn differences(comparison: &VariantComparison, figures: &[SeriesFigure]) -> Grid {
-    let columns = columns![
-        word "Figure", number "Difference", number "95% confidence" / "95%", number "Ratio",
-        number "95% confidence" / "95%", word "Told apart" / "Apart",
-    ];
+fn differences(comparison: &VariantComparison, of: &Table) -> Grid {
+    let pairs = comparison.pairs.unwrap_or_default();
     let rows = comparison.differences.iter().filter_map(|it| {
-        let figure = figures.iter().find(|figure| figure.name == it.figure)?;
-        if it.difference.low == 0.0 && it.difference.high == 0.0 && comparison.pairs >= 4 {
-            return None;
-        }
-        let of = |number: f64| in_figure_unit(figure.unit, number);
-        let cell = |text: Option<String>| text.map_or_else(Cell::nothing, Cell::text);
-        // Of fewer pairs the interval depends more on the repetitions than on the target.
-        let enough = it.told_apart;
-        Some(vec![
-            Cell::text(quote(figure.title.as_ref()?, LINE)),
-            Cell::text(of(it.difference.mean)),
-            cell(enough.map(|_| format!("{} to {}", of(it.difference.low), of(it.difference.high)))),
-            cell(it.ratio.map(|ratio| format!("{:.2}", ratio.mean))),
-            cell(
-                it.ratio
-                    .filter(|_| enough.is_some())
-                    .map(|ratio| format!("{:.2} to {:.2}", ratio.low, ratio.high)),
-            ),
-            Cell::text(apart(it)),
-        ])
+        let figure = of.figure(&it.figure).filter(|figure| figure.title.is_some())?;
+        let is_equal = it.difference.is_some_and(|it| it.low == 0.0 && it.high == 0.0);
+        (!is_equal || pairs < FEWEST_PAIRS as u64).then_some((Vec::new(), figure, it))
     });
-    let pairs = several(comparison.pairs, "pair");
-    let caption = match comparison.pairs {
-        0..4 => format!("{pairs} of runs: four tell a difference, with fewer the values are all there is"),
+    let in_words = several(pairs, "pair");
+    let caption = match pairs {
+        0..4 => format!("{in_words} of runs: four tell a difference, with fewer the values are all there is"),
         _ => format!(
-            "{pairs} of runs; of twenty figures that are the same, one is told apart by chance; those that were equal in every pair are left out"
+            "{in_words} of runs; of twenty figures that are the same, one is told apart by chance; those that were equal in every pair are left out"
         ),
     };
-    Grid { caption, columns, rows: rows.collect() }
-}
-
-fn apart(difference: &Difference) -> &'static str {
-    match difference.told_apart {
-        Some(true) => "yes",
-        Some(false) => "no",
-        None => "too few",
-    }
+    use DifferenceColumn::{Apart, Difference, DifferenceInterval, Figure, Ratio, RatioInterval};
+    let columns = [Figure, Difference, DifferenceInterval, Ratio, RatioInterval, Apart];
+    table::differences(caption, Vec::new(), rows, &columns)
 }
 
 fn thresholds(variant: &VariantSummary) -> impl Iterator<Item = Fact> {
@@ -229,45 +197,15 @@ fn thresholds(variant: &VariantSummary) -> impl Iterator<Item = Fact> {
 }
 
 fn runs(summary: &SeriesSummary) -> Grid {
-    let mut columns = columns![
-        word "Run", number "Repetition" / "Rep.", word "Outcome", word "Verdict",
-        number "Thresholds failed" / "Failed",
-    ];
-    let saves = summary.runs.iter().any(|run| run.classic.is_some());
-    let rows = summary.runs.iter().map(|run| {
-        let failed = run.thresholds.iter().filter(|it| !it.passed).count();
-        let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
-        let mut row = vec![
-            Cell::text(quote(&run.directory, LINE)),
-            Cell::text(run.repetition.to_string()),
-            Cell::text(outcome(run)),
-            Cell::text(state_word(run.verdict)).tone(state_tone(run.verdict)),
-            Cell::text(failed.to_string()).tone(tone),
-        ];
-        let classic = || run.classic.map_or_else(Cell::nothing, |it| Cell::text(it.to_string()));
-        row.extend(saves.then(classic));
-        row
-    });
+    use RunColumn::{Classic, Directory, Failed, Outcome, Repetition, Verdict};
+    let mut columns = vec![Directory("Run"), Repetition, Outcome, Verdict, Failed];
     let mut caption =
         "One row a run, in the order in which they were made; each has a directory of its own".to_owned();
-    if saves {
+    if summary.table.runs.iter().any(|run| run.classic.is_some()) {
+        columns.push(Classic);
         caption.push_str("; classic: [code, rows, last insert − first insert in ms]");
     }
-    let rows = rows.collect();
-    columns.extend(saves.then(|| Column::number("Classic")));
-    Grid { caption, columns, rows }
-}
-
-fn outcome(run: &SeriesRun) -> &'static str {
-    match run.outcome {
-        Outcome::Completed => "completed",
-        Outcome::Interrupted => "interrupted",
-        Outcome::TargetDied => "target died",
-        Outcome::NobodyLeft => "all clients failed",
-        Outcome::AgentLost => "agent lost",
-        Outcome::Aborted(_) => "aborted",
-        Outcome::Running => "running",
-    }
+    table::runs(caption, &summary.table.runs, &columns)
 }
 
 fn unit_name(unit: FigureUnit) -> &'static str {

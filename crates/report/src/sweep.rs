@@ -2,20 +2,21 @@
 
 pub(crate) mod lines;
 
-use self::lines::{bounds, figure, is_capacity, short, sweep_line};
-
-use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone, columns};
+use self::lines::{bounds, figure, short, sweep_line};
+use crate::document::{Badge, Cell, Column, Document, Fact, Grid, Part, Section, Tone};
 use crate::heat_map::heat_map;
 use crate::intervals::{IntervalRow, intervals};
 use crate::picture::Picture;
-use crate::quantity::{BIT_RATE, BYTES, COUNT, NOTHING, PERCENT, SECONDS, Units, moment, percent, span};
+use crate::quantity::{NOTHING, moment, percent, span};
 use crate::quote::{LINE, quote};
 use crate::report::Findings;
-use crate::{series, surroundings};
+use crate::table::{RunColumn, confidence, finding_tone, finding_word, scaled, text};
+use crate::{series, surroundings, table};
 use std::io;
 use weir_answers::capacity::Evidence;
 use weir_answers::series::Ending;
-use weir_answers::sweep::{Rank, Standing, SweepCell, SweepSummary, SweepValue};
+use weir_answers::sweep::{Rank, SweepSummary};
+use weir_answers::table::{Finding, SearchedCapacity, TableRun, VariantSummary};
 use weir_engine::scenario::Order;
 use weir_engine::units::FigureUnit;
 
@@ -26,49 +27,51 @@ impl Findings for SweepSummary {
         let mut parts = vec![Part::Facts(facts(self)), Part::Grid(variants(self))];
         parts.extend(plane(self).map(Part::Grid));
         let mut sections = vec![Section::new("Sweep", parts)];
-        match &self.series {
-            Some(of_runs) => sections.extend(series::sections(of_runs, None)),
-            None => {
-                if !self.cells.is_empty() {
-                    sections.push(Section::new("Searches", vec![Part::Grid(searches(self))]));
-                }
-                sections.extend(surroundings::sections(&self.run));
+        if self.ranked.is_capacity() {
+            if !self.series.table.runs.is_empty() {
+                sections.push(Section::new("Searches", vec![Part::Grid(searches(self))]));
             }
+            sections.extend(surroundings::sections(&self.series.run));
+        } else {
+            sections.extend(series::sections(&self.series, None));
         }
+        let run = &self.series.run;
         Document {
-            title: format!("weir {} · {}", quote(&self.run.weir_version, 40), quote(&self.run.name, LINE)),
+            title: format!("weir {} · {}", quote(&run.weir_version, 40), quote(&run.name, LINE)),
             badges: badges(self),
             sections,
         }
     }
 
     fn subject(&self) -> String {
-        self.run.id.clone()
+        self.series.run.id.clone()
     }
 
     fn pictures(&self) -> Vec<Picture> {
+        let (scale, units) = scaled(self.ranked.unit);
         let rows: Vec<_> = self
+            .series
             .variants
             .iter()
             .filter_map(|variant| {
                 let value = variant.value?;
                 Some(IntervalRow {
                     name: quote(&variant.name, 40),
-                    mean: value.mean,
-                    low: value.low,
-                    high: value.high,
+                    mean: value.mean * scale,
+                    low: value.low.map(|low| low * scale),
+                    high: value.high.map(|high| high * scale),
                     value: short(self, variant),
-                    standing: standing_word(variant.standing),
-                    class: match variant.standing {
-                        Standing::Best => "best",
-                        Standing::Alike => "alike",
-                        Standing::Worse | Standing::Fails => "worse",
-                        Standing::Unknown => "unknown",
+                    standing: standing_word(variant),
+                    class: match standing(variant) {
+                        Finding::Best => "best",
+                        Finding::Undecided => "alike",
+                        Finding::Worse | Finding::Fails => "worse",
+                        _ => "unknown",
                     },
                 })
             })
             .collect();
-        let of_intervals = intervals(&self.ranked.title, units(self.ranked.unit), f64::INFINITY, &rows);
+        let of_intervals = intervals(&self.ranked.title, units, f64::INFINITY, &rows);
         let of_plane = heat_map(self, |variant| short(self, variant), standing_word);
         of_intervals.into_iter().chain(of_plane).collect()
     }
@@ -89,23 +92,23 @@ impl Findings for SweepSummary {
             "busiest_thread",
             "busiest_thread_percent",
         ])?;
-        for cell in &self.cells {
+        for search in &self.series.table.runs {
             let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-            let bound = |of: fn(&weir_answers::sweep::CellCapacity) -> Option<u32>| {
-                cell.capacity.as_ref().and_then(of).map_or_else(String::new, |bound| bound.to_string())
+            let bound = |of: fn(&SearchedCapacity) -> Option<u32>| {
+                search.capacity.as_ref().and_then(of).map_or_else(String::new, |bound| bound.to_string())
             };
             writer.write_record([
-                &quote(&self.run.id, LINE),
-                &quote(&cell.directory, LINE),
-                &quote(&cell.variant, LINE),
-                &cell.repetition.to_string(),
-                &u8::from(cell.counted).to_string(),
-                &cell.capacity.map_or_else(String::new, |_| evidence(cell).to_owned()),
+                &quote(&self.series.run.id, LINE),
+                &quote(&search.directory, LINE),
+                &quote(&search.variant, LINE),
+                &search.repetition.to_string(),
+                &u8::from(search.is_counted()).to_string(),
+                &search.capacity.map_or_else(String::new, |_| evidence(search).to_owned()),
                 &bound(|it| it.lower),
                 &bound(|it| it.upper),
-                &number(cell.cpu_percent_per_client),
-                &cell.busiest_thread.as_ref().map_or_else(String::new, |it| quote(&it.name, 40)),
-                &number(cell.busiest_thread.as_ref().map(|it| it.cpu_percent)),
+                &number(search.cpu_percent_per_client),
+                &search.busiest_thread.as_ref().map_or_else(String::new, |it| quote(&it.name, 40)),
+                &number(search.busiest_thread.as_ref().map(|it| it.cpu_percent)),
             ])?;
         }
         writer.flush()
@@ -116,63 +119,56 @@ impl Findings for SweepSummary {
     }
 }
 
-fn standing_word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Best => "best",
-        Standing::Alike => "not distinguishable",
-        Standing::Worse => "worse",
-        Standing::Fails => "fails",
-        Standing::Unknown => "too little known",
-    }
+fn standing(variant: &VariantSummary) -> Finding {
+    variant.standing.unwrap_or(Finding::Unknown)
 }
 
-fn standing_tone(standing: Standing) -> Tone {
-    match standing {
-        Standing::Best => Tone::Good,
-        Standing::Alike => Tone::Plain,
-        Standing::Worse | Standing::Fails => Tone::Bad,
-        Standing::Unknown => Tone::Doubtful,
+fn standing_word(variant: &VariantSummary) -> &'static str {
+    match standing(variant) {
+        Finding::Undecided => "not distinguishable",
+        finding => finding_word(finding),
     }
 }
 
 fn badges(summary: &SweepSummary) -> Vec<Badge> {
-    let is_whole = summary.variants.iter().all(|it| it.value.is_some());
+    let is_whole = summary.series.variants.iter().all(|it| it.value.is_some());
     let complete = || match is_whole {
         true => Badge::new("complete", Tone::Good),
         false => Badge::new("incomplete", Tone::Doubtful),
     };
-    let ending = Badge::of_ending(&summary.ending).unwrap_or_else(complete);
-    std::iter::once(ending).chain(summary.series.as_ref().and_then(Badge::of_thresholds)).collect()
+    let ending = Badge::of_ending(&summary.series.ending).unwrap_or_else(complete);
+    std::iter::once(ending).chain(Badge::of_thresholds(&summary.series)).collect()
 }
 
 fn facts(summary: &SweepSummary) -> Vec<Fact> {
-    let has_best = summary.standing(Standing::Best).next().is_some();
-    let tone = match summary.ending {
+    let series = &summary.series;
+    let has_best = summary.standing(Finding::Best).next().is_some();
+    let tone = match series.ending {
         _ if has_best => Tone::Good,
         Ending::Running => Tone::Doubtful,
         _ => Tone::Bad,
     };
     let mut facts = vec![Fact::new("Answer", sweep_line(summary)).tone(tone)];
-    if let Ending::Failed(failure) = &summary.ending {
+    if let Ending::Failed(failure) = &series.ending {
         facts.push(Fact::new("Outcome", quote(&failure.words, 1_000)).tone(Tone::Bad));
     }
-    let order = match summary.order {
+    let order = match series.order {
         Order::Random => "in a random order that the seed decides",
         Order::Interleaved => "interleaved",
         Order::Sequential => "one variant after the other",
     };
-    let (one, many) = if is_capacity(summary) { ("search", "searches") } else { ("run", "runs") };
-    let each = format!("{} {}", summary.repeat, if summary.repeat == 1 { one } else { many });
+    let (one, many) = if summary.ranked.is_capacity() { ("search", "searches") } else { ("run", "runs") };
+    let each = format!("{} {}", series.repeat, if series.repeat == 1 { one } else { many });
     facts.push(Fact::new(
         "Made",
-        format!("{each} of each variant, {order}; {} in all", span(summary.run.duration_seconds)),
+        format!("{each} of each variant, {order}; {} in all", span(series.run.duration_seconds)),
     ));
-    if is_capacity(summary) {
-        facts.push(Fact::new("Started", format!("{} UTC", moment(summary.run.started_at_seconds, ' '))));
+    if summary.ranked.is_capacity() {
+        facts.push(Fact::new("Started", format!("{} UTC", moment(series.run.started_at_seconds, ' '))));
     }
-    let left_out = summary.cells.iter().filter_map(|cell| Some((cell, cell.reason.as_deref()?)));
-    for (cell, reason) in left_out {
-        let line = format!("{} is not in the figures: {}", quote(&cell.directory, LINE), quote(reason, LINE));
+    for run in series.table.runs.iter().filter(|run| !run.is_counted()) {
+        let why = quote(&run.why_not_counted(), LINE);
+        let line = format!("{} is not in the figures: {why}", quote(&run.directory, LINE));
         facts.push(Fact::new("warning", line).tone(Tone::Doubtful));
     }
     facts.push(Fact::new("Definitions", "docs/method/answers.md"));
@@ -182,7 +178,7 @@ fn facts(summary: &SweepSummary) -> Vec<Fact> {
 /// One row a variant.
 fn variants(summary: &SweepSummary) -> Grid {
     let keys: Vec<&String> = summary.dimensions.iter().map(|dimension| &dimension.key).collect();
-    let is_capacity = is_capacity(summary);
+    let is_capacity = summary.ranked.is_capacity();
     let mut columns = vec![Column::word("Variant")];
     columns.extend(keys.iter().map(|key| Column::number(quote(key, 40))));
     let mut title = summary.ranked.title.clone();
@@ -191,7 +187,7 @@ fn variants(summary: &SweepSummary) -> Grid {
     }
     columns.push(Column::number(quote(&title, LINE)));
     if !is_capacity {
-        columns.push(Column::number("95% confidence").narrow("95%"));
+        columns.push(confidence());
     }
     columns.push(Column::word("Standing"));
     let shows_cpu = summary.ranked.by != Rank::CpuPerClient;
@@ -200,7 +196,7 @@ fn variants(summary: &SweepSummary) -> Grid {
     }
     columns.push(Column::number("Busiest thread").narrow("Thread"));
     columns.push(Column::number(if is_capacity { "Searches" } else { "Runs" }));
-    let rows = summary.variants.iter().map(|variant| {
+    let rows = summary.series.variants.iter().map(|variant| {
         let mut row = vec![Cell::text(quote(&variant.name, 40))];
         row.extend(keys.iter().map(|key| {
             variant.values.get(*key).map_or_else(Cell::nothing, |value| Cell::text(quote(value, 40)))
@@ -208,26 +204,20 @@ fn variants(summary: &SweepSummary) -> Grid {
         row.push(Cell::text(short(summary, variant)));
         if !is_capacity {
             let ends = variant.value.and_then(|value| Some((value.low?, value.high?)));
-            row.push(ends.map_or_else(Cell::nothing, |(low, high)| {
-                Cell::text(format!(
-                    "{} to {}",
-                    figure(summary.ranked.unit, low),
-                    figure(summary.ranked.unit, high)
-                ))
-            }));
+            let say = |end| figure(summary.ranked.unit, end);
+            row.push(text(ends.map(|(low, high)| format!("{} to {}", say(low), say(high)))));
         }
-        row.push(Cell::text(standing_word(variant.standing)).tone(standing_tone(variant.standing)));
+        row.push(Cell::text(standing_word(variant)).tone(finding_tone(standing(variant))));
         if shows_cpu {
             let cpu = variant.cpu_percent_per_client;
-            row.push(cpu.map_or_else(Cell::nothing, |it| Cell::text(figure(FigureUnit::Percent, it))));
+            row.push(text(cpu.map(|it| figure(FigureUnit::Percent, it))));
         }
-        row.push(variant.busiest_thread.as_ref().map_or_else(Cell::nothing, |it| {
-            Cell::text(format!("{} {}", quote(&it.name, 40), percent(it.cpu_percent)))
-        }));
-        row.push(if variant.counted == variant.cells {
-            Cell::text(variant.cells.to_string())
+        let thread = variant.busiest_thread.as_ref();
+        row.push(text(thread.map(|it| format!("{} {}", quote(&it.name, 40), percent(it.cpu_percent)))));
+        row.push(if variant.counted == variant.runs {
+            Cell::text(variant.runs.to_string())
         } else {
-            Cell::share(variant.counted.to_string(), variant.cells.to_string())
+            Cell::share(variant.counted.to_string(), variant.runs.to_string())
         });
         row
     });
@@ -250,7 +240,7 @@ fn plane(summary: &SweepSummary) -> Option<Grid> {
     let rows = down.values.iter().map(|first| {
         let cells = across.values.iter().map(|second| {
             summary.at(first, second).map_or_else(Cell::nothing, |variant| {
-                Cell::text(short(summary, variant)).tone(standing_tone(variant.standing))
+                Cell::text(short(summary, variant)).tone(finding_tone(standing(variant)))
             })
         });
         [Cell::text(quote(first, 40))].into_iter().chain(cells).collect()
@@ -262,51 +252,27 @@ fn plane(summary: &SweepSummary) -> Option<Grid> {
 
 /// One row a search.
 fn searches(summary: &SweepSummary) -> Grid {
-    let rows = summary.cells.iter().map(|cell| {
-        vec![
-            Cell::text(quote(&cell.directory, LINE)),
-            Cell::text(cell.repetition.to_string()),
-            Cell::text(evidence(cell)),
-            Cell::text(cell.capacity.map_or_else(
-                || NOTHING.to_owned(),
-                |it| {
-                    bounds(SweepValue {
-                        mean: 0.0,
-                        low: it.lower.map(f64::from),
-                        high: it.upper.map(f64::from),
-                        is_sure: true,
-                        low_is_sure: true,
-                        high_is_sure: true,
-                    })
-                },
-            )),
-        ]
-    });
-    Grid {
-        caption: "One row a search, in the order in which they were made; each has a directory of its own"
-            .to_owned(),
-        columns: columns![word "Search", number "Repetition" / "Rep.", word "Answer", number "Capacity"],
-        rows: rows.collect(),
-    }
+    let capacity = |search: &TableRun| {
+        let ends = |it: SearchedCapacity| bounds(it.lower.map(f64::from), it.upper.map(f64::from));
+        Cell::text(search.capacity.map_or_else(|| NOTHING.to_owned(), ends))
+    };
+    let columns = [
+        RunColumn::Directory("Search"),
+        RunColumn::Repetition,
+        RunColumn::Own(Column::word("Answer"), &|search| Cell::text(evidence(search))),
+        RunColumn::Own(Column::number("Capacity"), &capacity),
+    ];
+    let caption = "One row a search, in the order in which they were made; each has a directory of its own";
+    table::runs(caption, &summary.series.table.runs, &columns)
 }
 
-fn evidence(cell: &SweepCell) -> &'static str {
-    match cell.capacity.map(|it| it.evidence) {
+fn evidence(search: &TableRun) -> &'static str {
+    match search.capacity.map(|it| it.evidence) {
         Some(Evidence::Found) => "found",
         Some(Evidence::AtLeast) => "at least",
         Some(Evidence::AtMost) => "at most",
         Some(Evidence::Undecided) => "undecided",
         Some(Evidence::Void) => "void",
         None => NOTHING,
-    }
-}
-
-fn units(unit: FigureUnit) -> Units {
-    match unit {
-        FigureUnit::Count | FigureUnit::Ratio => COUNT,
-        FigureUnit::Bytes => BYTES,
-        FigureUnit::Seconds => SECONDS,
-        FigureUnit::BitsPerSecond => BIT_RATE,
-        FigureUnit::Percent => PERCENT,
     }
 }

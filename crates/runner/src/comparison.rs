@@ -6,8 +6,9 @@ use crate::{ErrorKind, RunError};
 use std::path::{Path, PathBuf};
 use weir_answers::capacity::CapacitySummary;
 use weir_answers::compare::{ComparedRun, Comparison, ComparisonError, Options, SeriesRef, Side};
-use weir_answers::series::{SeriesRun, SeriesSummary};
+use weir_answers::series::SeriesSummary;
 use weir_answers::sweep::SweepSummary;
+use weir_answers::table::TableRun;
 use weir_engine::scenario::Order;
 use weir_report::quote;
 
@@ -44,7 +45,7 @@ pub fn sides(places: &[String]) -> Result<Vec<Side>, RunError> {
         && let Some(summary) = SeriesSummary::read(Path::new(only))
     {
         let names: Vec<_> = summary.variants.iter().map(|it| it.name.clone()).collect();
-        if names.len() < 2 && !summary.runs.iter().any(SeriesRun::is_counted) {
+        if names.len() < 2 && !summary.table.runs.iter().any(TableRun::is_counted) {
             // That a second directory is missing is not what is wrong with it.
             let why = summary.shortfall().map_or_else(String::new, |why| format!(": {why}"));
             return Err(RunError::new(
@@ -123,7 +124,10 @@ fn one(place: &str) -> Result<Side, RunError> {
 
 /// The series of a directory, which a sweep of runs is too.
 fn series_of(directory: &Path) -> Option<SeriesSummary> {
-    SeriesSummary::read(directory).or_else(|| SweepSummary::read(directory)?.series)
+    SeriesSummary::read(directory).or_else(|| {
+        let sweep = SweepSummary::read(directory)?;
+        (!sweep.ranked.is_capacity()).then_some(sweep.series)
+    })
 }
 
 /// The runs in a folder that is not a run itself, by name.
@@ -150,7 +154,7 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
             format!("{} has no variant '{variant}'; it has: {}", directory.display(), names.join(", "));
         return Err(RunError::new(ErrorKind::Usage, line));
     }
-    let made = summary.runs.iter().filter(|run| run.variant == variant);
+    let made = summary.table.runs.iter().filter(|run| run.variant == variant);
     let (mut runs, mut left_out) = (Vec::new(), Vec::new());
     for run in made {
         let place = directory.join(&run.directory);

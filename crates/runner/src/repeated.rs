@@ -5,7 +5,8 @@ use crate::run_directory::name_of;
 use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use weir_answers::series::{Ending, SeriesFigure, SeriesRun};
+use weir_answers::series::Ending;
+use weir_answers::table::{TableFigure, TableRun};
 use weir_engine::record;
 use weir_engine::scenario::{Turn, Variant};
 use weir_engine::summary::{Summary, VerdictState};
@@ -58,8 +59,8 @@ pub(crate) fn kept_run(
     turn: Turn,
     own: &Path,
     summary: &Summary,
-) -> (SeriesRun, Vec<SeriesFigure>) {
-    let (mut run, figures) = SeriesRun::new(variant, turn.repetition, name_of(own), summary);
+) -> (TableRun, Vec<TableFigure>) {
+    let (mut run, figures) = TableRun::new(variant, turn.repetition, name_of(own), summary);
     if run.verdict == VerdictState::NothingMeasured {
         run.reason = weir_report::shortfall(summary).or(run.reason);
     }

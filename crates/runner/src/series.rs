@@ -9,7 +9,8 @@ use crate::{ErrorKind, RunError, prepare, run_directory};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use weir_answers::series::{Ending, LAYOUT, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
+use weir_answers::series::{Ending, LAYOUT, SeriesFacts, SeriesSummary};
+use weir_answers::table::{Table, TableRun};
 use weir_engine::lines::Part;
 use weir_engine::scenario::{Scenario, ScenarioError, Turn, Variant, Variation, turns};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
@@ -79,13 +80,8 @@ impl Series<'_> {
             repeat: self.repeat,
             order: first.order.unwrap_or_default(),
         };
-        let mut made = SeriesWriter {
-            facts,
-            began: Instant::now(),
-            directory: self.directory,
-            figures: Vec::new(),
-            runs: Vec::new(),
-        };
+        let mut made =
+            SeriesWriter { facts, began: Instant::now(), directory: self.directory, table: Table::default() };
         // What cannot be written is better known before the first run.
         let (summary, written) = made.write(Ending::Running);
         written?;
@@ -133,36 +129,30 @@ struct SeriesWriter<'a> {
     facts: SeriesFacts,
     began: Instant,
     directory: &'a Path,
-    figures: Vec<SeriesFigure>,
-    runs: Vec<SeriesRun>,
+    table: Table,
 }
 
 impl SeriesWriter<'_> {
     fn add(&mut self, turn: Turn, own: &Path, summary: &Summary) {
         let variant = &self.facts.variants[turn.variant].name;
         let (run, figures) = kept_run(variant, turn, own, summary);
-        self.runs.push(run);
-        for figure in figures {
-            if !self.figures.iter().any(|known| known.name == figure.name) {
-                self.figures.push(figure);
-            }
-        }
+        self.table.add(run, figures);
     }
 
     /// What they come to, written whole into the series' directory.
     fn write(&mut self, ending: Ending) -> (SeriesSummary, Result<(), RunError>) {
         self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
-        let summary = SeriesSummary::new(&self.facts, &self.figures, &self.runs, ending);
+        let summary = SeriesSummary::new(&self.facts, &self.table, ending);
         let written = summary.keep(self.directory);
         (summary, written)
     }
 }
 
-fn target_died(run: &SeriesRun) -> bool {
+fn target_died(run: &TableRun) -> bool {
     run.outcome == Outcome::TargetDied || run.unanswered
 }
 
-fn was_aborted(run: &SeriesRun) -> bool {
+fn was_aborted(run: &TableRun) -> bool {
     matches!(run.outcome, Outcome::Aborted(_))
 }
 
@@ -176,7 +166,7 @@ impl Answer for SeriesSummary {
     /// What a series comes to. How it ended says more than what it measured, and whether it can be believed more than whether
     /// it passed.
     fn missed(&self) -> Option<ErrorKind> {
-        let any = |is: fn(&SeriesRun) -> bool| self.runs.iter().any(is);
+        let any = |is: fn(&TableRun) -> bool| self.table.runs.iter().any(is);
         match &self.ending {
             Ending::Interrupted | Ending::Running => Some(ErrorKind::Interrupted),
             Ending::Failed(failure) => Some(ErrorKind::of_code(failure.exit_code)),
@@ -199,13 +189,13 @@ impl Answer for SeriesSummary {
         if let Ending::Failed(failure) = &self.ending {
             return Some(weir_report::quote(&failure.words, 1_000));
         }
-        let (made, wanted) = (self.runs.len(), self.variants.len() as u64 * u64::from(self.repeat));
+        let (made, wanted) = (self.table.runs.len(), self.variants.len() as u64 * u64::from(self.repeat));
         if matches!(self.ending, Ending::Interrupted | Ending::Running) {
-            let whole = self.runs.iter().filter(|run| run.outcome != Outcome::Interrupted).count();
+            let whole = self.table.runs.iter().filter(|run| run.outcome != Outcome::Interrupted).count();
             return Some(format!("interrupted after {whole} of {}", several(wanted, "run")));
         }
-        let left_out: Vec<_> = self.runs.iter().filter(|run| !run.is_counted()).collect();
-        let first = |is: fn(&SeriesRun) -> bool| left_out.iter().find(|run| is(run));
+        let left_out: Vec<_> = self.table.runs.iter().filter(|run| !run.is_counted()).collect();
+        let first = |is: fn(&TableRun) -> bool| left_out.iter().find(|run| is(run));
         let decisive = first(target_died)
             .or_else(|| first(was_aborted))
             .or_else(|| left_out.first().filter(|_| self.verdict >= VerdictState::NothingMeasured));

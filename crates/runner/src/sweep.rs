@@ -12,8 +12,9 @@ use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::time::Instant;
 use weir_answers::capacity::CapacitySummary;
-use weir_answers::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
-use weir_answers::sweep::{LAYOUT, Rank, SweepCell, SweepFacts, SweepSummary, budget_of_next, rival_of};
+use weir_answers::series::Ending;
+use weir_answers::sweep::{LAYOUT, Rank, SweepFacts, SweepSummary, budget_of_next, rival_of};
+use weir_answers::table::{Table, TableRun};
 use weir_engine::scenario::{Turn, Variation};
 use weir_engine::summary::Summary;
 
@@ -38,10 +39,7 @@ struct SweepWriter<'a> {
     facts: SweepFacts,
     began: Instant,
     directory: &'a Path,
-    is_search: bool,
-    cells: Vec<SweepCell>,
-    figures: Vec<SeriesFigure>,
-    runs: Vec<SeriesRun>,
+    table: Table,
 }
 
 impl Sweep<'_> {
@@ -78,7 +76,7 @@ impl Sweep<'_> {
         Trials::new(variation.scenario.clone(), self.search, generators, of)
     }
 
-    /// Cell after cell, in the sweep's own directory `whole`; says what they came to, and what went wrong beside it unless
+    /// One after the other, in the sweep's own directory `whole`; says what they came to, and what went wrong beside it unless
     /// somebody interrupted.
     ///
     /// # Errors
@@ -90,26 +88,19 @@ impl Sweep<'_> {
         whole: &Path,
         session: &mut Session<'_>,
     ) -> Result<(SweepSummary, Option<RunError>), RunError> {
-        let mut made = SweepWriter {
-            facts,
-            began: Instant::now(),
-            directory: whole,
-            is_search: self.is_search,
-            cells: Vec::new(),
-            figures: Vec::new(),
-            runs: Vec::new(),
-        };
-        // What cannot be written is better known before the first cell.
+        let mut made =
+            SweepWriter { facts, began: Instant::now(), directory: whole, table: Table::default() };
+        // What cannot be written is better known before the first run.
         session.watcher.comes_to(AnswerSoFar::Sweep(&made.write(Ending::Running)?));
         let repeated = Repeated {
             noun: if self.is_search { "search" } else { "run" },
             turns,
-            variants: made.facts.variants.clone(),
-            repeat: made.facts.repeat,
+            variants: made.facts.series.variants.clone(),
+            repeat: made.facts.series.repeat,
             whole,
         };
         let (ending, trouble) = repeated.each(session, |turn, own, session| {
-            let trouble = self.cell(turn, own, session, &mut made);
+            let trouble = self.make(turn, own, session, &mut made);
             if trouble.is_none() {
                 session.watcher.comes_to(AnswerSoFar::Sweep(&made.write(Ending::Running)?));
             }
@@ -117,12 +108,12 @@ impl Sweep<'_> {
         })?;
         let summary = made.write(ending)?;
         session.watcher.comes_to(AnswerSoFar::Sweep(&summary));
-        let trouble = trouble.filter(|_| summary.ending != Ending::Interrupted);
+        let trouble = trouble.filter(|_| summary.series.ending != Ending::Interrupted);
         Ok((summary, trouble))
     }
 
-    /// Makes one cell and notes it; says what went wrong.
-    fn cell(
+    /// Makes one run, or one search, and notes it; says what went wrong.
+    fn make(
         &self,
         turn: Turn,
         own: &Path,
@@ -131,10 +122,10 @@ impl Sweep<'_> {
     ) -> Option<RunError> {
         let variation = &self.variations[turn.variant];
         if self.is_search {
-            let searches = made.facts.variants.len() as u32 * made.facts.repeat;
+            let searches = made.facts.series.variants.len() as u32 * made.facts.series.repeat;
             let (each, used) = (self.search.budget, made.began.elapsed());
-            let budget = budget_of_next(each, searches, made.cells.len() as u32, used);
-            let rival = rival_of(made.variant(turn), &made.cells);
+            let budget = budget_of_next(each, searches, made.table.runs.len() as u32, used);
+            let rival = rival_of(made.variant(turn), &made.table.runs);
             let hunted = self
                 .trials(variation, turn.repetition, &session.generators())
                 .and_then(|trials| trials.hunt(budget, rival, own, session));
@@ -165,34 +156,23 @@ impl Sweep<'_> {
 
 impl SweepWriter<'_> {
     fn variant(&self, turn: Turn) -> &str {
-        &self.facts.variants[turn.variant].name
+        &self.facts.series.variants[turn.variant].name
     }
 
     fn add_search(&mut self, turn: Turn, own: &Path, summary: &CapacitySummary) {
-        let cell = SweepCell::of_search(self.variant(turn), turn.repetition, name_of(own), summary);
-        self.cells.push(cell);
+        let search = TableRun::of_search(self.variant(turn), turn.repetition, name_of(own), summary);
+        self.table.add(search, Vec::new());
     }
 
     fn add_run(&mut self, turn: Turn, own: &Path, summary: &Summary) {
         let (run, figures) = kept_run(self.variant(turn), turn, own, summary);
-        self.cells.push(SweepCell::of_run(&run, summary));
-        self.runs.push(run);
-        for figure in figures {
-            if !self.figures.iter().any(|known| known.name == figure.name) {
-                self.figures.push(figure);
-            }
-        }
+        self.table.add(run, figures);
     }
 
     /// What they come to, written whole into the sweep's directory.
     fn write(&mut self, ending: Ending) -> Result<SweepSummary, RunError> {
-        self.facts.run.duration_seconds = self.began.elapsed().as_secs_f64();
-        let series = (!self.is_search).then(|| {
-            let SweepFacts { run, variants, repeat, order, .. } = self.facts.clone();
-            let facts = SeriesFacts { run, variants, repeat, order };
-            SeriesSummary::new(&facts, &self.figures, &self.runs, ending.clone())
-        });
-        let summary = SweepSummary::new(&self.facts, &self.cells, series, ending);
+        self.facts.series.run.duration_seconds = self.began.elapsed().as_secs_f64();
+        let summary = SweepSummary::new(&self.facts, &self.table, ending);
         summary.keep(self.directory)?;
         Ok(summary)
     }
@@ -200,33 +180,32 @@ impl SweepWriter<'_> {
 
 fn is_unknown_figure(summary: &SweepSummary) -> bool {
     matches!(&summary.ranked.by, Rank::Figure(name) if name != USUAL_FIGURE)
-        && summary.variants.iter().all(|it| it.value.is_none())
+        && summary.series.variants.iter().all(|it| it.value.is_none())
 }
 
 impl Answer for SweepSummary {
     const LAYOUT: &'static str = LAYOUT;
 
     fn layout(&self) -> &str {
-        &self.layout
+        &self.series.layout
     }
 
     /// What a sweep comes to: of runs what their series does, of searches whether anything was learnt.
     fn missed(&self) -> Option<ErrorKind> {
-        match (&self.ending, &self.series) {
-            (Ending::Interrupted | Ending::Running, _) => Some(ErrorKind::Interrupted),
-            (Ending::Failed(failure), _) => Some(ErrorKind::of_code(failure.exit_code)),
-            (Ending::Completed, Some(series)) => match series.missed() {
+        let series = &self.series;
+        match &series.ending {
+            Ending::Interrupted | Ending::Running => Some(ErrorKind::Interrupted),
+            Ending::Failed(failure) => Some(ErrorKind::of_code(failure.exit_code)),
+            Ending::Completed if !self.ranked.is_capacity() => match series.missed() {
                 // A figure that no run has ranks nothing, and a name that is not there is a slip of the pen.
                 None if is_unknown_figure(self) => Some(ErrorKind::Usage),
                 missed => missed,
             },
-            (Ending::Completed, None) if self.cells.iter().all(|cell| cell.unanswered) => {
+            Ending::Completed if series.table.runs.iter().all(|search| search.unanswered) => {
                 Some(ErrorKind::TargetDied)
             }
-            (Ending::Completed, None) if self.variants.iter().all(|it| it.counted == 0) => {
-                Some(ErrorKind::Invalid)
-            }
-            (Ending::Completed, None) => None,
+            Ending::Completed if series.variants.iter().all(|it| it.counted == 0) => Some(ErrorKind::Invalid),
+            Ending::Completed => None,
         }
     }
 
@@ -236,7 +215,8 @@ impl Answer for SweepSummary {
 
     /// Says in one line why a sweep did not pass.
     fn shortfall(&self) -> Option<String> {
-        if let Ending::Failed(failure) = &self.ending {
+        let series = &self.series;
+        if let Ending::Failed(failure) = &series.ending {
             return Some(weir_report::quote(&failure.words, 1_000));
         }
         if is_unknown_figure(self) {
@@ -246,21 +226,23 @@ impl Answer for SweepSummary {
                 weir_report::quote(name, 60)
             ));
         }
-        match &self.series {
-            Some(series) => series.shortfall(),
-            None if matches!(self.ending, Ending::Interrupted | Ending::Running) => {
-                // The one that was interrupted is the last.
-                let whole = self.cells.len()
-                    - usize::from(!self.cells.is_empty() && self.ending == Ending::Interrupted);
-                let wanted = self.variants.len() as u64 * u64::from(self.repeat);
-                let of = if wanted == 1 { "search" } else { "searches" };
-                Some(format!("interrupted after {whole} of {wanted} {of}"))
-            }
-            None if self.cells.iter().all(|cell| cell.unanswered) => Some(
-                "the target answered in no search; start the server, or correct the scenario's addresses"
-                    .to_owned(),
-            ),
-            None => Some("no search told anything: see the reasons in the report".to_owned()),
+        if !self.ranked.is_capacity() {
+            return series.shortfall();
         }
+        let searches = &series.table.runs;
+        let line = if matches!(series.ending, Ending::Interrupted | Ending::Running) {
+            // The one that was interrupted is the last.
+            let is_cut = !searches.is_empty() && series.ending == Ending::Interrupted;
+            let whole = searches.len() - usize::from(is_cut);
+            let wanted = series.variants.len() as u64 * u64::from(series.repeat);
+            let of = if wanted == 1 { "search" } else { "searches" };
+            format!("interrupted after {whole} of {wanted} {of}")
+        } else if searches.iter().all(|search| search.unanswered) {
+            "the target answered in no search; start the server, or correct the scenario's addresses"
+                .to_owned()
+        } else {
+            "no search told anything: see the reasons in the report".to_owned()
+        };
+        Some(line)
     }
 }

@@ -85,7 +85,7 @@ fn runs_that_are_kept_can_be_compared_and_others_leave_nothing() {
         summary.can_be_believed()
     });
     match compare(&a, &b) {
-        Ok(comparison) => assert_eq!(comparison.sides.len(), 2),
+        Ok(comparison) => assert_eq!(comparison.variants.len(), 2),
         // A run that cannot be believed is not like one that can.
         Err(error) => assert!(error.kind() == ErrorKind::Invalid && believed.contains(&false), "{error}"),
     }

@@ -9,6 +9,7 @@ use crate::series::as_asked;
 use crate::{answer, outline};
 use std::path::Path;
 use weir_answers::capacity::Subject;
+use weir_answers::series::SeriesFacts;
 use weir_answers::sweep::{Ranked, SweepFacts};
 use weir_engine::declared;
 use weir_engine::scenario::{Find, LoadKind, Order, Variation, turns};
@@ -67,19 +68,15 @@ fn sweep_file(args: &Sweep) -> Result<Exit, RunError> {
     };
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), &first.name, started as u64)?;
-    let facts = SweepFacts {
-        run: run_directory::facts(first, &whole, started),
-        variants: variants(&variations),
-        repeat,
-        order,
-        ranked,
-    };
+    let run = run_directory::facts(first, &whole, started);
+    let series = SeriesFacts { run, variants: variants(&variations), repeat, order };
+    let facts = SweepFacts { series, ranked };
     let turns = turns(variations.len(), repeat, order, first.seed);
     let mut console = Console::open(&args.run, &first.name)?;
     let interrupt = interrupt_flag()?;
     let mut session = console.session(&interrupt)?;
     let (summary, trouble) = swept.run(facts, &turns, &whole, &mut session)?;
-    console.page.end_series(&summary.ending);
+    console.page.end_series(&summary.series.ending);
     answer::show(&summary, print, &whole)?;
     trouble.map_or_else(|| Ok(answer::explained(&summary)), Err)
 }

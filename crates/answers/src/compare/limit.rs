@@ -1,10 +1,9 @@
 //! What a change may be: `startup.p99 > +10%`, parsed once into an expression.
 
-use super::contrast::Contrast;
+use crate::table::Contrast;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use weir_engine::declared::is_cpu_of_weir;
 use weir_engine::units::FigureUnit;
 use weir_metrics::{Measure, parse_quantity};
 
@@ -142,15 +141,6 @@ impl ChangeLimit {
     }
 }
 
-/// Whether a name means this figure: it is the figure's, or a part of it between dots. weir's own CPU must be named.
-pub(crate) fn means(name: &str, figure: &str) -> bool {
-    if name == figure {
-        return true;
-    }
-    let is_part = format!(".{figure}.").contains(&format!(".{name}."));
-    is_part && !is_cpu_of_weir(figure)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,20 +189,5 @@ mod tests {
         assert!(error("startup.p99 > 10%").contains("a change has a sign"));
         assert!(error("startup.p99 > +ten").contains("is not a quantity"));
         assert!(error("> +10%").contains("no comparison"));
-    }
-
-    #[test]
-    fn a_part_of_a_name_means_every_figure_that_has_it() {
-        for (name, figure, expected) in [
-            ("startup.p99", "play.2.startup.p99", true),
-            ("startup", "startup.p50", true),
-            ("cpu", "cpu.nginx", true),
-            ("cpu", "cpu.weir", false),
-            ("cpu.weir", "2.cpu.weir", false),
-            ("cpu.weir", "cpu.weir", true),
-            ("rate", "bitrate", false),
-        ] {
-            assert_eq!(means(name, figure), expected, "{name} {figure}");
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! What is compared: runs, and the sides that they are of.
 
-use super::limit::means;
-use crate::series::{SeriesFigure, SeriesRun};
+use crate::table::{TableFigure, TableRun};
 use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
 
@@ -40,26 +39,12 @@ pub struct SeriesRef {
     pub is_interleaved: bool,
 }
 
-/// Which figures a name means: the one of that name; or those that it is a part of, those with titles if there are such.
-pub(crate) fn meant_by<'a>(name: &str, known: &[&'a SeriesFigure]) -> Vec<&'a SeriesFigure> {
-    let mut found: Vec<_> = known.iter().copied().filter(|it| means(name, &it.name)).collect();
-    if found.iter().any(|it| it.title.is_some()) {
-        found.retain(|it| it.title.is_some() || it.name == name);
-    }
-    found
-}
-
-/// The figures of a run.
-pub(crate) fn values(run: &ComparedRun) -> Vec<(SeriesFigure, f64)> {
-    let (run, figures) = SeriesRun::new("", 1, String::new(), &run.summary);
-    let valued = figures.into_iter().filter_map(|it| {
-        let value = *run.figures.get(&it.name)?;
-        Some((it, value))
-    });
-    valued.collect()
-}
-
 impl ComparedRun {
+    /// Its row in a table, and what its figures are called. `number` is which repetition it is if its series does not say so.
+    pub(crate) fn row(&self, variant: &str, number: u32) -> (TableRun, Vec<TableFigure>) {
+        TableRun::new(variant, self.repetition.unwrap_or(number), self.name.clone(), &self.summary)
+    }
+
     /// When it began, in seconds since the Unix epoch.
     pub(crate) fn started(&self) -> f64 {
         self.summary.run.started_at_seconds

@@ -3,10 +3,9 @@
 //! A run has a level of its own, which varies from run to run; its seconds vary about that and remember each other, as those of
 //! real runs do. What is measured of a run is what weir measures: a mean over its seconds, or a percentile of its distribution.
 
-use super::contrast::Values;
-use super::summary::{Change, Finding, Measured, changes};
+use super::summary::{Measured, differences};
 use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL};
-use crate::series::SeriesFigure;
+use crate::table::{Difference, Finding, TableFigure, Values};
 use proptest::prelude::*;
 use weir_engine::units::FigureUnit;
 use weir_metrics::{Better, Histogram};
@@ -94,8 +93,8 @@ fn run(random: &mut fastrand::Rng, share: f64, measure: Measure, level: f64) -> 
 }
 
 /// A comparison of `runs` a side in all figures, with a change inserted in those of these names.
-fn comparison(random: &mut fastrand::Rng, runs: usize, inserted: &[&str], change: f64) -> Vec<Change> {
-    let figures = FIGURES.map(|(name, _, _)| SeriesFigure {
+fn comparison(random: &mut fastrand::Rng, runs: usize, inserted: &[&str], change: f64) -> Vec<Difference> {
+    let figures = FIGURES.map(|(name, _, _)| TableFigure {
         name: name.to_owned(),
         title: Some(name.to_owned()),
         unit: FigureUnit::Count,
@@ -111,11 +110,11 @@ fn comparison(random: &mut fastrand::Rng, runs: usize, inserted: &[&str], change
             Measured::new(figure, Values::Apart(base, other))
         })
         .collect();
-    changes(&measured.iter().collect::<Vec<_>>(), 0.02)
+    differences(&measured.iter().collect::<Vec<_>>(), 0.02)
 }
 
-fn is_told(change: &Change) -> bool {
-    matches!(change.finding, Some(Finding::Better | Finding::Worse | Finding::Different))
+fn is_told(difference: &Difference) -> bool {
+    difference.finding.is_different()
 }
 
 #[test]
@@ -139,8 +138,8 @@ fn a_tenth_more_is_found_in_nine_of_ten_comparisons_of_five_runs() {
         let mut random = fastrand::Rng::with_seed(7);
         let all: Vec<_> = (0..200).map(|_| comparison(&mut random, 5, inserted, 0.1)).collect();
         for name in inserted {
-            let is_worse = |it: &&Vec<Change>| {
-                it.iter().any(|it| it.figure == *name && it.finding == Some(Finding::Worse))
+            let is_worse = |it: &&Vec<Difference>| {
+                it.iter().any(|it| it.figure == *name && it.finding == Finding::Worse)
             };
             let found = all.iter().filter(is_worse).count();
             assert!(found >= 180, "{name}: {found} of 200");
@@ -170,7 +169,7 @@ proptest! {
 
     #[test]
     fn the_other_way_round_better_is_worse(seed: u64, runs in 2usize..9, change in -0.5f64..1.0) {
-        let figure = SeriesFigure {
+        let figure = TableFigure {
             name: "startup.p50".to_owned(),
             title: None,
             unit: FigureUnit::Seconds,
@@ -183,15 +182,15 @@ proptest! {
         let (base, other) = (side(1.0), side(1.0 + change));
         let there = Measured::new(&figure, Values::Apart(base.clone(), other.clone()));
         let back = Measured::new(&figure, Values::Apart(other, base));
-        let one = |it: &Measured<'_>| changes(&[it], 0.02).remove(0);
+        let one = |it: &Measured<'_>| differences(&[it], 0.02).remove(0);
         let (there, back) = (one(&there), one(&back));
-        let mirrored = there.finding.map(|it| match it {
+        let mirrored = match there.finding {
             Finding::Better => Finding::Worse,
             Finding::Worse => Finding::Better,
             other => other,
-        });
+        };
         prop_assert_eq!(back.finding, mirrored);
-        prop_assert_eq!(there.finding.is_some(), runs >= FEWEST_FOR_DIFFERENCE);
+        prop_assert_eq!(there.finding != Finding::Unknown, runs >= FEWEST_FOR_DIFFERENCE);
         prop_assert_eq!(there.p, back.p);
     }
 }

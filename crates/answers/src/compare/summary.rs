@@ -1,17 +1,18 @@
 //! What a comparison comes to: a value made of the runs of its sides.
 
 use super::alike::{Likeness, Unlike, likeness};
-use super::contrast::{Contrast, Values, corrected};
-use super::limit::{ChangeLimit, LimitFinding, LimitResult, means};
-use super::side::{ComparedRun, Side, meant_by, values};
+use super::limit::{ChangeLimit, LimitFinding, LimitResult};
+use super::side::{ComparedRun, Side};
 use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
-use crate::series::SeriesFigure;
+use crate::table::{
+    Contrast, Difference, Finding, Table, TableFigure, TableRun, Values, VariantComparison, VariantSummary,
+    corrected, means,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::meant;
 use weir_engine::summary::{Point, RunFacts, VerdictState};
-use weir_metrics::{Better, Estimate};
 
 /// The version of the layout; `docs/compare.schema.json` follows it.
 pub const LAYOUT: &str = "weir.compare/1";
@@ -94,118 +95,41 @@ pub struct Comparison {
     pub unlike: Vec<Unlike>,
     /// What else differs: it is what is compared.
     pub subject: Vec<Unlike>,
-    /// The figures, in the order of the table.
-    pub figures: Vec<SeriesFigure>,
+    /// The runs of all sides, and the figures that are compared.
+    #[serde(flatten)]
+    pub table: Table,
     /// The sides; the first is the base.
-    pub sides: Vec<SideSummary>,
+    pub variants: Vec<VariantSummary>,
     /// Each other side against the base.
-    pub contests: Vec<Contest>,
+    pub comparisons: Vec<VariantComparison>,
     /// What was asked with `--fail-on`.
     pub limits: Vec<LimitResult>,
+    /// The seconds of each side, for plots.
+    #[serde(skip)]
+    pub courses: Vec<Course>,
 }
 
-/// One side.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SideSummary {
-    /// What it is called.
-    pub name: String,
-    /// Its runs.
-    pub runs: Vec<SideRun>,
-    /// By the figure's name, the mean of the runs.
-    pub figures: BTreeMap<String, f64>,
-    /// The names of the workloads of its first run, for plots.
-    #[serde(skip)]
+/// The course of the runs of a side, for plots.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// The names of the workloads of its first run.
     pub workloads: Vec<String>,
-    /// The seconds of each of its runs, for plots.
-    #[serde(skip)]
-    pub seconds: Vec<Vec<Point>>,
-}
-
-/// One run of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SideRun {
-    /// Its directory.
-    pub directory: String,
-    /// Start, in seconds since the Unix epoch.
-    pub started_at_seconds: f64,
-    /// Whether its figures can be believed.
-    pub verdict: VerdictState,
-    /// By the figure's name.
-    pub figures: BTreeMap<String, f64>,
-}
-
-/// A side against the base.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Contest {
-    /// The side.
-    pub side: String,
-    /// Whether runs were compared in pairs that were made next to each other.
-    pub paired: bool,
-    /// One entry each of the figures that both have.
-    pub changes: Vec<Change>,
-}
-
-/// How a figure has changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// The figure's name.
-    pub figure: String,
-    /// Runs of the side that has fewer, or pairs.
-    pub runs: u64,
-    /// The mean of the base's runs, from which the change is counted: geometric where the change is a ratio.
-    pub base: f64,
-    /// The same mean of the other side's runs.
-    pub other: f64,
-    /// The difference of the means; its interval is shown from six runs a side on. None with fewer than two runs a side.
-    pub difference: Option<Estimate>,
-    /// The ratio of the geometric means; none if a value is not above 0.
-    pub ratio: Option<Estimate>,
-    /// The probability of such a difference between runs that are the same in truth, corrected for the number of figures. None
-    /// with fewer than four runs a side.
-    pub p: Option<f64>,
-    /// What is found; none with fewer than four runs a side, which tell nothing.
-    pub finding: Option<Finding>,
-}
-
-/// What is found of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// It changed, and for the better.
-    Better,
-    /// It changed, and for the worse.
-    Worse,
-    /// It changed, and is neither better nor worse for that.
-    Different,
-    /// The interval of the change lies within the margin.
-    Same,
-    /// Neither a change nor its absence is certain.
-    Undecided,
-}
-
-impl Finding {
-    /// What a change comes to, of a figure that is better one way, or neither.
-    pub(crate) fn of_change(better: Option<Better>, rises: bool) -> Self {
-        match better {
-            None => Self::Different,
-            Some(better) if (better == Better::Higher) == rises => Self::Better,
-            Some(_) => Self::Worse,
-        }
-    }
+    /// The seconds of each of its runs.
+    pub runs: Vec<Vec<Point>>,
 }
 
 /// A figure of a side against the base, before it is corrected for the others.
 pub(super) struct Measured<'a> {
-    figure: &'a SeriesFigure,
+    figure: &'a TableFigure,
     values: Values,
     contrast: Option<Contrast>,
 }
 
 /// What each figure comes to, corrected for all of them.
-pub(super) fn changes(measured: &[&Measured<'_>], margin: f64) -> Vec<Change> {
+pub(super) fn differences(measured: &[&Measured<'_>], margin: f64) -> Vec<Difference> {
     let probabilities: Vec<f64> = measured.iter().filter_map(|it| it.p()).collect();
     let mut corrected = corrected(&probabilities).into_iter();
-    measured.iter().map(|it| it.change(it.p().and_then(|_| corrected.next()), margin)).collect()
+    measured.iter().map(|it| it.difference(it.p().and_then(|_| corrected.next()), margin)).collect()
 }
 
 impl Comparison {
@@ -225,23 +149,33 @@ impl Comparison {
         if !unlike.is_empty() && !options.anyway {
             return Err(ComparisonError::Unlike(unlike));
         }
-        let valued: Vec<Vec<ValuedRun<'_>>> =
-            sides.iter().map(|side| side.runs.iter().map(ValuedRun::of).collect()).collect();
-        let figures = figures(&valued, options)?;
-        let base = &valued[0];
-        let mut contests = Vec::new();
-        for (side, runs) in sides.iter().zip(&valued).skip(1) {
-            let paired = are_pairs(&sides[0], side);
-            let measured = figures.iter().filter_map(|figure| Measured::of(figure, base, runs, paired));
-            contests.push((side, paired, measured.collect::<Vec<_>>()));
+        let mut table = Table::default();
+        // Where the runs of each side stand in the table.
+        let mut rows = Vec::new();
+        for side in sides {
+            let first = table.runs.len();
+            for (number, run) in (1..).zip(&side.runs) {
+                let (row, figures) = run.row(&side.name, number);
+                table.add(row, figures);
+            }
+            rows.push(first..table.runs.len());
         }
-        let all: Vec<_> = contests.iter().flat_map(|(_, _, measured)| measured).collect();
+        table.figures = figures(&table, options)?;
+        let of_side = |at: usize| &table.runs[rows[at].clone()];
+        let mut measured = Vec::new();
+        for (at, side) in sides.iter().enumerate().skip(1) {
+            let paired = are_pairs(&sides[0], side);
+            let of = |figure| Measured::of(figure, of_side(0), of_side(at), paired);
+            measured.push((at, paired, table.figures.iter().filter_map(of).collect::<Vec<_>>()));
+        }
+        let all: Vec<_> = measured.iter().flat_map(|(.., measured)| measured).collect();
         let compared = all.iter().filter(|it| it.p().is_some()).count() as u64;
-        let mut all = changes(&all, options.margin).into_iter();
+        let mut all = differences(&all, options.margin).into_iter();
         let mut limits = Vec::new();
-        let mut found = Vec::new();
-        for (side, paired, measured) in &contests {
-            let changes = all.by_ref().take(measured.len()).collect();
+        let mut comparisons = Vec::new();
+        for (at, paired, measured) in &measured {
+            let side = &sides[*at];
+            let differences: Vec<_> = all.by_ref().take(measured.len()).collect();
             for it in measured {
                 let asked = options.limits.iter().filter(|limit| means(limit.figure(), &it.figure.name));
                 limits.extend(asked.map(|limit| LimitResult {
@@ -252,7 +186,9 @@ impl Comparison {
                 }));
             }
             // What a side has no value of was asked for all the same: it has not held.
-            for figure in figures.iter().filter(|it| measured.iter().all(|one| one.figure.name != it.name)) {
+            for figure in
+                table.figures.iter().filter(|it| measured.iter().all(|one| one.figure.name != it.name))
+            {
                 let asked = options.limits.iter().filter(|limit| means(limit.figure(), &figure.name));
                 limits.extend(asked.map(|limit| LimitResult {
                     expression: limit.text().to_owned(),
@@ -261,8 +197,19 @@ impl Comparison {
                     finding: LimitFinding::NotJudged("one of the sides has no value of it".to_owned()),
                 }));
             }
-            found.push(Contest { side: side.name.clone(), paired: *paired, changes });
+            let pairs = of_side(0).iter().filter(|run| beside(run, of_side(*at)).is_some()).count() as u64;
+            comparisons.push(VariantComparison {
+                base: sides[0].name.clone(),
+                other: side.name.clone(),
+                pairs: paired.then_some(pairs),
+                differences,
+            });
         }
+        let variants = sides.iter().enumerate().map(|(at, side)| {
+            let runs: Vec<_> = of_side(at).iter().collect();
+            VariantSummary::of(&side.name, BTreeMap::new(), runs.len(), &runs)
+        });
+        let variants = variants.collect();
         Ok(Self {
             layout: LAYOUT.to_owned(),
             run: sides[0].runs[0].summary.run.clone(),
@@ -271,16 +218,17 @@ impl Comparison {
             warnings: warnings(sides),
             unlike,
             subject,
-            sides: sides.iter().zip(&valued).map(|(side, runs)| SideSummary::new(side, runs)).collect(),
-            figures,
-            contests: found,
+            table,
+            variants,
+            comparisons,
             limits,
+            courses: sides.iter().map(Course::of).collect(),
         })
     }
 
     /// Runs on the side that has fewest.
     pub fn fewest_runs(&self) -> usize {
-        self.sides.iter().map(|side| side.runs.len()).min().unwrap_or(0)
+        self.variants.iter().map(|side| side.runs).min().unwrap_or(0) as usize
     }
 }
 
@@ -295,75 +243,41 @@ fn are_pairs(base: &Side, other: &Side) -> bool {
         && other.runs.iter().filter(repeated).count() >= FEWEST_FOR_INTERVAL
 }
 
-/// A run with its figures.
-struct ValuedRun<'a> {
-    run: &'a ComparedRun,
-    valued: Vec<(SeriesFigure, f64)>,
-}
-
-impl<'a> ValuedRun<'a> {
-    fn of(run: &'a ComparedRun) -> Self {
-        Self { run, valued: values(run) }
-    }
-
-    fn value(&self, figure: &str) -> Option<f64> {
-        self.valued.iter().find(|(it, _)| it.name == figure).map(|(_, value)| *value)
-    }
-}
-
 /// The figures that are compared: those that were asked for, or all that have titles, and those that limits are about.
-fn figures(sides: &[Vec<ValuedRun<'_>>], options: &Options) -> Result<Vec<SeriesFigure>, ComparisonError> {
-    let mut known: Vec<&SeriesFigure> = Vec::new();
-    for (figure, _) in sides.iter().flatten().flat_map(|run| &run.valued) {
-        if !known.iter().any(|it| it.name == figure.name) {
-            known.push(figure);
+fn figures(table: &Table, options: &Options) -> Result<Vec<TableFigure>, ComparisonError> {
+    let unknown = |name: &str| {
+        let names = table.figures.iter().map(|it| it.name.as_str());
+        ComparisonError::NoFigure {
+            figure: name.to_owned(),
+            nearest: meant(name, names).map(str::to_owned),
+            known: table.titled(),
         }
-    }
-    // Of several runs one may have more figures than the first: what has no title stands last all the same.
-    known.sort_by_key(|it| it.title.is_none());
-    let asked = options.figures.iter().map(String::as_str);
-    for name in asked.clone().chain(options.limits.iter().map(ChangeLimit::figure)) {
-        if !known.iter().any(|it| means(name, &it.name)) {
-            let names = known.iter().map(|it| it.name.as_str());
-            let titled = known.iter().filter(|it| it.title.is_some()).map(|it| it.name.clone());
-            return Err(ComparisonError::NoFigure {
-                figure: name.to_owned(),
-                nearest: meant(name, names).map(str::to_owned),
-                known: titled.collect(),
-            });
-        }
-    }
+    };
+    let asked: Vec<&str> = options.figures.iter().map(String::as_str).collect();
+    let shown = table.meant(&asked).map_err(unknown)?;
+    let limited: Vec<&str> = options.limits.iter().map(ChangeLimit::figure).collect();
+    let limited = if limited.is_empty() { Vec::new() } else { table.meant(&limited).map_err(unknown)? };
     for limit in &options.limits {
-        let unfit = known.iter().find(|it| means(limit.figure(), &it.name) && !limit.fits(it.unit));
+        let unfit = table.figures.iter().find(|it| means(limit.figure(), &it.name) && !limit.fits(it.unit));
         if let Some(figure) = unfit {
             let (limit, figure) = (limit.text().to_owned(), figure.name.clone());
             return Err(ComparisonError::Unit { limit, figure });
         }
     }
-    let named: Vec<&SeriesFigure> = asked.flat_map(|name| meant_by(name, &known)).collect();
-    let limited: Vec<&SeriesFigure> =
-        options.limits.iter().flat_map(|limit| meant_by(limit.figure(), &known)).collect();
-    let is_in = |list: &[&SeriesFigure], it: &SeriesFigure| list.iter().any(|one| one.name == it.name);
-    let is_compared = |it: &&&SeriesFigure| {
-        let is_shown = if options.figures.is_empty() { it.title.is_some() } else { is_in(&named, it) };
-        is_shown || is_in(&limited, it)
-    };
-    Ok(known.iter().filter(is_compared).map(|it| (*it).clone()).collect())
+    let is_compared = |it: &&TableFigure| shown.contains(it) || limited.contains(it);
+    Ok(table.figures.iter().filter(is_compared).cloned().collect())
+}
+
+/// The run of another side that was made next to this one.
+fn beside<'a>(run: &TableRun, others: &'a [TableRun]) -> Option<&'a TableRun> {
+    others.iter().find(|it| it.repetition == run.repetition)
 }
 
 impl<'a> Measured<'a> {
-    fn of(
-        figure: &'a SeriesFigure,
-        base: &[ValuedRun<'_>],
-        other: &[ValuedRun<'_>],
-        paired: bool,
-    ) -> Option<Self> {
-        let values_of =
-            |runs: &[ValuedRun<'_>]| runs.iter().filter_map(|it| it.value(&figure.name)).collect();
-        let pair = |run: &ValuedRun<'_>| {
-            let beside = other.iter().find(|it| it.run.repetition == run.run.repetition)?;
-            Some((run.value(&figure.name)?, beside.value(&figure.name)?))
-        };
+    fn of(figure: &'a TableFigure, base: &[TableRun], other: &[TableRun], paired: bool) -> Option<Self> {
+        let value = |run: &TableRun| run.figures.get(&figure.name).copied();
+        let pair = |run: &TableRun| Some((value(run)?, value(beside(run, other)?)?));
+        let values_of = |runs: &[TableRun]| runs.iter().filter_map(value).collect();
         let values = if paired {
             Values::Pairs(base.iter().filter_map(pair).collect())
         } else {
@@ -372,7 +286,7 @@ impl<'a> Measured<'a> {
         (values.fewest() > 0).then(|| Self::new(figure, values))
     }
 
-    pub(super) fn new(figure: &'a SeriesFigure, values: Values) -> Self {
+    pub(super) fn new(figure: &'a TableFigure, values: Values) -> Self {
         Self { figure, contrast: Contrast::of(&values), values }
     }
 
@@ -382,11 +296,10 @@ impl<'a> Measured<'a> {
         self.contrast.filter(|_| is_told).map(|it| it.p)
     }
 
-    fn change(&self, p: Option<f64>, margin: f64) -> Change {
+    fn difference(&self, p: Option<f64>, margin: f64) -> Difference {
         let runs = self.values.fewest();
-        let finding = (runs >= FEWEST_FOR_DIFFERENCE).then(|| self.finding(p, margin));
         let (base, other) = self.values.means(self.contrast.as_ref());
-        Change {
+        Difference {
             figure: self.figure.name.clone(),
             runs: runs as u64,
             base,
@@ -394,11 +307,14 @@ impl<'a> Measured<'a> {
             difference: self.contrast.map(|it| it.difference),
             ratio: self.contrast.and_then(|it| it.ratio),
             p,
-            finding,
+            finding: self.finding(p, margin),
         }
     }
 
     fn finding(&self, p: Option<f64>, margin: f64) -> Finding {
+        if self.values.fewest() < FEWEST_FOR_DIFFERENCE {
+            return Finding::Unknown;
+        }
         if self.values.are_equal() {
             return Finding::Same;
         }
@@ -410,9 +326,7 @@ impl<'a> Measured<'a> {
         if is_within || p.is_none_or(|p| p >= LEVEL) {
             return Finding::Undecided;
         }
-        let rises = contrast.difference.mean > 0.0;
-        let rises = contrast.ratio.map_or(rises, |ratio| ratio.mean > 1.0);
-        Finding::of_change(self.figure.better, rises)
+        Finding::of_change(self.figure.better, contrast.rises())
     }
 
     fn judge(&self, limit: &ChangeLimit) -> LimitFinding {
@@ -432,32 +346,13 @@ fn is_within(contrast: &Contrast, margin: f64, magnitude: f64) -> bool {
     }
 }
 
-impl SideSummary {
-    fn new(side: &Side, runs: &[ValuedRun<'_>]) -> Self {
-        let mut sums: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for (figure, value) in runs.iter().flat_map(|run| &run.valued) {
-            sums.entry(figure.name.clone()).or_default().push(*value);
-        }
-        let mean = |mut values: Vec<f64>| {
-            // In order of size, so that the sum does not depend on the order of the runs.
-            values.sort_by(f64::total_cmp);
-            values.iter().sum::<f64>() / values.len() as f64
-        };
-        let figures = sums.into_iter().map(|(name, values)| (name, mean(values))).collect();
-        let of_run = |it: &ValuedRun<'_>| SideRun {
-            directory: it.run.name.clone(),
-            started_at_seconds: it.run.summary.run.started_at_seconds,
-            verdict: it.run.summary.verdict.state,
-            figures: it.valued.iter().map(|(figure, value)| (figure.name.clone(), *value)).collect(),
-        };
+impl Course {
+    fn of(side: &Side) -> Self {
         let names =
             side.runs.first().map(|run| run.summary.workloads.iter().map(|it| it.name.clone()).collect());
         Self {
-            name: side.name.clone(),
-            runs: runs.iter().map(of_run).collect(),
-            figures,
             workloads: names.unwrap_or_default(),
-            seconds: side.runs.iter().map(|run| run.summary.series.clone()).collect(),
+            runs: side.runs.iter().map(|run| run.summary.series.clone()).collect(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How the time of a sweep is shared among its searches: what some leave over is for those that come after them.
 
-use super::SweepCell;
+use crate::table::TableRun;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ pub fn budget_of_next(each: Duration, searches: u32, made: u32, used: Duration) 
 
 /// What another variant than this one is sure to carry in every search of it, the most of any. One that is shown to carry no
 /// more is not the best, whatever it carries.
-pub fn rival_of(variant: &str, cells: &[SweepCell]) -> Option<u32> {
-    let others = cells.iter().filter(|cell| cell.variant != variant && cell.counted);
-    let names: BTreeSet<&str> = others.map(|cell| cell.variant.as_str()).collect();
+pub fn rival_of(variant: &str, searches: &[TableRun]) -> Option<u32> {
+    let others = searches.iter().filter(|search| search.variant != variant && search.is_counted());
+    let names: BTreeSet<&str> = others.map(|search| search.variant.as_str()).collect();
     let carries = |name: &&str| {
-        let of = cells.iter().filter(|cell| cell.variant == **name && cell.counted);
+        let of = searches.iter().filter(|search| search.variant == **name && search.is_counted());
         let lowers: Option<Vec<u32>> =
-            of.map(|cell| cell.capacity.filter(|it| it.lower_is_sure).and_then(|it| it.lower)).collect();
+            of.map(|search| search.capacity.filter(|it| it.lower_is_sure).and_then(|it| it.lower)).collect();
         lowers?.into_iter().min()
     };
     names.iter().filter_map(carries).max()
@@ -29,7 +29,7 @@ pub fn rival_of(variant: &str, cells: &[SweepCell]) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::capacity::Evidence;
-    use crate::sweep::CellCapacity;
+    use crate::sweep::fixture::search;
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -44,25 +44,8 @@ mod tests {
 
     #[test]
     fn a_rival_is_what_another_variant_is_sure_to_carry_each_time() {
-        let cell = |variant: &str, lower, lower_is_sure| SweepCell {
-            capacity: Some(CellCapacity {
-                evidence: Evidence::Undecided,
-                lower: Some(lower),
-                upper: None,
-                lower_is_sure,
-                upper_is_sure: false,
-                needed_seconds: None,
-            }),
-            counted: true,
-            variant: variant.to_owned(),
-            repetition: 1,
-            directory: String::new(),
-            reason: None,
-            cpu_percent_per_client: None,
-            busiest_thread: None,
-            figures: std::collections::BTreeMap::new(),
-            failed: Vec::new(),
-            unanswered: false,
+        let cell = |variant: &str, lower, is_sure| {
+            search(variant, lower, None, if is_sure { Evidence::AtLeast } else { Evidence::Undecided })
         };
         let cells = [cell("a", 100, true), cell("a", 90, true), cell("b", 120, false), cell("c", 80, true)];
         assert_eq!(rival_of("c", &cells), Some(90));

@@ -1,18 +1,17 @@
 //! How the variants of a sweep stand to each other: which is best, and whether the numbers carry that.
 
-use super::SweepCell;
-use super::summary::{Rank, Ranked, Standing, SweepValue, SweepVariant};
-use crate::series::FEWEST_PAIRS;
+use super::summary::Ranked;
+use crate::table::{FEWEST_PAIRS, Finding, RankedValue, TableRun, VariantSummary};
 use weir_metrics::Estimate;
 
 /// The position of the best variant of those that fail nothing: of capacities the one whose lower bound is the largest.
-pub(super) fn best(variants: &[SweepVariant], ranked: &Ranked) -> Option<usize> {
-    let is_capacity = matches!(ranked.by, Rank::Capacity(_));
-    let value = |variant: &SweepVariant| {
+pub(super) fn best(variants: &[VariantSummary], ranked: &Ranked) -> Option<usize> {
+    let is_capacity = ranked.is_capacity();
+    let value = |variant: &VariantSummary| {
         let value = variant.value?;
         if is_capacity { value.low.filter(|low| *low > 0.0) } else { Some(value.mean) }
     };
-    let known = variants.iter().enumerate().filter(|(_, variant)| variant.failed.is_empty());
+    let known = variants.iter().enumerate().filter(|(_, variant)| variant.failed().is_empty());
     let known = known.filter_map(|(at, variant)| Some((at, value(variant)?)));
     let better =
         |best: (usize, f64), it: (usize, f64)| if ranked.is_better(it.1, best.1) { it } else { best };
@@ -22,74 +21,74 @@ pub(super) fn best(variants: &[SweepVariant], ranked: &Ranked) -> Option<usize> 
 /// Whether there is a variant that the best one is better than, or as good as: alone it is best of nothing.
 pub(super) fn has_rival(
     best: usize,
-    variants: &[SweepVariant],
-    standings: &[Standing],
+    variants: &[VariantSummary],
+    standings: &[Finding],
     ranked: &Ranked,
 ) -> bool {
-    if matches!(ranked.by, Rank::Capacity(_)) {
+    if ranked.is_capacity() {
         return variants.iter().enumerate().any(|(at, it)| at != best && it.value.is_some());
     }
-    let is_known = |it: &Standing| matches!(it, Standing::Alike | Standing::Worse | Standing::Fails);
+    let is_known = |it: &Finding| matches!(it, Finding::Undecided | Finding::Worse | Finding::Fails);
     variants[best].counted >= FEWEST_PAIRS as u64 && standings.iter().any(is_known)
 }
 
 /// Whether another variant may carry more, by all that is known of both, so that the numbers name no best.
 pub(super) fn may_be_beaten(
     best: usize,
-    variants: &[SweepVariant],
-    standings: &[Standing],
+    variants: &[VariantSummary],
+    standings: &[Finding],
     ranked: &Ranked,
 ) -> bool {
-    let Some(of_best) = variants[best].value.filter(|_| matches!(ranked.by, Rank::Capacity(_))) else {
+    let Some(of_best) = variants[best].value.filter(|_| ranked.is_capacity()) else {
         return false;
     };
-    let is_open = |at: usize, other: SweepValue| {
+    let is_open = |at: usize, other: RankedValue| {
         let is_below = other.high.is_some_and(|high| other.is_sure || Some(high) <= of_best.low);
-        at != best && standings[at] != Standing::Worse && !(of_best.low_is_sure && is_below)
+        at != best && standings[at] != Finding::Worse && !(of_best.low_is_sure && is_below)
     };
-    let others = variants.iter().enumerate().filter(|(_, it)| it.failed.is_empty());
+    let others = variants.iter().enumerate().filter(|(_, it)| it.failed().is_empty());
     others.filter_map(|(at, it)| Some((at, it.value?))).any(|(at, value)| is_open(at, value))
 }
 
 /// How a variant stands to the best one.
 pub(super) fn against(
-    best: &SweepVariant,
-    other: &SweepVariant,
+    best: &VariantSummary,
+    other: &VariantSummary,
     ranked: &Ranked,
-    cells: &[SweepCell],
-) -> Standing {
-    let (Some(of_best), Some(of_other)) = (best.value, other.value) else { return Standing::Unknown };
-    if matches!(ranked.by, Rank::Capacity(_)) {
+    runs: &[TableRun],
+) -> Finding {
+    let (Some(of_best), Some(of_other)) = (best.value, other.value) else { return Finding::Unknown };
+    if ranked.is_capacity() {
         let carries_nothing = of_other.is_sure && of_other.low == Some(0.0);
         return match (of_other.high, of_best.low) {
             // The best one carried more than the least that was asked of this one, for however short a time.
-            (Some(high), Some(low)) if carries_nothing && high <= low => Standing::Worse,
+            (Some(high), Some(low)) if carries_nothing && high <= low => Finding::Worse,
             // What it did not carry, the best one did.
             (Some(high), Some(low)) if high <= low && of_best.low_is_sure && of_other.high_is_sure => {
-                Standing::Worse
+                Finding::Worse
             }
-            _ if !of_best.is_sure || !of_other.is_sure => Standing::Unknown,
-            _ => Standing::Alike,
+            _ if !of_best.is_sure || !of_other.is_sure => Finding::Unknown,
+            _ => Finding::Undecided,
         };
     }
-    let of = |variant: &SweepVariant, repetition: u32| {
-        let is_it = |cell: &&SweepCell| cell.variant == variant.name && cell.repetition == repetition;
-        cells.iter().filter(|cell| cell.counted).find(is_it).and_then(|cell| ranked.of(cell))
+    let of = |variant: &VariantSummary, repetition: u32| {
+        let is_it = |run: &&TableRun| run.variant == variant.name && run.repetition == repetition;
+        runs.iter().filter(|run| run.is_counted()).find(is_it).and_then(|run| ranked.of(run))
     };
-    let mut repetitions: Vec<u32> = cells.iter().map(|cell| cell.repetition).collect();
+    let mut repetitions: Vec<u32> = runs.iter().map(|run| run.repetition).collect();
     repetitions.sort_unstable();
     repetitions.dedup();
     let differences: Vec<f64> =
         repetitions.iter().filter_map(|number| Some(of(other, *number)? - of(best, *number)?)).collect();
     if differences.len() < FEWEST_PAIRS {
-        return Standing::Unknown;
+        return Finding::Unknown;
     }
     match Estimate::of(&differences) {
         // The best has the best mean of all its runs; in those that both have it may be the other way round.
         Some(difference) if difference.excludes(0.0) && ranked.is_better(0.0, difference.mean) => {
-            Standing::Worse
+            Finding::Worse
         }
-        Some(_) => Standing::Alike,
-        None => Standing::Unknown,
+        Some(_) => Finding::Undecided,
+        None => Finding::Unknown,
     }
 }

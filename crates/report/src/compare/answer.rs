@@ -1,18 +1,20 @@
 //! What a comparison comes to, in one sentence a side.
 
-use super::{finding_word, letter, relative, side_name};
+use super::{letter, side_name};
 use crate::quantity::{in_figure_unit, several, share};
 use crate::quote::quote;
-use weir_answers::compare::{Change, Comparison, Contest, FEWEST_FOR_DIFFERENCE, Finding};
+use crate::table::{finding_word, relative};
+use weir_answers::compare::{Comparison, FEWEST_FOR_DIFFERENCE};
+use weir_answers::table::{Difference, Finding, VariantComparison};
 
 /// Figures that a sentence names of each kind: the table below has all of them.
 const NAMED: usize = 3;
 
 /// `B is worse: startup p99 +11.1% (542 ms → 602 ms)`.
-pub(super) fn answer(comparison: &Comparison, contest: &Contest) -> String {
-    let (base, side) = (letter(0), side_name(comparison, &contest.side));
+pub(super) fn answer(comparison: &Comparison, against: &VariantComparison) -> String {
+    let (base, side) = (letter(0), side_name(comparison, &against.other));
     let of = |finding| {
-        let mut found: Vec<_> = contest.changes.iter().filter(|it| it.finding == Some(finding)).collect();
+        let mut found: Vec<_> = against.differences.iter().filter(|it| it.finding == finding).collect();
         found.sort_by(|one, other| size(other).total_cmp(&size(one)));
         found
     };
@@ -25,7 +27,7 @@ pub(super) fn answer(comparison: &Comparison, contest: &Contest) -> String {
         names.join(", ")
     };
     let is_any = |finding| !of(finding).is_empty();
-    if contest.changes.iter().all(|it| it.finding.is_none()) {
+    if against.differences.iter().all(|it| it.finding == Finding::Unknown) {
         return format!(
             "cannot say whether {side} differs from {base}: give {FEWEST_FOR_DIFFERENCE} runs a side"
         );
@@ -52,13 +54,13 @@ pub(super) fn answer(comparison: &Comparison, contest: &Contest) -> String {
 }
 
 /// How large a change is beside the value that it is of: an infinite one where something comes from nothing.
-fn size(change: &Change) -> f64 {
+fn size(change: &Difference) -> f64 {
     let ratio = change.ratio.map(|it| it.mean.ln());
     ratio.unwrap_or_else(|| (change.other - change.base) / change.base.abs()).abs()
 }
 
-fn named(comparison: &Comparison, change: &Change) -> String {
-    let figure = comparison.figures.iter().find(|it| it.name == change.figure);
+fn named(comparison: &Comparison, change: &Difference) -> String {
+    let figure = comparison.table.figure(&change.figure);
     let value = |value| figure.map_or_else(String::new, |it| in_figure_unit(it.unit, value));
     let title = figure.map_or(&change.figure, |it| it.title.as_ref().unwrap_or(&it.name));
     let by = change.ratio.map_or_else(String::new, |ratio| format!(" {}", relative(ratio.mean)));

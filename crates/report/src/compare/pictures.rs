@@ -1,28 +1,30 @@
 //! The sides of a comparison as pictures: by how much figures changed, and the seconds of all sides over each other.
 
-use super::{finding_word, letter, relative, side_name};
+use super::{letter, side_name};
 use crate::intervals::{IntervalRow, intervals};
 use crate::picture::{Picture, drawn};
 use crate::plot::{Across, COLOURS, Hue, Line, Plot};
 use crate::plots::{CALMED, calmed};
 use crate::quantity::{BIT_RATE, BYTES, COUNT, PERCENT, SECONDS, Units};
 use crate::quote::quote;
-use weir_answers::compare::{Change, Comparison, Contest, FEWEST_FOR_INTERVAL, Finding, SideSummary};
+use crate::table::{finding_word, relative};
+use weir_answers::compare::{Comparison, Course, FEWEST_FOR_INTERVAL};
+use weir_answers::table::{Difference, Finding, VariantComparison};
 use weir_engine::summary::{Point, WorkloadPoint};
 
 /// All of them, the answer first.
 pub(super) fn pictures(comparison: &Comparison) -> Vec<Picture> {
-    let changes = comparison.contests.iter().filter_map(|contest| intervals_of(comparison, contest));
+    let changes = comparison.comparisons.iter().filter_map(|against| intervals_of(comparison, against));
     changes.chain(drawn(&plots(comparison))).collect()
 }
 
 /// By how much each figure of a side changed, with its interval.
-fn intervals_of(comparison: &Comparison, contest: &Contest) -> Option<Picture> {
+fn intervals_of(comparison: &Comparison, against: &VariantComparison) -> Option<Picture> {
     /// What changed by more goes on beyond the picture: one figure that is ten times as high would press all others together.
     const MOST_PERCENT: f64 = 100.0;
-    let row = |change: &Change| {
+    let row = |change: &Difference| {
         let ratio = change.ratio.filter(|_| change.runs >= FEWEST_FOR_INTERVAL as u64)?;
-        let figure = comparison.figures.iter().find(|figure| figure.name == change.figure)?;
+        let figure = comparison.table.figure(&change.figure)?;
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         Some(IntervalRow {
             name: quote(figure.title.as_ref().unwrap_or(&figure.name), 40),
@@ -30,17 +32,17 @@ fn intervals_of(comparison: &Comparison, contest: &Contest) -> Option<Picture> {
             low: Some(percent(ratio.low)),
             high: Some(percent(ratio.high)),
             value: relative(ratio.mean),
-            standing: change.finding.map_or("not told", finding_word),
+            standing: finding_word(change.finding),
             class: match change.finding {
-                Some(Finding::Better) => "best",
-                Some(Finding::Worse) => "worse",
-                Some(Finding::Same | Finding::Different) => "alike",
-                Some(Finding::Undecided) | None => "unknown",
+                Finding::Better => "best",
+                Finding::Worse => "worse",
+                Finding::Same | Finding::Different => "alike",
+                _ => "unknown",
             },
         })
     };
-    let rows: Vec<_> = contest.changes.iter().filter_map(row).collect();
-    let title = format!("Change of {} from {}", side_name(comparison, &contest.side), letter(0));
+    let rows: Vec<_> = against.differences.iter().filter_map(row).collect();
+    let title = format!("Change of {} from {}", side_name(comparison, &against.other), letter(0));
     let picture = intervals(&title, PERCENT, MOST_PERCENT, &rows)?;
     let note = "Mean and 95% interval. Red is worse, green better; dotted is undecided. An interval over the line at 0 tells no difference. \
         An arrow stands where it goes on beyond 100%.";
@@ -49,7 +51,7 @@ fn intervals_of(comparison: &Comparison, contest: &Contest) -> Option<Picture> {
 
 /// The sides over each other, second by second.
 fn plots(comparison: &Comparison) -> Vec<Plot> {
-    let workloads = comparison.sides.first().map_or(&[][..], |side| &side.workloads);
+    let workloads = comparison.courses.first().map_or(&[][..], |side| &side.workloads);
     let mut plots = Vec::new();
     for (at, name) in workloads.iter().enumerate() {
         let title = |title: &str| match workloads {
@@ -111,8 +113,8 @@ fn plot(comparison: &Comparison, title: String, units: Units, value: &dyn Fn(&Po
 }
 
 fn plot_of_runs(comparison: &Comparison, title: String, units: Units, seconds: Seconds<'_>) -> Plot {
-    let line = |(position, side): (usize, &SideSummary)| {
-        let runs: Vec<Vec<Option<f64>>> = side.seconds.iter().map(|run| seconds(run)).collect();
+    let line = |(position, side): (usize, &Course)| {
+        let runs: Vec<Vec<Option<f64>>> = side.runs.iter().map(|run| seconds(run)).collect();
         // A second's value stands at its middle.
         let length = runs.iter().map(Vec::len).max().unwrap_or(0);
         let of_second = |second: usize| {
@@ -128,7 +130,7 @@ fn plot_of_runs(comparison: &Comparison, title: String, units: Units, seconds: S
         let line = Line::new(letter(position), Hue::Series(position), points);
         Line { dashed: position == 0, range, ..line }
     };
-    let lines: Vec<Line> = comparison.sides.iter().enumerate().take(COLOURS).map(line).collect();
+    let lines: Vec<Line> = comparison.courses.iter().enumerate().take(COLOURS).map(line).collect();
     let length = lines.iter().map(|line| line.points.len()).max().unwrap_or(0) as f64;
     Plot { across: Across::Time, robust: true, ..Plot::new(title, units, lines, length) }
 }

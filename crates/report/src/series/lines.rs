@@ -1,13 +1,13 @@
 //! A series' answer in one line: how each variant differs from the first, and whether that can be told.
 
-use crate::quantity::{in_figure_unit, several};
+use crate::quantity::{NOTHING, several};
 use crate::quote::quote;
 use crate::sweep::lines::fails;
-use weir_answers::series::{
-    Difference, FEWEST_PAIRS, SeriesFigure, SeriesSummary, VariantComparison, VariantThreshold,
+use crate::table::signed;
+use weir_answers::series::SeriesSummary;
+use weir_answers::table::{
+    Difference, FEWEST_PAIRS, Finding, TableFigure, VariantComparison, VariantThreshold,
 };
-use weir_engine::declared::better;
-use weir_metrics::Better;
 
 /// The most figures that are named of a variant, and the most variants: what a line can hold.
 const MOST_FIGURES: usize = 3;
@@ -22,11 +22,11 @@ pub fn series_line(summary: &SeriesSummary) -> Option<String> {
         return None;
     }
     let (told, untold): (Vec<_>, Vec<_>) =
-        summary.comparisons.iter().partition(|it| it.pairs >= FEWEST_PAIRS as u64);
-    let mut parts: Vec<String> = told.iter().map(|it| against(it, &summary.figures)).collect();
+        summary.comparisons.iter().partition(|it| pairs(it) >= FEWEST_PAIRS as u64);
+    let mut parts: Vec<String> = told.iter().map(|it| against(it, &summary.table.figures)).collect();
     if !untold.is_empty() {
         let others: Vec<_> = untold.iter().map(|it| quote(&it.other, 40)).collect();
-        let pairs: Vec<_> = untold.iter().map(|it| it.pairs.to_string()).collect();
+        let pairs: Vec<_> = untold.iter().map(|it| pairs(it).to_string()).collect();
         let remedy = if summary.repeat < FEWEST_PAIRS as u32 { ": write `repeat: 4`" } else { "" };
         parts.push(format!(
             "too few runs to tell {} from {} ({} of each; four tell a difference{remedy})",
@@ -48,6 +48,10 @@ pub fn series_line(summary: &SeriesSummary) -> Option<String> {
     Some(parts.join("; "))
 }
 
+fn pairs(comparison: &VariantComparison) -> u64 {
+    comparison.pairs.unwrap_or_default()
+}
+
 /// Words in a row, a few of many.
 fn first_of(words: &[String], noun: &str) -> String {
     let shown = words[..words.len().min(MOST_VARIANTS)].join(", ");
@@ -58,23 +62,24 @@ fn first_of(words: &[String], noun: &str) -> String {
 }
 
 /// A difference of a figure that is better one way.
-type Compared<'a> = (&'a Difference, &'a SeriesFigure, Better);
+type Compared<'a> = (&'a Difference, &'a TableFigure);
 
 /// How a variant differs from the first.
-fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
+fn against(comparison: &VariantComparison, figures: &[TableFigure]) -> String {
     let (base, other) = (quote(&comparison.base, 40), quote(&comparison.other, 40));
     // What stands in the table, is better one way, and was measured often enough.
     let compared: Vec<Compared<'_>> = comparison
         .differences
         .iter()
-        .filter(|it| it.told_apart.is_some())
+        .filter(|it| it.finding != Finding::Unknown)
         .filter_map(|it| {
-            let figure = figures.iter().find(|figure| figure.name == it.figure && figure.title.is_some())?;
-            Some((it, figure, figure.better.or_else(|| better(&figure.name))?))
+            let is_it = |figure: &&TableFigure| figure.name == it.figure && figure.title.is_some();
+            let figure = figures.iter().find(is_it).filter(|figure| figure.better.is_some())?;
+            Some((it, figure))
         })
         .collect();
     let mut apart: Vec<_> =
-        compared.iter().filter(|(difference, ..)| difference.told_apart == Some(true)).collect();
+        compared.iter().filter(|(difference, _)| difference.finding.is_different()).collect();
     if compared.is_empty() {
         return format!("no figure has four values of {other} and of {base}");
     }
@@ -86,14 +91,12 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     }
     // A figure that was nothing before has no ratio, and differs most.
     let size = |it: &Difference| it.ratio.map_or(f64::INFINITY, |ratio| ratio.mean.ln().abs());
-    apart.sort_by(|(one, ..), (another, ..)| size(another).total_cmp(&size(one)));
-    let is_gain = |(difference, _, better): &&&Compared<'_>| {
-        (difference.difference.mean > 0.0) == (*better == Better::Higher)
-    };
+    apart.sort_by(|(one, _), (another, _)| size(another).total_cmp(&size(one)));
+    let is_gain = |(difference, _): &&&Compared<'_>| difference.finding == Finding::Better;
     let (gains, losses): (Vec<_>, Vec<_>) = apart.iter().partition(is_gain);
     let named = |of: &[&&Compared<'_>]| {
         let mut said: Vec<(String, String)> = Vec::new();
-        for (difference, figure, _) in of {
+        for (difference, figure) in of {
             let whole = without_stage(title(figure));
             if said.iter().any(|(title, _)| *title == whole) {
                 continue;
@@ -127,7 +130,7 @@ fn against(comparison: &VariantComparison, figures: &[SeriesFigure]) -> String {
     format!("{answer} ({} of {all} {differ}, {chance} may by chance)", apart.len())
 }
 
-fn title(figure: &SeriesFigure) -> &str {
+fn title(figure: &TableFigure) -> &str {
     figure.title.as_deref().unwrap_or_default()
 }
 
@@ -138,12 +141,10 @@ fn without_stage(title: &str) -> String {
 }
 
 /// `×0.90`; without a ratio the difference.
-fn amount(difference: &Difference, figure: &SeriesFigure) -> String {
-    match difference.ratio {
-        Some(ratio) => format!("×{:.2}", ratio.mean),
-        None => {
-            let mean = difference.difference.mean;
-            format!("{}{}", if mean > 0.0 { "+" } else { "" }, in_figure_unit(figure.unit, mean))
-        }
+fn amount(difference: &Difference, figure: &TableFigure) -> String {
+    match (difference.ratio, difference.difference) {
+        (Some(ratio), _) => format!("×{:.2}", ratio.mean),
+        (None, Some(difference)) => signed(figure, difference.mean),
+        (None, None) => NOTHING.to_owned(),
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::fixture;
 use std::collections::BTreeMap;
-use weir_answers::series::{Ending, SeriesFacts, SeriesFigure, SeriesRun, SeriesSummary};
+use weir_answers::series::{Ending, SeriesFacts, SeriesSummary};
+use weir_answers::table::{Finding, Table, TableRun};
 use weir_engine::scenario::{Order, Variant};
 use weir_engine::summary::VerdictState;
 use weir_report::{FORMATS, Report, Text, series_line};
@@ -10,12 +11,11 @@ use weir_report::{FORMATS, Report, Text, series_line};
 /// Repetitions of a run whose second variant needs a tenth less CPU, one of them not to be believed.
 fn summary(repetitions: u32) -> SeriesSummary {
     let steps = fixture::steps();
-    let mut figures: Vec<SeriesFigure> = Vec::new();
-    let mut runs = Vec::new();
+    let mut table = Table::default();
     for repetition in 1..=repetitions {
         for (variant, factor) in [("default", 1.0), ("large", 0.9)] {
-            let directory = format!("{:03}-{variant}", runs.len() + 1);
-            let (mut run, found) = SeriesRun::new(variant, repetition, directory, &steps);
+            let directory = format!("{:03}-{variant}", table.runs.len() + 1);
+            let (mut run, figures) = TableRun::new(variant, repetition, directory, &steps);
             for (name, value) in &mut run.figures {
                 // Not two runs are the same.
                 *value *= 1.0 + f64::from(repetition % 3) * 0.01;
@@ -23,11 +23,10 @@ fn summary(repetitions: u32) -> SeriesSummary {
                     *value *= factor;
                 }
             }
-            figures = found;
-            runs.push(run);
+            table.add(run, figures);
         }
     }
-    if let Some(run) = runs.get_mut(2) {
+    if let Some(run) = table.runs.get_mut(2) {
         (run.verdict, run.reason) =
             (VerdictState::Invalid, Some("weir's thread was at its limit".to_owned()));
     }
@@ -42,7 +41,7 @@ fn summary(repetitions: u32) -> SeriesSummary {
         repeat: repetitions,
         order: Order::Interleaved,
     };
-    SeriesSummary::new(&facts, &figures, &runs, Ending::Completed)
+    SeriesSummary::new(&facts, &table, Ending::Completed)
 }
 
 fn written(summary: &SeriesSummary, format: &str, text: &Text) -> String {
@@ -81,15 +80,15 @@ fn the_answer_is_one_line_that_says_which_variant_is_better_by_what() {
     // The same the other way round, of one figure and a threshold.
     let worse = &mut summary.comparisons[0].differences;
     worse.retain(|it| it.figure == "1.cpu.nginx");
-    worse[0].difference.mean = 2.0;
-    worse[0].ratio = None;
+    worse[0].difference.as_mut().unwrap().mean = 2.0;
+    (worse[0].ratio, worse[0].finding) = (None, Finding::Worse);
     summary.variants[1].thresholds[0].passed = 1;
     assert_eq!(
         line(&summary),
         "large is worse than default: stage 1: CPU of nginx +2.0% (1 of 1 figure differs, 1 may by chance); \
          large fails startup.p99 in 5 of 6 runs"
     );
-    summary.comparisons[0].differences[0].told_apart = Some(false);
+    summary.comparisons[0].differences[0].finding = Finding::Undecided;
     assert!(line(&summary).starts_with("nothing tells large from default (1 figure alike)"));
     summary.comparisons.clear();
     assert_eq!(series_line(&summary), None, "one variant has nothing to be better than");

@@ -110,7 +110,7 @@ fn nginx_is_searched_with_one_worker_and_with_two() {
     let best = summary["variants"].as_array().unwrap().iter().filter(|it| it["standing"] == "best").count();
     assert!(best <= 1, "{summary:#}");
     // Each search is one like any other, whose trials had a server with that setting.
-    let cells = summary["cells"].as_array().unwrap();
+    let cells = summary["runs"].as_array().unwrap();
     assert_eq!(cells.len(), 2);
     let first = sweep.path("out").join(cells[0]["directory"].as_str().unwrap());
     let search = says(["report".as_ref(), first.as_os_str()]);
@@ -138,9 +138,9 @@ fn mosquitto_is_searched_for_messages_a_second() {
     }
     assert!(sweep.text().contains("at least 400"), "{}", sweep.text());
     // From the top of the page: the sweep with its first search, the second search with its first trial, the run that goes on.
-    let first = row_of(summary["cells"][0]["directory"].as_str().unwrap());
+    let first = row_of(summary["runs"][0]["directory"].as_str().unwrap());
     let trial =
-        row_of(summary_of_search(&sweep, &summary["cells"][1])["trials"][0]["directory"].as_str().unwrap());
+        row_of(summary_of_search(&sweep, &summary["runs"][1])["trials"][0]["directory"].as_str().unwrap());
     page.first_with(&["id=\"all-part-0\"", &first, "id=\"search-part-0\"", &trial, A_RUN]);
     assert!(page.last().contains("at least 400") && !page.last().contains("search-part"), "{}", page.last());
     let standings: Vec<_> =
@@ -172,7 +172,7 @@ fn every_combination_of_a_matrix_is_run_once_a_block_and_ranked_by_the_figure_th
     let (said, summary, page) =
         sweep.sweep_on_its_page("s.yaml", &["--by", "play.bitrate", "--set", "repeat=2"]);
     assert_eq!((said.code, &summary["order"]), (Some(0), &"random".into()), "{}", said.err);
-    let cells = summary["cells"].as_array().unwrap();
+    let cells = summary["runs"].as_array().unwrap();
     for block in cells.chunks(4) {
         let mut names: Vec<_> = block.iter().map(|cell| cell["variant"].as_str().unwrap()).collect();
         names.sort_unstable();

@@ -130,7 +130,7 @@ fn variants_are_run_by_two_agents_and_their_hooks_by_the_coordinator_alone() {
         std::fs::read_to_string(at("hooks")).unwrap().lines().map(str::to_owned).collect();
     hooks.sort();
     assert_eq!(hooks, ["2", "4"], "once a run");
-    for cell in summary["cells"].as_array().unwrap() {
+    for cell in summary["runs"].as_array().unwrap() {
         let own = folder.path().join("out").join(cell["directory"].as_str().unwrap()).join("summary.json");
         let run: Value = serde_json::from_slice(&std::fs::read(own).unwrap()).unwrap();
         let planned = run["workloads"][1]["slots"]["planned"].as_u64().unwrap();

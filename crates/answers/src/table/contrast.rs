@@ -1,8 +1,6 @@
 //! Two groups of runs in one figure: how far their means are from each other, and how far that can be trusted. Values in,
 //! values out; a run is one number.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use weir_metrics::Estimate;
 
@@ -16,15 +14,15 @@ pub(crate) enum Values {
 }
 
 /// The difference of two groups of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Contrast {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Contrast {
     /// The other's mean less the base's, with its 95 % confidence interval.
-    pub difference: Estimate,
+    pub(crate) difference: Estimate,
     /// The other's mean over the base's; geometric means. None if a value is not above 0.
-    pub ratio: Option<Estimate>,
+    pub(crate) ratio: Option<Estimate>,
     /// The probability of a difference as large as this one, or larger, between runs that are the same in truth; of the ratio where
     /// there is one. Not corrected for the number of figures.
-    pub p: f64,
+    pub(crate) p: f64,
 }
 
 /// A mean that was estimated: its standard error and the degrees of freedom of that.
@@ -159,6 +157,11 @@ impl Estimated {
 }
 
 impl Contrast {
+    /// Whether the other is larger.
+    pub(crate) fn rises(&self) -> bool {
+        self.ratio.map_or(self.difference.mean > 0.0, |ratio| ratio.mean > 1.0)
+    }
+
     /// Of two groups of runs; `None` for fewer than two a side, or if a value is no finite number.
     pub(crate) fn of(values: &Values) -> Option<Self> {
         let plain = values.estimated()?;

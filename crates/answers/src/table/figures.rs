@@ -1,4 +1,4 @@
-//! The figures of a run that a series compares.
+//! The columns: the figures of a run that answers are made of.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use weir_metrics::{Better, Figure, FigureGroup, Kind};
 
 /// A figure of runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SeriesFigure {
+pub struct TableFigure {
     /// Its name: `bitrate`, `startup.p99`; before it the workload's name if there are several, and the stage's number if
     /// there are several: `play.2.startup.p99`.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct SeriesFigure {
 }
 
 /// The figures of a run, those with titles first, in the order of the table.
-pub(super) fn figures(summary: &Summary) -> Vec<(SeriesFigure, f64)> {
+pub(super) fn figures(summary: &Summary) -> Vec<(TableFigure, f64)> {
     let load: Vec<_> = summary.workloads.iter().filter(|workload| !workload.background).collect();
     let mut found = FigureList::default();
     let saves = load.iter().any(|workload| workload.ingested.is_some());
@@ -88,7 +88,7 @@ struct FigurePrefix {
 }
 
 #[derive(Default)]
-struct FigureList(Vec<(SeriesFigure, f64)>);
+struct FigureList(Vec<(TableFigure, f64)>);
 
 impl FigureList {
     /// Lists a value; without a title it stands only in lists.
@@ -96,7 +96,7 @@ impl FigureList {
         if value.is_finite() {
             let title = (!title.is_empty()).then(|| format!("{}{title}", prefix.words));
             let better = declared::better(name);
-            let figure = SeriesFigure { name: format!("{}{name}", prefix.name), title, unit, better };
+            let figure = TableFigure { name: format!("{}{name}", prefix.name), title, unit, better };
             self.0.push((figure, value));
         }
     }
