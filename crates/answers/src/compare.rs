@@ -14,9 +14,6 @@ pub use limit::{ChangeLimit, LimitError, LimitFinding, LimitResult};
 pub use side::{ComparedRun, SeriesRef, Side};
 pub use summary::{Comparison, ComparisonError, Course, LAYOUT, Options};
 
-/// The fewest runs a side for a statement on a difference: with fewer the interval depends more on the runs than on the target.
-pub const FEWEST_FOR_DIFFERENCE: usize = 4;
-
 /// Runs a side from which on an interval is shown.
 pub const FEWEST_FOR_INTERVAL: usize = 6;
 

@@ -2,8 +2,8 @@
 //! makes them.
 
 use crate::table::{
-    Contrast, Difference, FEWEST_PAIRS, Finding, Table, TableFigure, TableRun, Values, VariantComparison,
-    VariantSummary,
+    Contrast, Difference, FEWEST_FOR_DIFFERENCE, Finding, Table, TableFigure, TableRun, Values,
+    VariantComparison, VariantSummary,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -151,18 +151,12 @@ fn sum_up(variant: &Variant, runs: &[TableRun]) -> VariantSummary {
 
 /// How a variant differs from another in the repetitions in which both are counted.
 fn compare(base: &str, other: &str, table: &Table) -> VariantComparison {
-    let of = |variant: &str, repetition: u32| {
-        let mut made = table.runs.iter().filter(|run| run.is_counted());
-        made.find(|run| run.variant == variant && run.repetition == repetition)
-    };
-    let repetitions = table.runs.iter().filter(|run| run.variant == base).map(|run| run.repetition);
-    let pairs: Vec<_> =
-        repetitions.filter_map(|number| Some((of(base, number)?, of(other, number)?))).collect();
+    let pairs = pairs(base, other, &table.runs);
     let differences = table.figures.iter().filter_map(|figure| {
         let both = |(one, two): &(&TableRun, &TableRun)| {
             Some((*one.figures.get(&figure.name)?, *two.figures.get(&figure.name)?))
         };
-        difference(figure, Values::Pairs(pairs.iter().filter_map(both).collect()))
+        difference(figure, &Values::Pairs(pairs.iter().filter_map(both).collect()))
     });
     VariantComparison {
         base: base.to_owned(),
@@ -173,13 +167,13 @@ fn compare(base: &str, other: &str, table: &Table) -> VariantComparison {
 }
 
 /// Of pairs of runs; they differ if the interval excludes that they are equal. `None` for fewer than two.
-fn difference(figure: &TableFigure, values: Values) -> Option<Difference> {
-    let contrast = Contrast::of(&values)?;
+fn difference(figure: &TableFigure, values: &Values) -> Option<Difference> {
+    let contrast = Contrast::of(values)?;
     let runs = values.fewest();
     let is_apart =
         contrast.ratio.map_or_else(|| contrast.difference.excludes(0.0), |ratio| ratio.excludes(1.0));
     let finding = match is_apart {
-        _ if runs < FEWEST_PAIRS => Finding::Unknown,
+        _ if runs < FEWEST_FOR_DIFFERENCE => Finding::Unknown,
         true => Finding::of_change(figure.better, contrast.rises()),
         false => Finding::Undecided,
     };

@@ -17,8 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_engine::declared::is_cpu_of_weir;
 
-/// The fewest pairs for a statement on a difference: with fewer the interval depends more on the repetitions than on the target.
-pub const FEWEST_PAIRS: usize = 4;
+/// The fewest runs a group, or pairs, for a statement on a difference: with fewer the interval depends more on the runs than on the
+/// target.
+pub const FEWEST_FOR_DIFFERENCE: usize = 4;
 
 /// Runs with their figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +75,16 @@ impl Table {
     pub fn figure(&self, name: &str) -> Option<&TableFigure> {
         self.figures.iter().find(|figure| figure.name == name)
     }
+}
+
+/// The runs of two variants that have the same repetition, both counted.
+pub(crate) fn pairs<'a>(base: &str, other: &str, runs: &'a [TableRun]) -> Vec<(&'a TableRun, &'a TableRun)> {
+    let of = |variant: &str, repetition: u32| {
+        let mut counted = runs.iter().filter(|run| run.is_counted());
+        counted.find(|run| run.variant == variant && run.repetition == repetition)
+    };
+    let repetitions = runs.iter().filter(|run| run.variant == base).map(|run| run.repetition);
+    repetitions.filter_map(|number| Some((of(base, number)?, of(other, number)?))).collect()
 }
 
 /// Whether a name means this figure: it is the figure's, or a part of it between dots. weir's own CPU must be named.

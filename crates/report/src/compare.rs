@@ -10,10 +10,8 @@ use crate::quote::{LINE, quote};
 use crate::report::Findings;
 use crate::table::{DifferenceColumn, RunColumn, finding_tone, finding_word};
 use crate::{surroundings, table};
-use weir_answers::compare::{
-    Comparison, FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LimitFinding, LimitResult, Unlike,
-};
-use weir_answers::table::{Finding, TableRun, VariantComparison, VariantSummary};
+use weir_answers::compare::{Comparison, FEWEST_FOR_INTERVAL, LimitFinding, LimitResult, Unlike};
+use weir_answers::table::{FEWEST_FOR_DIFFERENCE, Finding, TableRun, VariantComparison, VariantSummary};
 
 /// The formats of a comparison.
 pub const COMPARISON_FORMATS: [&str; 4] = ["text", "markdown", "json", "html"];

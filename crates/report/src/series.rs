@@ -12,7 +12,7 @@ use crate::table::{DifferenceColumn, RunColumn, confidence, interval};
 use crate::{surroundings, table};
 use std::io;
 use weir_answers::series::{Ending, SeriesSummary};
-use weir_answers::table::{Counted, FEWEST_PAIRS, Table, VariantComparison, VariantSummary};
+use weir_answers::table::{Counted, FEWEST_FOR_DIFFERENCE, Table, VariantComparison, VariantSummary};
 use weir_engine::scenario::Order;
 use weir_engine::units::FigureUnit;
 
@@ -147,7 +147,7 @@ fn figures(summary: &SeriesSummary) -> Grid {
     let mut columns = vec![Column::word("Figure")];
     for variant in &summary.variants {
         columns.push(Column::number(quote(&variant.name, 40)));
-        let has_intervals = variant.counted >= FEWEST_PAIRS as u64;
+        let has_intervals = variant.counted >= FEWEST_FOR_DIFFERENCE as u64;
         columns.push(if has_intervals { confidence() } else { Column::number("").narrow("95%") });
     }
     let rows = summary.table.figures.iter().filter_map(|figure| {
@@ -171,7 +171,7 @@ fn differences(comparison: &VariantComparison, of: &Table) -> Grid {
     let rows = comparison.differences.iter().filter_map(|it| {
         let figure = of.figure(&it.figure).filter(|figure| figure.title.is_some())?;
         let is_equal = it.difference.is_some_and(|it| it.low == 0.0 && it.high == 0.0);
-        (!is_equal || pairs < FEWEST_PAIRS as u64).then_some((Vec::new(), figure, it))
+        (!is_equal || pairs < FEWEST_FOR_DIFFERENCE as u64).then_some((Vec::new(), figure, it))
     });
     let in_words = several(pairs, "pair");
     let caption = match pairs {

@@ -3,9 +3,9 @@
 //! A run has a level of its own, which varies from run to run; its seconds vary about that and remember each other, as those of
 //! real runs do. What is measured of a run is what weir measures: a mean over its seconds, or a percentile of its distribution.
 
+use super::FEWEST_FOR_INTERVAL;
 use super::summary::{Measured, differences};
-use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL};
-use crate::table::{Difference, Finding, TableFigure, Values};
+use crate::table::{Difference, FEWEST_FOR_DIFFERENCE, Finding, TableFigure, Values};
 use proptest::prelude::*;
 use weir_engine::units::FigureUnit;
 use weir_metrics::{Better, Histogram};

@@ -3,10 +3,10 @@
 use super::alike::{Likeness, Unlike, likeness};
 use super::limit::{ChangeLimit, LimitFinding, LimitResult};
 use super::side::{ComparedRun, Side};
-use super::{FEWEST_FOR_DIFFERENCE, FEWEST_FOR_INTERVAL, LEVEL};
+use super::{FEWEST_FOR_INTERVAL, LEVEL};
 use crate::table::{
-    Contrast, Difference, Finding, Table, TableFigure, TableRun, Values, VariantComparison, VariantSummary,
-    corrected, means,
+    Contrast, Difference, FEWEST_FOR_DIFFERENCE, Finding, Table, TableFigure, TableRun, Values,
+    VariantComparison, VariantSummary, corrected, means,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

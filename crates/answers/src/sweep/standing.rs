@@ -1,8 +1,9 @@
 //! How the variants of a sweep stand to each other: which is best, and whether the numbers carry that.
 
 use super::summary::Ranked;
-use crate::table::{FEWEST_PAIRS, Finding, RankedValue, TableRun, VariantSummary};
-use weir_metrics::Estimate;
+use crate::table::{
+    Contrast, FEWEST_FOR_DIFFERENCE, Finding, RankedValue, TableRun, Values, VariantSummary, pairs,
+};
 
 /// The position of the best variant of those that fail nothing: of capacities the one whose lower bound is the largest.
 pub(super) fn best(variants: &[VariantSummary], ranked: &Ranked) -> Option<usize> {
@@ -29,7 +30,7 @@ pub(super) fn has_rival(
         return variants.iter().enumerate().any(|(at, it)| at != best && it.value.is_some());
     }
     let is_known = |it: &Finding| matches!(it, Finding::Undecided | Finding::Worse | Finding::Fails);
-    variants[best].counted >= FEWEST_PAIRS as u64 && standings.iter().any(is_known)
+    variants[best].counted >= FEWEST_FOR_DIFFERENCE as u64 && standings.iter().any(is_known)
 }
 
 /// Whether another variant may carry more, by all that is known of both, so that the numbers name no best.
@@ -71,19 +72,13 @@ pub(super) fn against(
             _ => Finding::Undecided,
         };
     }
-    let of = |variant: &VariantSummary, repetition: u32| {
-        let is_it = |run: &&TableRun| run.variant == variant.name && run.repetition == repetition;
-        runs.iter().filter(|run| run.is_counted()).find(is_it).and_then(|run| ranked.of(run))
-    };
-    let mut repetitions: Vec<u32> = runs.iter().map(|run| run.repetition).collect();
-    repetitions.sort_unstable();
-    repetitions.dedup();
-    let differences: Vec<f64> =
-        repetitions.iter().filter_map(|number| Some(of(other, *number)? - of(best, *number)?)).collect();
-    if differences.len() < FEWEST_PAIRS {
+    let pairs = pairs(&best.name, &other.name, runs);
+    let values = pairs.into_iter().filter_map(|(best, other)| Some((ranked.of(best)?, ranked.of(other)?)));
+    let values = Values::Pairs(values.collect());
+    if values.fewest() < FEWEST_FOR_DIFFERENCE {
         return Finding::Unknown;
     }
-    match Estimate::of(&differences) {
+    match Contrast::of(&values).map(|contrast| contrast.difference) {
         // The best has the best mean of all its runs; in those that both have it may be the other way round.
         Some(difference) if difference.excludes(0.0) && ranked.is_better(0.0, difference.mean) => {
             Finding::Worse

@@ -3,7 +3,9 @@
 use super::standing::{against, best, has_rival, may_be_beaten};
 use crate::capacity::Evidence;
 use crate::series::{Ending, SeriesFacts, SeriesSummary};
-use crate::table::{FEWEST_PAIRS, Finding, RankedValue, SearchedCapacity, Table, TableRun, VariantSummary};
+use crate::table::{
+    FEWEST_FOR_DIFFERENCE, Finding, RankedValue, SearchedCapacity, Table, TableRun, VariantSummary,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_engine::declared::better_if_asked;
@@ -138,7 +140,7 @@ impl SweepSummary {
         for variant in &mut series.variants {
             let counted = || table.runs.iter().filter(|run| run.variant == variant.name && run.is_counted());
             variant.value = match ranked.by {
-                Rank::Capacity(_) => capacity(counted().filter_map(|run| run.capacity).collect()),
+                Rank::Capacity(_) => capacity(&counted().filter_map(|run| run.capacity).collect::<Vec<_>>()),
                 _ => figure(&counted().filter_map(|run| ranked.of(run)).collect::<Vec<_>>()),
             };
         }
@@ -186,7 +188,7 @@ impl SweepSummary {
 }
 
 /// The bounds of all searches of a variant: each of them is one of where the limit was that time.
-fn capacity(found: Vec<SearchedCapacity>) -> Option<RankedValue> {
+fn capacity(found: &[SearchedCapacity]) -> Option<RankedValue> {
     let lower = |it: &SearchedCapacity| f64::from(it.lower.unwrap_or(0));
     let low = found.iter().map(lower).fold(f64::INFINITY, f64::min);
     let uppers: Option<Vec<u32>> = found.iter().map(|it| it.upper).collect();
@@ -202,7 +204,7 @@ fn capacity(found: Vec<SearchedCapacity>) -> Option<RankedValue> {
 }
 
 fn figure(values: &[f64]) -> Option<RankedValue> {
-    let estimate = Estimate::of(values).filter(|_| values.len() >= FEWEST_PAIRS);
+    let estimate = Estimate::of(values).filter(|_| values.len() >= FEWEST_FOR_DIFFERENCE);
     (!values.is_empty()).then(|| RankedValue {
         mean: values.iter().sum::<f64>() / values.len() as f64,
         low: estimate.map(|it| it.low),

@@ -1,6 +1,6 @@
 //! A variant: the rows of one kind, column by column.
 
-use super::FEWEST_PAIRS;
+use super::FEWEST_FOR_DIFFERENCE;
 use super::difference::Finding;
 use super::run::{BusiestThread, TableRun};
 use schemars::JsonSchema;
@@ -144,7 +144,7 @@ impl Counted {
             mean: values.iter().sum::<f64>() / values.len() as f64,
             min: values.first().copied().unwrap_or(f64::NAN),
             max: values.last().copied().unwrap_or(f64::NAN),
-            estimate: Estimate::of(&values).filter(|_| values.len() >= FEWEST_PAIRS),
+            estimate: Estimate::of(&values).filter(|_| values.len() >= FEWEST_FOR_DIFFERENCE),
         }
     }
 }

@@ -4,8 +4,8 @@ use super::{letter, side_name};
 use crate::quantity::{in_figure_unit, several, share};
 use crate::quote::quote;
 use crate::table::{finding_word, relative};
-use weir_answers::compare::{Comparison, FEWEST_FOR_DIFFERENCE};
-use weir_answers::table::{Difference, Finding, VariantComparison};
+use weir_answers::compare::Comparison;
+use weir_answers::table::{Difference, FEWEST_FOR_DIFFERENCE, Finding, VariantComparison};
 
 /// Figures that a sentence names of each kind: the table below has all of them.
 const NAMED: usize = 3;

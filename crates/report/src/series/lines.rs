@@ -6,7 +6,7 @@ use crate::sweep::lines::fails;
 use crate::table::signed;
 use weir_answers::series::SeriesSummary;
 use weir_answers::table::{
-    Difference, FEWEST_PAIRS, Finding, TableFigure, VariantComparison, VariantThreshold,
+    Difference, FEWEST_FOR_DIFFERENCE, Finding, TableFigure, VariantComparison, VariantThreshold,
 };
 
 /// The most figures that are named of a variant, and the most variants: what a line can hold.
@@ -22,12 +22,12 @@ pub fn series_line(summary: &SeriesSummary) -> Option<String> {
         return None;
     }
     let (told, untold): (Vec<_>, Vec<_>) =
-        summary.comparisons.iter().partition(|it| pairs(it) >= FEWEST_PAIRS as u64);
+        summary.comparisons.iter().partition(|it| pairs(it) >= FEWEST_FOR_DIFFERENCE as u64);
     let mut parts: Vec<String> = told.iter().map(|it| against(it, &summary.table.figures)).collect();
     if !untold.is_empty() {
         let others: Vec<_> = untold.iter().map(|it| quote(&it.other, 40)).collect();
         let pairs: Vec<_> = untold.iter().map(|it| pairs(it).to_string()).collect();
-        let remedy = if summary.repeat < FEWEST_PAIRS as u32 { ": write `repeat: 4`" } else { "" };
+        let remedy = if summary.repeat < FEWEST_FOR_DIFFERENCE as u32 { ": write `repeat: 4`" } else { "" };
         parts.push(format!(
             "too few runs to tell {} from {} ({} of each; four tell a difference{remedy})",
             first_of(&others, "variant"),
