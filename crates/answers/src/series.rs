@@ -3,7 +3,7 @@
 
 use crate::table::{
     Contrast, Difference, FEWEST_FOR_DIFFERENCE, Finding, Table, TableFigure, TableRun, Values,
-    VariantComparison, VariantSummary,
+    VariantComparison, VariantSummary, pairs,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

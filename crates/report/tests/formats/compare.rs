@@ -100,8 +100,8 @@ fn the_order_of_the_runs_changes_nothing() {
     let there = Comparison::new(&[base.clone(), other.clone()], &options()).unwrap();
     base.runs.rotate_left(2);
     let turned = Comparison::new(&[base, other], &options()).unwrap();
-    assert_eq!(there.contests, turned.contests);
-    assert_eq!(there.sides[0].figures, turned.sides[0].figures);
+    assert_eq!(there.comparisons, turned.comparisons);
+    assert_eq!(there.variants[0].figures, turned.variants[0].figures);
 }
 
 #[test]
