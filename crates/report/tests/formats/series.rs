@@ -115,5 +115,8 @@ fn every_format_has_it_and_json_follows_the_published_schema() {
         assert!(written(&summary, format, &Text::default()).len() > 500, "{format}");
     }
     assert!(summary.write("clients", &Text::default(), &mut Vec::new()).is_err());
-    fixture::follows("series", written(&summary, "json", &Text::default()).as_bytes());
+    let json = written(&summary, "json", &Text::default());
+    fixture::follows("series", json.as_bytes());
+    let again: SeriesSummary = serde_json::from_str(&json).unwrap();
+    assert_eq!(written(&again, "json", &Text::default()), json, "what is written is read again");
 }

@@ -248,7 +248,10 @@ fn every_format_has_it_and_json_follows_the_published_schema() {
             let name = if summary.ranked.is_capacity() { "searches.html" } else { "runs.html" };
             std::fs::write(std::path::Path::new(&folder).join(name), page).unwrap();
         }
-        fixture::follows("sweep", written(&summary, "json", &Text::default()).as_bytes());
+        let json = written(&summary, "json", &Text::default());
+        fixture::follows("sweep", json.as_bytes());
+        let again: SweepSummary = serde_json::from_str(&json).unwrap();
+        assert_eq!(written(&again, "json", &Text::default()), json, "what is written is read again");
     }
     assert!(searches().write("clients", &Text::default(), &mut Vec::new()).is_err());
 }
