@@ -1,0 +1,63 @@
+//! Datagrams that wait to be sent, in one buffer, so that those of one length can leave in one system call.
+
+use crate::packet::MOST_DATAGRAM;
+
+/// Datagrams that may wait: more than a window of packets and their control packets, and less than 16 MB.
+const MOST: usize = 10_240;
+
+/// Datagrams that wait to be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    lengths: Vec<u16>,
+}
+
+impl Outbox {
+    /// Adds a datagram that `write` appends. One that finds no room is lost, as on any link.
+    pub(crate) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        let length = self.bytes.len() - start;
+        if length > MOST_DATAGRAM || self.lengths.len() >= MOST {
+            self.bytes.truncate(start);
+        } else {
+            self.lengths.push(length as u16);
+        }
+    }
+
+    /// Hands out runs of datagrams of one length each, of which the last may be shorter.
+    pub(crate) fn flush(&mut self, send: &mut dyn FnMut(&[u8], usize)) {
+        let (mut from, mut at) = (0, 0);
+        while let Some(&first) = self.lengths.get(at) {
+            let mut end = from;
+            while let Some(&length) = self.lengths.get(at).filter(|length| **length <= first) {
+                end += usize::from(length);
+                at += 1;
+                if length < first {
+                    break;
+                }
+            }
+            send(&self.bytes[from..end], usize::from(first));
+            from = end;
+        }
+        self.bytes.clear();
+        self.lengths.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_of_one_length_leave_together() {
+        let mut outbox = Outbox::default();
+        for length in [3, 3, 2, 4, 4, 5] {
+            outbox.add(|bytes| bytes.extend(std::iter::repeat_n(length as u8, length)));
+        }
+        let mut sent = Vec::new();
+        outbox.flush(&mut |bytes, length| sent.push((bytes.len(), length)));
+        assert_eq!(sent, [(8, 3), (8, 4), (5, 5)]);
+        outbox.flush(&mut |_, _| panic!("nothing is left"));
+    }
+}

@@ -1,0 +1,343 @@
+//! The sending side: packets are kept until they are acknowledged or too late, and sent again when they are reported missing
+//! (draft-sharabayko-srt-01, sections 4.6 and 4.8).
+
+use crate::encryption::{EVEN, Encryption, Keys, ODD};
+use crate::loss_report::LossReport;
+use crate::outbox::Outbox;
+use crate::packet::{ControlHeader, DataHeader, MOST_PAYLOAD};
+use crate::receiver::{SYN, WINDOW};
+use crate::round_trip::RoundTrip;
+use crate::sequence::SequenceNumber;
+use crate::statistics::Statistics;
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_metrics::Moment;
+
+/// "The SRT sender keeps packets for at least 1 second in case the latency is not high enough for a large RTT" (section 4.6).
+const LEAST_KEPT: Duration = Duration::from_secs(1);
+/// The least time between two copies of one packet, however short the way is.
+const LEAST_APART: Duration = Duration::from_millis(2);
+/// Buffers that are kept to be used again.
+const MOST_SPARE: usize = 64;
+/// Message numbers have 26 bits, and begin at 1.
+const MESSAGES: u32 = (1 << 26) - 1;
+/// Tries to announce a key before it waits for the next packet.
+const ANNOUNCE_AGAIN: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+struct Kept {
+    payload: Vec<u8>,
+    timestamp: u32,
+    queued: Moment,
+    message_number: u32,
+    key: u8,
+    sent: Moment,
+}
+
+/// The sending side of a connection.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    /// The number of the first packet that is kept.
+    start: SequenceNumber,
+    kept: VecDeque<Kept>,
+    /// How many of them were sent.
+    sent: usize,
+    /// Packets that may be on their way.
+    window: usize,
+    message_number: u32,
+    keep_for: Duration,
+    spare: Vec<Vec<u8>>,
+    /// When anything was sent or acknowledged last.
+    progress: Moment,
+    /// How many times in a row the last packet was sent again because nothing was heard of it.
+    probes: u32,
+    keys: Option<OutgoingKeys>,
+    /// Whether the peer reports losses again and again.
+    has_periodic_reports: bool,
+}
+
+/// Keys of packets to be sent.
+#[derive(Debug)]
+struct OutgoingKeys {
+    keys: Keys,
+    active: u8,
+    used: u32,
+    refresh_after: u32,
+    announce_before: u32,
+    announcement: Announcement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announcement {
+    None,
+    /// The next key was announced last at this moment.
+    Waiting(Moment),
+    Taken,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        first: SequenceNumber,
+        window: u32,
+        latency: Duration,
+        has_periodic_reports: bool,
+        now: Moment,
+    ) -> Self {
+        Self {
+            start: first,
+            kept: VecDeque::new(),
+            sent: 0,
+            window: window as usize,
+            message_number: 0,
+            //= draft-sharabayko-srt-01, section 4.6
+            //# The recommended threshold value is 1.25 times the SRT latency value.
+            keep_for: (latency + latency / 4).max(LEAST_KEPT),
+            spare: Vec::new(),
+            progress: now,
+            probes: 0,
+            keys: None,
+            has_periodic_reports,
+        }
+    }
+
+    pub(crate) fn encrypt(&mut self, keys: Keys, encryption: &Encryption) {
+        self.keys = Some(OutgoingKeys {
+            keys,
+            active: EVEN,
+            used: 0,
+            refresh_after: encryption.refresh_after.max(2),
+            announce_before: encryption.announce_before.clamp(1, encryption.refresh_after.max(2) / 2),
+            announcement: Announcement::None,
+        });
+    }
+
+    /// Packets that wait to be sent or acknowledged.
+    pub(crate) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Takes a payload, to be sent at once if the peer has room for it.
+    pub(crate) fn queue(&mut self, payload: &[u8], timestamp: u32, now: Moment, counts: &mut Statistics) {
+        if self.kept.len() >= WINDOW {
+            self.drop_front(counts);
+        }
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.extend_from_slice(&payload[..payload.len().min(MOST_PAYLOAD)]);
+        self.message_number = self.message_number % MESSAGES + 1;
+        self.kept.push_back(Kept {
+            payload: buffer,
+            timestamp,
+            queued: now,
+            message_number: self.message_number,
+            key: 0,
+            sent: now,
+        });
+    }
+
+    /// Sends what the peer has room for.
+    pub(crate) fn pump(
+        &mut self,
+        destination: u32,
+        now: Moment,
+        outbox: &mut Outbox,
+        counts: &mut Statistics,
+    ) {
+        while self.sent < self.kept.len().min(self.window) {
+            let number = self.start.plus(self.sent as u32);
+            let packet = &mut self.kept[self.sent];
+            if let Some(keys) = &mut self.keys {
+                packet.key = keys.next_key(counts);
+                keys.keys.apply(packet.key, number, &mut packet.payload);
+            }
+            packet.sent = now;
+            write(packet, number, false, destination, outbox);
+            self.sent += 1;
+            self.progress = now;
+            counts.sent += 1;
+        }
+    }
+
+    /// An acknowledgement came: everything before `next` is there.
+    pub(crate) fn on_acknowledgement(&mut self, next: SequenceNumber, room: Option<u32>, now: Moment) {
+        let count = next.since(self.start);
+        // One of what was never sent is none.
+        if count < 0 || count as usize > self.sent {
+            return;
+        }
+        if count > 0 {
+            (self.progress, self.probes) = (now, 0);
+        }
+        for _ in 0..count {
+            self.release();
+        }
+        if let Some(room) = room {
+            self.window = (room as usize).min(WINDOW);
+        }
+    }
+
+    fn release(&mut self) {
+        if let Some(packet) = self.kept.pop_front() {
+            self.start = self.start.plus(1);
+            self.sent = self.sent.saturating_sub(1);
+            if self.spare.len() < MOST_SPARE {
+                self.spare.push(packet.payload);
+            }
+        }
+    }
+
+    fn drop_front(&mut self, counts: &mut Statistics) {
+        // One that was never sent has a number all the same, which the peer finds missing.
+        counts.send_dropped += 1;
+        self.release();
+    }
+
+    /// Sends again what the peer reports missing.
+    pub(crate) fn on_loss_report(
+        &mut self,
+        report: LossReport<'_>,
+        to: (u32, u32),
+        round_trip: &RoundTrip,
+        now: Moment,
+        outbox: &mut Outbox,
+        counts: &mut Statistics,
+    ) {
+        let (timestamp, destination) = to;
+        // What was sent less than a round trip ago may be on its way.
+        let apart = if round_trip.is_measured() { round_trip.time() } else { SYN }.max(LEAST_APART);
+        let mut reached = -(WINDOW as i32);
+        for (first, last) in report {
+            let (from, to) = (first.since(self.start), last.since(self.start));
+            // Lists are in order. One that is not would have each packet looked at again and again.
+            if from < reached || to < from {
+                return;
+            }
+            reached = to;
+            counts.reported_missing += (to - from + 1).min(WINDOW as i32) as u64;
+            if to < 0 {
+                //= draft-sharabayko-srt-01, section 3.2.9
+                //# A Message Drop Request control packet is sent by the sender to the receiver
+                //# when a retransmission of an unacknowledged packet (forming a whole or a part
+                //# of a message) which is not present in the sender's buffer is requested.
+                let header = ControlHeader { timestamp, destination };
+                outbox.add(|out| header.drop_request(first, last, out));
+                continue;
+            }
+            for place in from.max(0) as usize..self.sent.min(to as usize + 1) {
+                let number = self.start.plus(place as u32);
+                let packet = &mut self.kept[place];
+                if now < packet.sent + apart {
+                    continue;
+                }
+                packet.sent = now;
+                write(packet, number, true, destination, outbox);
+                counts.retransmitted += 1;
+            }
+        }
+    }
+
+    /// Gives up what is too late, and asks about the last packet if nothing is heard of it.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        destination: u32,
+        round_trip: &RoundTrip,
+        now: Moment,
+        outbox: &mut Outbox,
+        counts: &mut Statistics,
+    ) {
+        while self.kept.front().is_some_and(|packet| packet.queued + self.keep_for <= now) {
+            self.drop_front(counts);
+        }
+        if self.sent > 0 && self.probe_at(round_trip) <= now {
+            self.probes = (self.probes + 1).min(16);
+            self.progress = now;
+            // Reports of the peer name what is missing before a packet that came, so that the last one is enough.
+            let from = if self.has_periodic_reports { self.sent - 1 } else { 0 };
+            for place in from..self.sent {
+                let number = self.start.plus(place as u32);
+                let packet = &mut self.kept[place];
+                packet.sent = now;
+                write(packet, number, true, destination, outbox);
+                counts.retransmitted += 1;
+            }
+        }
+    }
+
+    fn probe_at(&self, round_trip: &RoundTrip) -> Moment {
+        //= draft-sharabayko-srt-01, section 5.1.2
+        //# RTO = RexmitCount * (RTT + 4 * RTTVar + 2 * SYN) + SYN
+        self.progress + (round_trip.patience() + 2 * SYN) * (self.probes + 1) + SYN
+    }
+
+    pub(crate) fn poll_timeout(&self, round_trip: &RoundTrip) -> Option<Moment> {
+        let drop = self.kept.front().map(|packet| packet.queued + self.keep_for);
+        let probe = (self.sent > 0).then(|| self.probe_at(round_trip));
+        let announce = self.keys.as_ref().and_then(|keys| match keys.announcement {
+            Announcement::Waiting(at) => Some(at + ANNOUNCE_AGAIN),
+            _ => None,
+        });
+        [drop, probe, announce].into_iter().flatten().min()
+    }
+
+    /// A message that announces the next key, if it is time to.
+    pub(crate) fn announcement(&mut self, now: Moment) -> Option<Vec<u8>> {
+        let keys = self.keys.as_mut()?;
+        match keys.announcement {
+            Announcement::None if keys.used >= keys.refresh_after - keys.announce_before => {
+                keys.keys.renew(keys.other())?;
+            }
+            Announcement::Waiting(at) if at + ANNOUNCE_AGAIN <= now => {}
+            _ => return None,
+        }
+        keys.announcement = Announcement::Waiting(now);
+        let mut message = Vec::new();
+        keys.keys.write(&mut message);
+        Some(message)
+    }
+
+    /// The peer has taken the keys of this message.
+    pub(crate) fn on_key_material_response(&mut self, message: &[u8]) {
+        let Some(keys) = &mut self.keys else { return };
+        let mut ours = Vec::new();
+        keys.keys.write(&mut ours);
+        if matches!(keys.announcement, Announcement::Waiting(_)) && ours == message {
+            keys.announcement = Announcement::Taken;
+        }
+    }
+}
+
+impl OutgoingKeys {
+    fn other(&self) -> u8 {
+        if self.active == EVEN { ODD } else { EVEN }
+    }
+
+    /// The key of the next packet.
+    fn next_key(&mut self, counts: &mut Statistics) -> u8 {
+        //= draft-sharabayko-srt-01, section 6.1.6
+        //# Once the sender gets to the 2^25th packet using the odd key (key #1), it will then start to
+        //# send packets with the even key (key #2), knowing that the receiver has what it needs to
+        //# decrypt them.
+        if self.used >= self.refresh_after && self.announcement == Announcement::Taken {
+            (self.active, self.used, self.announcement) = (self.other(), 0, Announcement::None);
+            counts.key_refreshes += 1;
+        }
+        self.used = self.used.saturating_add(1);
+        self.active
+    }
+}
+
+fn write(packet: &Kept, number: SequenceNumber, retransmitted: bool, destination: u32, outbox: &mut Outbox) {
+    let header = DataHeader {
+        sequence_number: number,
+        is_whole: true,
+        key: packet.key,
+        retransmitted,
+        message_number: packet.message_number,
+        timestamp: packet.timestamp,
+        destination,
+    };
+    outbox.add(|out| {
+        header.write(out);
+        out.extend_from_slice(&packet.payload);
+    });
+}
