@@ -51,7 +51,7 @@ pub use host_clock::{HostClock, follow_wall_clock};
 pub use http_connection::{Answer, HttpConnection, LinkEnd};
 pub use http_get::{HttpGet, Step, refusal};
 pub use http_request::{HttpOptions, Request};
-pub use material::{MaterialError, MaterialOptions};
+pub use material::{Material, MaterialError, MaterialOptions};
 pub use mqtt::{
     Filling, FillingError, Framing, MqttOptions, MqttSource, MqttVersion, PublishTimes, Published, Qos,
     RecordFormat, Will,
@@ -75,7 +75,7 @@ pub use target::{
 };
 pub use timeline::{Position, Timeline, Track};
 pub use track_format::{MOST_TRACKS, TrackFormat};
-pub use ts::{DiscoveryError, FetchError, MirakurunOptions};
+pub use ts::{DiscoveryError, FetchError, MirakurunOptions, TsViewer};
 pub use weir_address::{KeyNumbers, SecretUrl, shown};
 pub use weir_media::{AudioCodec, BitRate, FrameRate, UnknownAudioCodec};
 pub use weir_web::GivenFields;

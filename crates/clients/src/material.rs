@@ -101,19 +101,24 @@ pub enum MaterialError {
 
 /// Material that is ready: immutable, and shared.
 #[derive(Clone, Debug)]
-pub(crate) enum Material {
+pub enum Material {
+    /// It was made.
     Made(Arc<Clip>),
+    /// It is a file.
     File(Arc<MediaFile>),
 }
 
 impl Material {
     /// Whether its pictures are shown in another order than they are decoded in.
-    pub(crate) fn has_b_frames(&self) -> bool {
+    pub fn has_b_frames(&self) -> bool {
         matches!(self, Self::File(file) if file.has_b_frames())
     }
 
     /// Makes or opens it.
-    pub(crate) fn prepare(options: &MaterialOptions, stamped: bool) -> Result<Self, MaterialError> {
+    ///
+    /// # Errors
+    /// It cannot be had as asked for.
+    pub fn prepare(options: &MaterialOptions, stamped: bool) -> Result<Self, MaterialError> {
         match options {
             MaterialOptions::File(path) => Ok(Self::File(Arc::new(MediaFile::open(path)?))),
             &MaterialOptions::Synthetic {
@@ -155,12 +160,12 @@ impl Material {
     }
 
     /// Its sound, if it has any.
-    pub(crate) fn audio(&self) -> Option<AudioConfig> {
+    pub fn audio(&self) -> Option<AudioConfig> {
         self.source().audio_config().cloned()
     }
 
     /// Plays it from the start.
-    pub(crate) fn source(&self) -> Box<dyn Source + Send> {
+    pub fn source(&self) -> Box<dyn Source + Send> {
         match self {
             Self::Made(clip) => Box::new(Synthetic::new(clip.clone())),
             Self::File(file) => Box::new(Looped::new(file.clone())),

@@ -7,11 +7,14 @@ mod fetch;
 mod figures;
 pub mod mirakurun;
 mod play;
+mod viewer;
 mod workload;
 
 pub use crate::http_request::SCHEMES;
 pub use fetch::FetchError;
+pub use figures::FIGURES;
 pub use mirakurun::{DiscoveryError, MirakurunOptions};
+pub use viewer::TsViewer;
 pub use workload::play;
 
 use crate::column::{Column, ColumnUnit};
@@ -39,4 +42,4 @@ pub const GAP_EVENTS: weir_metrics::Counter = figures::GAP_EVENTS;
 pub const LOST_UNKNOWN: weir_metrics::Counter = figures::LOST_UNKNOWN;
 
 /// Their figures.
-pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);
+pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(FIGURES);

@@ -31,7 +31,7 @@ pub(crate) struct Content {
     /// Picture size
     #[arg(long, value_name = "WxH", default_value = "640x360", value_parser = size)]
     size: (u16, u16),
-    /// Loop an FLV or MP4 file (H.264, AAC) instead
+    /// Loop an FLV or MP4 file (H.264, AAC) instead; over SRT also one of MPEG-TS (.ts), as it is
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["bitrate", "audio_bitrate", "audio_codec", "fps", "gop", "size"])]
     file: Option<PathBuf>,
 }
@@ -58,9 +58,19 @@ pub(crate) fn options(
     given: &Given,
     seed: u64,
 ) -> Result<PublishOptions, WorkloadError> {
+    let returns = comeback::returns(given)?;
+    Ok(PublishOptions { returns, ..options_without_return(shared, given, seed)? })
+}
+
+/// The same of a protocol whose publishers do not come back.
+pub(crate) fn options_without_return(
+    shared: PublishOptions,
+    given: &Given,
+    seed: u64,
+) -> Result<PublishOptions, WorkloadError> {
     let content: Content = given.read()?;
-    let (stamp, returns) = (Stamp::is_on(given)?, comeback::returns(given)?);
-    Ok(PublishOptions { material: content.material(seed), stamp, returns, ..shared })
+    let stamp = Stamp::is_on(given)?;
+    Ok(PublishOptions { material: content.material(seed), stamp, ..shared })
 }
 
 /// What each of them sends.

@@ -17,6 +17,7 @@ pub mod mqtt;
 mod protocol;
 mod rtmp;
 mod secret;
+mod srt;
 mod table;
 mod unfilled;
 mod viewer;

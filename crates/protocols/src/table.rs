@@ -3,7 +3,7 @@
 use crate::given::Given;
 use crate::group::Group;
 use crate::protocol::{Making, Protocol, RunContext, Verb};
-use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, webrtc};
+use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, srt, webrtc};
 use weir_clients::{
     Column, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand, scheme_of,
 };
@@ -16,6 +16,7 @@ pub const PROTOCOLS: &[&Protocol] = &[
     &hls::PROTOCOL,
     &mpegts::PROTOCOL,
     &mirakurun::PROTOCOL,
+    &srt::PROTOCOL,
     &webrtc::WHEP,
     &webrtc::WHIP,
     &webrtc::OVEN,

@@ -8,6 +8,7 @@ use aws_lc_rs::pbkdf2::{PBKDF2_HMAC_SHA1, derive};
 use ctr::{Ctr128BE, CtrCore};
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::{Arc, OnceLock};
 
 /// Section 6.1.4: "a number of iterations (2048)".
 const ITERATIONS: NonZeroU32 = NonZeroU32::new(2_048).unwrap();
@@ -94,6 +95,29 @@ impl KeyLength {
     }
 }
 
+/// What was made of a passphrase: it takes 2,048 hashes, and so connections of one caller share salt and key encrypting key. Each has a
+/// stream encrypting key of its own.
+#[derive(Clone, Default)]
+pub struct DerivedKey(Arc<OnceLock<KeyEncryptingKey>>);
+
+/// Salt, length and key.
+type KeyEncryptingKey = ([u8; SALT], KeyLength, Vec<u8>);
+
+impl fmt::Debug for DerivedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DerivedKey")
+    }
+}
+
+impl PartialEq for DerivedKey {
+    /// It follows from the passphrase.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for DerivedKey {}
+
 /// How a connection is encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encryption {
@@ -105,9 +129,28 @@ pub struct Encryption {
     pub refresh_after: u32,
     /// How many packets before its first use a key is announced (SRTO_KMPREANNOUNCE).
     pub announce_before: u32,
+    /// What callers have made of the passphrase.
+    pub derived: DerivedKey,
 }
 
 impl Encryption {
+    /// Makes of the passphrase what callers need, so that no connection waits for it. Whether the system has random numbers.
+    pub fn prepare(&self) -> bool {
+        self.key_encrypting_key().is_some()
+    }
+
+    fn key_encrypting_key(&self) -> Option<KeyEncryptingKey> {
+        if let Some(known) = self.derived.0.get().filter(|(_, length, _)| *length == self.key_length) {
+            return Some(known.clone());
+        }
+        let mut salt = [0; SALT];
+        aws_lc_rs::rand::fill(&mut salt).ok()?;
+        let made = (salt, self.key_length, key_encrypting_key(&self.passphrase, &salt, self.key_length));
+        Some(self.derived.0.get_or_init(|| made.clone()).clone())
+            .filter(|it| it.1 == self.key_length)
+            .or(Some(made))
+    }
+
     /// With libsrt's defaults: 2²⁴ packets with one key, the next announced 4,096 packets before.
     pub fn new(passphrase: Passphrase) -> Self {
         Self {
@@ -115,6 +158,7 @@ impl Encryption {
             key_length: KeyLength::default(),
             refresh_after: 0x100_0000,
             announce_before: 0x1000,
+            derived: DerivedKey::default(),
         }
     }
 }
@@ -181,10 +225,7 @@ impl fmt::Debug for Keys {
 impl Keys {
     /// New ones, of which the even one is in use. `None` where the system has no random numbers.
     pub(crate) fn generate(encryption: &Encryption) -> Option<Self> {
-        let mut salt = [0; SALT];
-        aws_lc_rs::rand::fill(&mut salt).ok()?;
-        let length = encryption.key_length;
-        let kek = key_encrypting_key(&encryption.passphrase, &salt, length);
+        let (salt, length, kek) = encryption.key_encrypting_key()?;
         let mut keys = Self { length, salt, kek, keys: [None, None] };
         keys.renew(EVEN)?;
         Some(keys)

@@ -11,12 +11,13 @@ macro_rules! totals {
         mod figure {
             weir_metrics::figures! {
                 base = weir_metrics::common::FIGURES.len() as u16;
-                pub(crate) FIGURES;
+                pub FIGURES;
                 $($total: Counter = totals!(@name $total $($name)?), $unit, $help;)*
             }
         }
 
-        pub(crate) use figure::FIGURES;
+        /// Their declarations.
+        pub use figure::FIGURES;
 
         const TOTALS: &[(Counter, fn(&Counts) -> u64)] = &[$((figure::$total, |counts| counts.$total)),*];
     };

@@ -1,6 +1,7 @@
 //! Groups of viewers of transport streams.
 
 use super::play::{Player, SharedOptions};
+use super::viewer::TsViewer;
 use super::{SCHEMA, SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::http_request::HttpOptions;
@@ -49,8 +50,6 @@ pub(super) fn play_targets(
 ) -> Result<Workload, WorkloadError> {
     let endpoints = Endpoints::of(targets, &mut finder, |target| Ok(Request::new(target, http)))?;
     let shared_options = Arc::new(SharedOptions {
-        timeouts: options.timeouts,
-        playout: options.playout(),
         redirects: Redirects::new(finder),
         listed: matches!(source, Source::Listed(_)),
     });
@@ -58,8 +57,9 @@ pub(super) fn play_targets(
     let options = PlayOptions { first_witnesses: FIRST_WITNESSES, ..options.clone() };
     let start = move |NewClient { planned, target, request, now, .. }: NewClient<'_, Request>,
                       shard: &mut _| {
-        let reading = (options.reading(planned.client), options.decoded(planned.client));
-        Player::new(planned, target as u32, request, Arc::clone(&shared_options), reading, now, shard)
+        let reading = options.reading(planned.client);
+        let viewer = TsViewer::new(planned, target as u32, reading, &options, now, shard);
+        Player::new(planned, request, Arc::clone(&shared_options), viewer)
     };
     let servers = match source {
         Source::Urls => Vec::new(),

@@ -9,6 +9,7 @@ mod files;
 mod process;
 mod rtmp;
 mod servers;
+mod srt;
 mod witness;
 
 use std::sync::Mutex;

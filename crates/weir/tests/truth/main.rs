@@ -49,6 +49,7 @@ mod restarts;
 mod scenarios;
 mod secrets;
 mod series;
+mod srt;
 mod terminal;
 mod tls;
 mod tools;

@@ -1,0 +1,78 @@
+//! SRT in live mode (draft-sharabayko-srt-01): callers that play and publish MPEG-TS, as libsrt and ffmpeg do.
+
+mod address;
+mod caller;
+mod figures;
+mod material;
+mod play;
+mod publish;
+
+use self::address::SrtFields;
+use crate::asked;
+use crate::content::{self, Content, Stamp};
+use crate::group::Group;
+use crate::mpegts::{UNKNOWN_LOSSES, WHOLE};
+use crate::protocol::{Excess, Play, Protocol, Publish};
+use crate::unfilled::{PUBLISHER, TS_VIEWER};
+use crate::viewer::{self, Viewer};
+use weir_clients::{Link, Scheme, ts};
+
+/// What is dropped is missing in the stream; whether the server, the path or the latency is to blame, its viewers cannot know.
+const DROPPED: Excess = Excess {
+    counter: figures::DROPPED,
+    beside: figures::RECEIVED,
+    above: 0.0,
+    words: "{count} packets had not come when their time was over (srt.dropped), beside {beside} that came: the path loses more than the latency has time to repair; ask for three to four round trips (srt.round_trip) of it with --srt-latency",
+};
+
+/// Packets that the keys do not open are dropped like lost ones.
+const UNDECRYPTED: Excess = Excess {
+    counter: figures::UNDECRYPTED,
+    beside: figures::RECEIVED,
+    above: 0.0,
+    words: "{count} packets could not be decrypted, beside {beside} that came: the server uses keys that it has not announced",
+};
+
+const SEND_DROPPED: Excess = Excess {
+    counter: figures::SEND_DROPPED,
+    beside: figures::SENT,
+    above: 0.0,
+    words: "{count} packets were given up before the server had acknowledged them (srt.send_dropped), beside {beside} that were sent: it did not answer for a second or more",
+};
+
+/// Callers of listeners.
+pub(crate) const PROTOCOL: Protocol = Protocol {
+    schemes: SCHEMES,
+    suffix: None,
+    redirects: false,
+    schema: figures::SCHEMA,
+    columns: ts::COLUMNS,
+    excesses: &[DROPPED, UNDECRYPTED, SEND_DROPPED, UNKNOWN_LOSSES],
+    play: Some(Play {
+        options: &[Group::of::<Viewer>(), Group::of::<SrtFields>()],
+        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
+        unfilled: |_| TS_VIEWER,
+        shown: None,
+        discovers: false,
+        clients: viewer::one,
+        make: |making| {
+            let options = viewer::options_without_return(making.options, making.given)?;
+            play::play(making.urls, &options, &making.given.read()?)
+        },
+    }),
+    publish: Some(Publish {
+        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<SrtFields>()],
+        output: content::output,
+        asked: |_, _| Vec::new(),
+        unfilled: PUBLISHER,
+        make: |making| {
+            let options = content::options_without_return(making.options, making.given, making.run.seed)?;
+            publish::publish(making.urls, &options, &making.given.read()?)
+        },
+    }),
+    ingest: None,
+    serve: None,
+};
+
+/// There is no port of its own; most servers listen on one near 9000.
+const SCHEMES: &[Scheme] = &[Scheme { name: "srt", port: 9_000, link: Link::Udp }];

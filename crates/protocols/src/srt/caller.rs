@@ -1,0 +1,232 @@
+//! What a viewer and a publisher have in common: the connection on their link, and what of it is booked.
+
+use super::figures::{
+    self, ENCRYPTED, HELD, LATENCY, ROUND_TRIP, ROUND_TRIP_VARIANCE, SHUTDOWNS, UNACKNOWLEDGED,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_clients::{
+    ClientPhase, ClientState, End, EndpointFinder, Endpoints, PlannedStart, ShardRecorder, WorkloadError,
+};
+use weir_metrics::common::{READS, RECEIVED, SENT};
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Datagrams, Incoming};
+use weir_srt::{
+    Agreement, Connection, ConnectionEvent, ConnectionOptions, Disconnect, Rejection, Statistics,
+};
+
+/// How often levels are sampled.
+const SAMPLE: Duration = Duration::from_secs(1);
+
+/// Whether it plays or publishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Viewer,
+    Publisher,
+}
+
+/// The ways to URLs, with what each says of its connections.
+pub(super) fn endpoints(
+    verb: &'static str,
+    urls: &[String],
+    mut finder: EndpointFinder,
+    shared: &ConnectionOptions,
+) -> Result<Endpoints<ConnectionOptions>, WorkloadError> {
+    Endpoints::find(verb, urls, &mut finder, |target| super::address::connection(&target, shared))
+}
+
+/// A client's connection.
+pub(super) struct Caller {
+    role: Role,
+    request: Arc<ConnectionOptions>,
+    peer: SocketAddr,
+    planned: PlannedStart,
+    connection: Option<Box<Connection>>,
+    booked: Statistics,
+    sample_at: Moment,
+}
+
+impl Caller {
+    pub(super) fn new(
+        role: Role,
+        request: Arc<ConnectionOptions>,
+        peer: SocketAddr,
+        planned: PlannedStart,
+        now: Moment,
+    ) -> Self {
+        Self {
+            role,
+            request,
+            peer,
+            planned,
+            connection: None,
+            booked: Statistics::default(),
+            sample_at: now + SAMPLE,
+        }
+    }
+
+    /// The link is there: the handshake begins.
+    pub(super) fn call(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let random = mix(u64::from(self.planned.number()) ^ context.now.as_nanos().rotate_left(20));
+        let options = ConnectionOptions::clone(&self.request);
+        self.connection = Some(Box::new(Connection::call(options, self.peer.ip(), random, context.now)));
+        self.flush(context);
+    }
+
+    /// The connection, once there is one.
+    pub(super) fn connection(&mut self) -> Option<&mut Connection> {
+        self.connection.as_deref_mut()
+    }
+
+    /// Datagrams came. `deliver` gets what is due.
+    pub(super) fn receive(&mut self, mut datagrams: Datagrams<'_>, context: &mut Context<'_, ShardRecorder>) {
+        let Some(connection) = &mut self.connection else { return };
+        let mut received = 0;
+        while let Some(Incoming { arrived, bytes, .. }) = datagrams.take_next() {
+            received += bytes.len() as u64;
+            connection.handle_datagram(bytes, arrived);
+        }
+        let recorder = context.world.of(self.planned);
+        recorder.count(READS, 1);
+        recorder.count(RECEIVED, received);
+    }
+
+    /// Takes note of what has happened to the connection: what was agreed on, when it is established.
+    pub(super) fn settle(
+        &mut self,
+        state: &mut ClientState,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<Option<Agreement>, End> {
+        let mut agreed = None;
+        while let Some(event) = self.connection.as_mut().and_then(|connection| connection.poll_event()) {
+            match event {
+                ConnectionEvent::Answered => {
+                    state.reach(ClientPhase::Handshaking, context.now, context.world)
+                }
+                ConnectionEvent::Connected(agreement) => {
+                    state.reach(ClientPhase::Waiting, context.now, context.world);
+                    let latency = match self.role {
+                        Role::Viewer => agreement.receive_latency,
+                        Role::Publisher => agreement.send_latency,
+                    };
+                    let recorder = context.world.of(self.planned);
+                    recorder.record(LATENCY, latency.as_micros() as u64);
+                    recorder.count(ENCRYPTED, u64::from(agreement.encryption.is_some()));
+                    agreed = Some(agreement);
+                }
+                ConnectionEvent::Ended(why) => {
+                    context.world.of(self.planned).count(SHUTDOWNS, u64::from(why == Disconnect::Shutdown));
+                    return Err(end(why, self.request.idle_timeout));
+                }
+            }
+        }
+        Ok(agreed)
+    }
+
+    /// Sends what waits, and books what was counted.
+    pub(super) fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let Some(connection) = &mut self.connection else { return };
+        let (now, peer) = (context.now, self.peer);
+        let (shard, mut link) = context.split();
+        let mut sent = 0;
+        connection.flush(&mut |bytes, length| {
+            sent += bytes.len() as u64;
+            // What the kernel does not take is lost, as on any link, and sent again.
+            link.send_datagrams(peer, bytes, length);
+        });
+        let recorder = shard.of(self.planned);
+        recorder.count(SENT, sent);
+        figures::book(connection.statistics(), &mut self.booked, recorder);
+        if self.sample_at <= now && connection.agreement().is_some() {
+            self.sample_at = now + SAMPLE;
+            let round_trip = connection.round_trip();
+            if round_trip.is_measured() {
+                recorder.record(ROUND_TRIP, round_trip.time().as_micros() as u64);
+                recorder.record(ROUND_TRIP_VARIANCE, round_trip.variance().as_micros() as u64);
+            }
+            match self.role {
+                Role::Viewer => recorder.record(HELD, connection.held().as_micros() as u64),
+                Role::Publisher => recorder.record(UNACKNOWLEDGED, connection.unacknowledged() as u64),
+            }
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Moment) {
+        if let Some(connection) = &mut self.connection
+            && connection.poll_timeout().is_some_and(|at| at <= now)
+        {
+            connection.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Moment> {
+        self.connection.as_ref().and_then(|connection| connection.poll_timeout())
+    }
+
+    /// Says goodbye.
+    pub(super) fn leave(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        if let Some(connection) = &mut self.connection {
+            connection.close(context.now);
+        }
+        self.flush(context);
+    }
+}
+
+/// How a client fails whose connection has ended so.
+fn end(why: Disconnect, idle: Duration) -> End {
+    match why {
+        Disconnect::Rejected(rejection) => {
+            let failure = match rejection {
+                Rejection::BAD_SECRET | Rejection::UNSECURE | Rejection::FORBIDDEN | Rejection(2_401) => {
+                    Failure::Unauthorized
+                }
+                Rejection::NOT_FOUND => Failure::StreamNotFound,
+                Rejection::BACKLOG | Rejection::OVERLOAD | Rejection(1_003 | 1_007 | 2_503) => {
+                    Failure::Unavailable
+                }
+                _ => Failure::Rejected,
+            };
+            (failure, rejection.to_string())
+        }
+        Disconnect::Refused(rejection) => {
+            (Failure::Rejected, format!("the server's answer to the handshake cannot be taken: {rejection}"))
+        }
+        Disconnect::Shutdown => {
+            (Failure::StreamEnded, "the server ended the connection (SHUTDOWN)".to_owned())
+        }
+        Disconnect::Silent => {
+            (Failure::PathLost, format!("nothing came from the server for {} s", idle.as_secs_f64()))
+        }
+        Disconnect::NoListener => {
+            (Failure::MalformedInput, "what answers is no listener of SRT 1.3 or later".to_owned())
+        }
+    }
+}
+
+/// Scatters a number over all 64 bits (the finaliser of SplitMix64).
+fn mix(mut number: u64) -> u64 {
+    number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ number >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_rejection_is_that_of_its_code() {
+        for (rejection, failure) in [
+            (Rejection::BAD_SECRET, Failure::Unauthorized),
+            (Rejection::NOT_FOUND, Failure::StreamNotFound),
+            (Rejection::BACKLOG, Failure::Unavailable),
+            (Rejection::CONFLICT, Failure::Rejected),
+            (Rejection(3_001), Failure::Rejected),
+        ] {
+            let (kind, words) = end(Disconnect::Rejected(rejection), Duration::ZERO);
+            assert_eq!(kind, failure);
+            assert!(words.contains(&rejection.0.to_string()), "{words}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A publisher: a caller that sends a transport stream in time.
+
+use super::SCHEMES;
+use super::address::SrtFields;
+use super::caller::{self, Caller, Role};
+use super::figures::SCHEMA;
+use super::material::{Content, Feed, PACKET};
+use std::sync::Arc;
+use weir_clients::{
+    ClientPhase, ClientSession, ClientState, End, EndpointFinder, NewClient, PublishOptions, ShardRecorder,
+    Workload, WorkloadError,
+};
+use weir_media::SourceError;
+use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
+use weir_metrics::{Failure, Moment};
+use weir_shard::{Context, Datagrams};
+use weir_srt::ConnectionOptions;
+
+/// Publishers to these URLs.
+pub(super) fn publish(
+    urls: &[String],
+    options: &PublishOptions,
+    fields: &SrtFields,
+) -> Result<Workload, WorkloadError> {
+    let finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
+    let endpoints = caller::endpoints("publish", urls, finder, &fields.options()?)?;
+    let (content, warning) = Content::prepare(options)?;
+    let (content, timeouts) = (Arc::new(content), options.timeouts);
+    let new = move |client: NewClient<'_, ConnectionOptions>, shard: &mut ShardRecorder| {
+        let NewClient { planned, request, endpoint, now, .. } = client;
+        Publisher {
+            state: ClientState::begin(planned, timeouts, now, shard),
+            caller: Caller::new(Role::Publisher, request, endpoint.address, planned, now),
+            content: Arc::clone(&content),
+            feed: None,
+            start: now,
+            payload: 0,
+            waiting: Vec::new(),
+        }
+    };
+    let mut workload = Workload::new(SCHEMA, endpoints, new);
+    workload.warnings.extend(warning);
+    Ok(workload)
+}
+
+/// One virtual publisher. What is due at a moment is never skipped: what is late is sent as soon as it can be, and its lag recorded.
+struct Publisher {
+    state: ClientState,
+    caller: Caller,
+    content: Arc<Content>,
+    feed: Option<Feed>,
+    start: Moment,
+    /// Bytes of a payload: whole packets of MPEG-TS.
+    payload: usize,
+    /// Packets that are due.
+    waiting: Vec<u8>,
+}
+
+impl Publisher {
+    fn advance(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        if let Some(agreement) = self.caller.settle(&mut self.state, context)? {
+            self.state.reach(ClientPhase::Playing, context.now, context.world);
+            self.start = context.now;
+            self.payload = (agreement.most_payload / PACKET).clamp(1, 7) * PACKET;
+            self.feed = Some(self.content.feed().map_err(|error| source_failed(&error))?);
+        }
+        let sent = self.send_due(context);
+        self.caller.flush(context);
+        sent
+    }
+
+    fn send_due(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        let now = context.now;
+        let recorder = context.world.of(self.state.planned());
+        let (Some(feed), Some(connection)) = (&mut self.feed, self.caller.connection()) else {
+            return Ok(());
+        };
+        while self.start + feed.due() <= now {
+            recorder.record(SEND_LAG, now.since(self.start + feed.due()).as_micros() as u64);
+            let sent = feed.take(now, &mut self.waiting).map_err(|error| source_failed(&error))?;
+            recorder.count(FRAMES, sent.frames);
+            recorder.count(KEYFRAMES, sent.keyframes);
+            for payload in self.waiting.chunks(self.payload) {
+                connection.send(payload, now);
+            }
+            recorder.count(UNITS, (self.waiting.len() / PACKET) as u64);
+            recorder.count(MEDIA, self.waiting.len() as u64);
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+}
+
+fn source_failed(error: &SourceError) -> End {
+    (Failure::SourceFailed, error.to_string())
+}
+
+impl ClientSession for Publisher {
+    fn state(&self) -> &ClientState {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut ClientState {
+        &mut self.state
+    }
+
+    fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        self.caller.call(context);
+        Ok(())
+    }
+
+    fn handle_datagrams(
+        &mut self,
+        datagrams: Datagrams<'_>,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
+        self.caller.receive(datagrams, context);
+        // What a listener sends to a publisher is of no use.
+        if let Some(connection) = self.caller.connection() {
+            connection.deliver(context.now, &mut |_| {});
+        }
+        self.advance(context)
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+        self.caller.handle_timeout(context.now);
+        self.advance(context)
+    }
+
+    fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
+        let due = self.feed.as_ref().map(|feed| self.start + feed.due());
+        [due, self.caller.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
+        self.caller.leave(context);
+    }
+}

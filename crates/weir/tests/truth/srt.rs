@@ -1,0 +1,248 @@
+//! SRT: weir plays from ffmpeg and from srt-live-transmit and publishes into srt-live-transmit, all on libsrt; what it says was lost and
+//! recovered is what a relay between the two has left out.
+
+use crate::support::{measure, program, says, shared};
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_testing::{Kept, soon};
+
+const PASSPHRASE: &str = "correct horse battery";
+
+/// A port that no UDP socket of this machine has now.
+fn free_port(host: &str) -> u16 {
+    UdpSocket::bind((host, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until a process listens on a port of UDP.
+fn listening(port: u16) {
+    soon("a listener of SRT", || {
+        let sockets = program("ss", "iproute2").args(["-Hlun", "sport", "=", &format!(":{port}")]).output();
+        !sockets.unwrap().stdout.is_empty()
+    });
+}
+
+/// ffmpeg, as a listener that sends to one caller.
+fn ffmpeg(url: &str) -> Kept {
+    let mut command = program("ffmpeg", "ffmpeg");
+    command.args(["-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25"]);
+    command.args([
+        "-f",
+        "lavfi",
+        "-i",
+        "sine",
+        "-c:v",
+        "libx264",
+        "-preset",
+        "ultrafast",
+        "-tune",
+        "zerolatency",
+    ]);
+    command.args(["-g", "25", "-c:a", "aac", "-f", "mpegts", url]).stderr(Stdio::null());
+    Kept::start(&mut command)
+}
+
+/// srt-live-transmit, as a listener that writes what it gets into a file.
+fn live_transmit(port: u16, parameters: &str, file: &Path) -> Kept {
+    let mut command = program("srt-live-transmit", "srt-tools");
+    let url = format!("srt://127.0.0.1:{port}?mode=listener{parameters}");
+    command.args(["-q", "-a:no", &url, "file://con"]);
+    command.stdout(std::fs::File::create(file).unwrap()).stderr(Stdio::null());
+    Kept::start(&mut command)
+}
+
+fn ended(mut process: Kept) {
+    process.terminate();
+    process.ended();
+}
+
+#[test]
+fn a_stream_of_ffmpeg_is_played_whole_over_both_versions_of_ip() {
+    let _machine = shared();
+    for (host, name) in [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")] {
+        let port = free_port(host);
+        let server = ffmpeg(&format!("srt://{name}:{port}?mode=listener&latency=200000"));
+        listening(port);
+        let url = format!("srt://{name}:{port}");
+        let run = measure(["play", &url, "-c", "1", "-d", "6s", "--warmup", "2s"]);
+        assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+        assert_eq!((run.total("srt.dropped"), run.total("ts.lost_packets")), (0.0, 0.0));
+        assert!(run.total("srt.received") > 100.0 && run.total("ts.pcrs") > 50.0);
+        // The listener wants more than weir does, and has it.
+        let latency = run.spread("srt.latency")["max_seconds"].as_f64().unwrap();
+        assert!((latency - 0.2).abs() < 0.01, "{latency}");
+        drop(server);
+    }
+}
+
+#[test]
+fn what_is_published_arrives_whole_with_and_without_a_passphrase_whose_keys_are_refreshed() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let encrypted = format!("&passphrase={}", PASSPHRASE.replace(' ', "%20"));
+    let cases = [
+        (String::new(), String::new(), false),
+        (encrypted.clone(), format!("{encrypted}&pbkeylen=16&kmrefreshrate=300&kmpreannounce=100"), true),
+        (encrypted.clone(), format!("{encrypted}&pbkeylen=24"), false),
+        (encrypted.clone(), format!("{encrypted}&pbkeylen=32"), false),
+    ];
+    for (number, (theirs, ours, refreshes)) in cases.into_iter().enumerate() {
+        let (port, file) = (free_port("127.0.0.1"), folder.path().join(format!("{number}.ts")));
+        let server = live_transmit(port, &theirs, &file);
+        listening(port);
+        let url = format!("srt://127.0.0.1:{port}?streamid=live/a{ours}");
+        let arguments = ["-c", "1", "-d", "5s", "--warmup", "1s", "--bitrate", "2mbps"];
+        let run = measure(["publish", &url].into_iter().chain(arguments));
+        assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+        ended(server);
+        let check = says(["check", file.to_str().unwrap(), "--json", "-"]);
+        let report: serde_json::Value = serde_json::from_str(&check.out).unwrap();
+        let count = |name: &str| report["counts"][name].as_u64().unwrap();
+        assert_eq!((count("gap_events"), count("skipped_bytes")), (0, 0), "{number}");
+        // What was under way at the end may be missing at the end.
+        let (sent, arrived) = (run.total("units"), count("packets") as f64);
+        assert!(arrived <= sent && arrived > sent * 0.9, "{number}: {arrived} of {sent}");
+        assert_eq!(run.total("srt.encrypted"), f64::from(u8::from(number > 0)));
+        assert_eq!(run.total("srt.key_refreshes") >= 2.0, refreshes, "{number}");
+        assert_eq!(run.total("srt.send_dropped"), 0.0);
+        no_file_has(run.directory(), PASSPHRASE);
+    }
+}
+
+/// A passphrase is in no artefact.
+fn no_file_has(folder: &Path, secret: &str) {
+    let escaped = secret.replace(' ', "%20");
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            no_file_has(&path, secret);
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(!has(secret) && !has(&escaped), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_refusal_is_said_by_its_name() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port("127.0.0.1");
+    let server = live_transmit(port, "&passphrase=correcthorse", &folder.path().join("x.ts"));
+    listening(port);
+    for (parameters, name) in [("", "REJ_UNSECURE"), ("?passphrase=incorrecthorse", "REJ_BADSECRET")] {
+        let url = format!("srt://127.0.0.1:{port}{parameters}");
+        let run = measure(["publish", &url, "-c", "1", "-d", "3s", "--warmup", "0s"]);
+        let (kind, count, _, words) = run.failure();
+        assert_eq!((&*kind, count), ("unauthorized", 1));
+        assert!(words.contains(name), "{words}");
+    }
+    drop(server);
+}
+
+/// Carries datagrams between a caller and a listener, and leaves out one first copy of a data packet in `one_in`.
+struct Relay {
+    address: SocketAddr,
+    /// Message numbers of what was left out, of packets that the listener has sent.
+    left_out: Arc<Mutex<BTreeSet<u32>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Relay {
+    fn start(listener: SocketAddr, one_in: u32) -> Self {
+        let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+        back.connect(listener).unwrap();
+        for socket in [&front, &back] {
+            socket.set_nonblocking(true).unwrap();
+        }
+        let (address, left_out) = (front.local_addr().unwrap(), Arc::new(Mutex::new(BTreeSet::new())));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (lost, stopped) = (Arc::clone(&left_out), Arc::clone(&stop));
+        let thread = std::thread::spawn(move || {
+            let (mut caller, mut buffer, mut seen) = (None, [0; 2_048], 0u32);
+            while !stopped.load(Ordering::Relaxed) {
+                let mut idle = true;
+                while let Ok((length, from)) = front.recv_from(&mut buffer) {
+                    (caller, idle) = (Some(from), false);
+                    let _ = back.send(&buffer[..length]);
+                }
+                while let Ok(length) = back.recv(&mut buffer) {
+                    idle = false;
+                    let message = u32::from_be_bytes([buffer[4], buffer[5], buffer[6], buffer[7]]);
+                    let is_first = buffer[0] & 0x80 == 0 && message & 1 << 26 == 0;
+                    seen += u32::from(is_first);
+                    // Scattered, and the same in each run.
+                    if is_first && seen.wrapping_mul(2_654_435_761) % one_in == 0 {
+                        lost.lock().unwrap().insert(message & 0x3FF_FFFF);
+                    } else if let Some(caller) = caller {
+                        let _ = front.send_to(&buffer[..length], caller);
+                    }
+                }
+                if idle {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+        });
+        Self { address, left_out, stop, thread: Some(thread) }
+    }
+
+    fn end(mut self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+        let left_out = self.left_out.lock().unwrap();
+        left_out.len()
+    }
+}
+
+#[test]
+fn what_a_relay_leaves_out_is_what_was_recovered() {
+    let _machine = shared();
+    let port = free_port("127.0.0.1");
+    let server = ffmpeg(&format!("srt://127.0.0.1:{port}?mode=listener"));
+    listening(port);
+    let relay = Relay::start(([127, 0, 0, 1], port).into(), 20);
+    let url = format!("srt://{}?latency=600", relay.address);
+    let run = measure(["play", &url, "-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "1s"]);
+    assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+    let left_out = relay.end() as f64;
+    drop(server);
+    assert!(left_out >= 20.0, "{left_out}");
+    assert_eq!((run.total("srt.dropped"), run.total("ts.lost_packets")), (0.0, 0.0));
+    // What the relay left out in the last latency has not been delivered.
+    let recovered = run.total("srt.recovered");
+    assert!(recovered <= left_out && recovered >= left_out * 0.8, "{recovered} of {left_out}");
+    assert!(run.total("srt.missing") >= recovered && run.total("srt.loss_reports_sent") > 0.0);
+}
+
+#[test]
+fn a_file_goes_out_as_it_is() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let [made, received] = ["made.ts", "received.ts"].map(|name| folder.path().join(name));
+    let mut command: Command = program("ffmpeg", "ffmpeg");
+    command.args(["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=25:d=2", "-c:v", "libx264"]);
+    assert!(command.args(["-g", "25", "-f", "mpegts"]).arg(&made).status().unwrap().success());
+    let port = free_port("127.0.0.1");
+    let server = live_transmit(port, "", &received);
+    listening(port);
+    let url = format!("srt://127.0.0.1:{port}");
+    let file = made.to_str().unwrap();
+    let run = measure(["publish", &url, "--file", file, "-c", "1", "-d", "7s", "--warmup", "1s"]);
+    assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+    ended(server);
+    let check = says(["check", received.to_str().unwrap(), "--json", "-"]);
+    let report: serde_json::Value = serde_json::from_str(&check.out).unwrap();
+    // Three passes, and no break between them.
+    assert_eq!(report["counts"]["gap_events"], 0);
+    assert_eq!(report["counts"]["pcr_discontinuities"], 0);
+    let (made, received) = (made.metadata().unwrap().len(), received.metadata().unwrap().len());
+    assert!(received > made * 5 / 2, "{received} of {made} bytes a pass");
+}
