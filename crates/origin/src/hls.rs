@@ -19,3 +19,5 @@ pub(crate) use segmenter::Segmenter;
 pub(crate) use session::HlsSession;
 pub use settings::{HlsSettings, SegmentContainer};
 pub(crate) use shelf::Shelves;
+pub(crate) use transport::TransportWriter;
+pub(crate) use unit::{Tracks, Unit, UnitReader};

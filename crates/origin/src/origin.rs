@@ -77,8 +77,8 @@ impl Origin {
                 refusing.push(socket);
                 bound
             } else {
-                // A broker has one thread.
-                let threads = if matches!(server.sessions, Sessions::OnBroker) { 1 } else { workers };
+                // A broker has one thread, and a port of datagrams one worker.
+                let threads = if matches!(server.sessions, Sessions::OnWorkers(_)) { workers } else { 1 };
                 let place = Listening::open(server, *address, threads, tls)?;
                 let bound = place.address;
                 places.push(place);
@@ -146,7 +146,10 @@ impl Origin {
         for number in 0..workers {
             let listeners = places.iter_mut().filter_map(|place| {
                 let listener = place.listeners.pop()?;
-                let Sessions::OnWorkers(accept) = place.server.sessions else { return None };
+                let (Sessions::OnWorkers(accept) | Sessions::OnOneWorker(accept)) = place.server.sessions
+                else {
+                    return None;
+                };
                 Some((accept, listener, place.tls.clone()))
             });
             let (listeners, settings, ready) = (listeners.collect(), settings.clone(), ready.clone());

@@ -5,6 +5,7 @@ use crate::hls::HlsSession;
 use crate::http::HttpSession;
 use crate::rtc::{self, RtcSession};
 use crate::rtmp::RtmpSession;
+use crate::srt;
 use crate::worker::Worker;
 use std::fmt;
 use std::io;
@@ -26,6 +27,8 @@ pub struct Server {
 pub enum Sessions {
     /// Runs on every worker, and makes it accept the links of a listener.
     OnWorkers(Accept),
+    /// Runs on one worker, which takes the datagrams of a port.
+    OnOneWorker(Accept),
     /// On the one thread of the MQTT broker.
     OnBroker,
 }
@@ -82,6 +85,18 @@ pub static BULK: Server = Server {
     secure_name: None,
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, _| Box::new(BulkSession::new(worker)))
+    }),
+};
+
+/// SRT: publishers and viewers, in one UDP port.
+pub static SRT: Server = Server {
+    name: "srt",
+    secure_name: None,
+    sessions: Sessions::OnOneWorker(|shard, listener, _| {
+        // The port was taken for TCP, where one of UDP is as free; nothing is to connect there.
+        let address = listener.local_addr()?;
+        drop(listener);
+        srt::open_port(shard, address)
     }),
 };
 

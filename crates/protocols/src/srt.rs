@@ -12,7 +12,7 @@ use crate::asked;
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::mpegts::{UNKNOWN_LOSSES, WHOLE};
-use crate::protocol::{Excess, Play, Protocol, Publish};
+use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
 use crate::unfilled::{PUBLISHER, TS_VIEWER};
 use crate::viewer::{self, Viewer};
 use weir_clients::{Link, Scheme, ts};
@@ -71,7 +71,11 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         },
     }),
     ingest: None,
-    serve: None,
+    serve: Some(Serve {
+        server: &weir_origin::SRT,
+        help: "Take and serve streams by SRT, usually on :9000: srt://HOST:PORT?streamid=#!::r=app/stream,m=publish, and m=request to play",
+        needs_publishers: false,
+    }),
 };
 
 /// There is no port of its own; most servers listen on one near 9000.

@@ -14,6 +14,11 @@ pub enum Mode {
     Bidirectional,
 }
 
+/// A mode that is in no list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the mode of the stream ID is none of request, publish and bidirectional")]
+pub struct UnknownMode;
+
 /// A stream ID as an access control string: `#!::r=live/a,m=publish` (appendix B).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessControl<'a> {
@@ -58,13 +63,13 @@ impl<'a> AccessControl<'a> {
     ///
     /// # Errors
     /// The mode is none that there is.
-    pub fn mode(&self) -> Result<Option<Mode>, ()> {
+    pub fn mode(&self) -> Result<Option<Mode>, UnknownMode> {
         match self.mode {
             None => Ok(None),
             Some("request") => Ok(Some(Mode::Request)),
             Some("publish") => Ok(Some(Mode::Publish)),
             Some("bidirectional") => Ok(Some(Mode::Bidirectional)),
-            Some(_) => Err(()),
+            Some(_) => Err(UnknownMode),
         }
     }
 }
@@ -121,6 +126,6 @@ mod tests {
         );
         assert_eq!(AccessControl::parse("live/a").resource, Some("live/a"));
         assert_eq!(AccessControl::parse("").resource, None);
-        assert_eq!(AccessControl::parse("#!::m=steal").mode(), Err(()));
+        assert_eq!(AccessControl::parse("#!::m=steal").mode(), Err(UnknownMode));
     }
 }

@@ -25,6 +25,8 @@ pub struct ElementaryPiece<'a> {
     pub start: bool,
     /// The stream says here, or shows with its first bytes, that decoding can begin.
     pub random_access: bool,
+    /// When the unit that begins here is shown and when it is decoded, if that is said: 90 kHz ticks of 33 bits.
+    pub times: Option<(u64, u64)>,
     /// The bytes.
     pub bytes: &'a [u8],
 }
@@ -44,6 +46,7 @@ struct Piece {
     needed: bool,
     start: bool,
     random_access: bool,
+    times: Option<(u64, u64)>,
     /// Where it ends in `bytes`.
     end: usize,
 }
@@ -54,16 +57,16 @@ impl Tap {
     }
 
     pub(crate) fn push(&mut self, piece: &ElementaryPiece<'_>) {
-        let ElementaryPiece { pid, codec, needed, start, random_access, bytes } = *piece;
+        let ElementaryPiece { pid, codec, needed, start, random_access, times, bytes } = *piece;
         self.bytes.extend_from_slice(bytes);
-        self.pieces.push(Piece { pid, codec, needed, start, random_access, end: self.bytes.len() });
+        self.pieces.push(Piece { pid, codec, needed, start, random_access, times, end: self.bytes.len() });
     }
 
     pub(crate) fn take(&mut self, mut each: impl FnMut(ElementaryPiece<'_>)) {
         let mut begin = 0;
-        for Piece { pid, codec, needed, start, random_access, end } in self.pieces.drain(..) {
+        for Piece { pid, codec, needed, start, random_access, times, end } in self.pieces.drain(..) {
             let bytes = &self.bytes[begin..end];
-            each(ElementaryPiece { pid, codec, needed, start, random_access, bytes });
+            each(ElementaryPiece { pid, codec, needed, start, random_access, times, bytes });
             begin = end;
         }
         self.bytes.clear();

@@ -61,7 +61,7 @@ pub(crate) fn write_timestamp(mark: u8, ticks: u64) -> [u8; 5] {
 }
 
 /// 90 kHz ticks from `earlier` to `later`, the short way round.
-pub(crate) fn timestamp_since(later: u64, earlier: u64) -> i64 {
+pub fn timestamp_since(later: u64, earlier: u64) -> i64 {
     let ahead = (later + TIMESTAMP_WRAP - earlier) % TIMESTAMP_WRAP;
     if ahead > TIMESTAMP_WRAP / 2 { ahead as i64 - TIMESTAMP_WRAP as i64 } else { ahead as i64 }
 }

@@ -360,7 +360,7 @@ impl Scan {
             } else {
                 let begin = if start { self.pes(index, packet.payload(), random_access) } else { 0 };
                 if self.records[index].is_kept {
-                    self.keep(index, packet.payload().get(begin..).unwrap_or_default(), start, random_access);
+                    self.keep(index, packet.payload(), begin, start, random_access);
                 }
             }
         }

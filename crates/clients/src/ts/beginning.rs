@@ -194,7 +194,7 @@ mod tests {
 
     fn piece(codec: Codec, needed: bool, start: bool, bytes: &[u8]) -> ElementaryPiece<'_> {
         let pid = if codec.is_video() { 256 } else { 257 };
-        ElementaryPiece { pid, codec, needed, start, random_access: false, bytes }
+        ElementaryPiece { pid, codec, needed, start, random_access: false, times: None, bytes }
     }
 
     /// Gives it access units of H.264, each in parts of this size, and one more that begins nothing.

@@ -116,6 +116,7 @@ mod tests {
             needed: true,
             start,
             random_access: false,
+            times: None,
             bytes,
         };
         assert_eq!(unit.take(&piece(false, &[9])), None);

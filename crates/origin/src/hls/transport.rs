@@ -9,7 +9,7 @@ const FIRST_DECODING: i64 = 90_000;
 
 /// Writes the units of one publication, as long as their tracks are the same.
 #[derive(Debug)]
-pub(super) struct TransportWriter {
+pub(crate) struct TransportWriter {
     muxer: Muxer,
     parameter_sets: Vec<Vec<u8>>,
     specific_config: Option<Box<[u8]>>,
@@ -20,7 +20,7 @@ pub(super) struct TransportWriter {
 }
 
 impl TransportWriter {
-    pub(super) fn new(tracks: &Tracks, first: i64) -> Self {
+    pub(crate) fn new(tracks: &Tracks, first: i64) -> Self {
         let usual = MuxSettings::default();
         // There is no mapping of Opus for players of HLS: it is left out.
         let specific_config = match &tracks.audio {
@@ -49,13 +49,13 @@ impl TransportWriter {
     }
 
     /// What comes next can be read without what came before.
-    pub(super) fn begin_segment(&mut self) {
+    pub(crate) fn begin_segment(&mut self) {
         // RFC 8216, section 3.2: "Each Transport Stream Segment MUST contain a PAT and a PMT, or have an EXT-X-MAP tag […] applied to
         // it."
         self.muxer.repeat_tables();
     }
 
-    pub(super) fn write(&mut self, unit: &Unit<'_>) {
+    pub(crate) fn write(&mut self, unit: &Unit<'_>) {
         let ticks = |time: i64| ((time - self.first) * 90 + FIRST_DECODING).max(0) as u64;
         let (pts, dts) = (ticks(unit.presentation), ticks(unit.decoding));
         self.unit.clear();
@@ -82,11 +82,11 @@ impl TransportWriter {
     }
 
     /// What was written since the last time.
-    pub(super) fn take(&mut self) -> Vec<u8> {
+    pub(crate) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.out.len()
     }
 }

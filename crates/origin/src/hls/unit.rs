@@ -8,14 +8,14 @@ use weir_rtmp::message::MessageKind;
 
 /// What decoders must know of the tracks of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tracks {
+pub(crate) struct Tracks {
     /// The AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause 5.3.3.1).
-    pub(super) video: Option<Arc<[u8]>>,
-    pub(super) audio: Option<Sound>,
+    pub(crate) video: Option<Arc<[u8]>>,
+    pub(crate) audio: Option<Sound>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Sound {
+pub(crate) enum Sound {
     /// The AudioSpecificConfig (ISO/IEC 14496-3, clause 1.6.2.1).
     Aac(Arc<[u8]>),
     /// The identification header (RFC 7845, section 5.1).
@@ -24,21 +24,21 @@ pub(super) enum Sound {
 
 /// A frame. Times are in milliseconds of the stream, which do not wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unit<'a> {
-    pub(super) is_video: bool,
+pub(crate) struct Unit<'a> {
+    pub(crate) is_video: bool,
     /// Decoding can begin with it.
-    pub(super) keyframe: bool,
+    pub(crate) keyframe: bool,
     /// When it is decoded.
-    pub(super) decoding: i64,
+    pub(crate) decoding: i64,
     /// When it is shown or heard.
-    pub(super) presentation: i64,
+    pub(crate) presentation: i64,
     /// NAL units, each after its length; or a frame of sound.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
 }
 
 /// Reads the packets of one publication.
 #[derive(Debug, Default)]
-pub(super) struct UnitReader {
+pub(crate) struct UnitReader {
     tracks: Tracks,
     /// The latest timestamp in milliseconds: of the message, and as it goes on.
     latest: Option<(u32, i64)>,
@@ -46,7 +46,7 @@ pub(super) struct UnitReader {
 
 impl UnitReader {
     /// Takes a packet; hands on the frame that it carries, if one that segments can carry.
-    pub(super) fn read(&mut self, packet: &Packet, on: impl FnOnce(&Tracks, Unit<'_>)) {
+    pub(crate) fn read(&mut self, packet: &Packet, on: impl FnOnce(&Tracks, Unit<'_>)) {
         match packet.kind {
             Kind::Video | Kind::Audio | Kind::Setup => {}
             Kind::Data | Kind::Transport => return,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_clients::{
     ClientPhase, ClientState, End, EndpointFinder, Endpoints, PlannedStart, ShardRecorder, WorkloadError,
 };
-use weir_metrics::common::{READS, RECEIVED, SENT};
+use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Datagrams, Incoming};
 use weir_srt::{
@@ -45,6 +45,8 @@ pub(super) struct Caller {
     connection: Option<Box<Connection>>,
     booked: Statistics,
     sample_at: Moment,
+    /// Datagrams that the kernel has dropped because the socket was full.
+    dropped: u64,
 }
 
 impl Caller {
@@ -63,6 +65,7 @@ impl Caller {
             connection: None,
             booked: Statistics::default(),
             sample_at: now + SAMPLE,
+            dropped: 0,
         }
     }
 
@@ -127,6 +130,11 @@ impl Caller {
     /// Sends what waits, and books what was counted.
     pub(super) fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let Some(connection) = &mut self.connection else { return };
+        if self.sample_at <= context.now || connection.is_over() {
+            let dropped = context.dropped_datagrams();
+            let new = dropped - std::mem::replace(&mut self.dropped, dropped).min(dropped);
+            context.world.of(self.planned).count(SOCKET_DROPS, new);
+        }
         let (now, peer) = (context.now, self.peer);
         let (shard, mut link) = context.split();
         let mut sent = 0;

@@ -2,6 +2,7 @@
 
 use super::Scan;
 use crate::elementary::{ElementaryPiece, ElementaryStreams, Tap};
+use crate::pes::PesHeader;
 use crate::stream_type::Codec;
 use crate::tables::Program;
 
@@ -37,12 +38,22 @@ impl Scan {
         }
     }
 
-    /// Keeps a part of an elementary stream in clear.
-    pub(super) fn keep(&mut self, index: usize, bytes: &[u8], start: bool, random_access: bool) {
+    /// Keeps a part of an elementary stream in clear: what of a payload lies behind the header of its PES packet.
+    pub(super) fn keep(
+        &mut self,
+        index: usize,
+        payload: &[u8],
+        begin: usize,
+        start: bool,
+        random_access: bool,
+    ) {
+        let bytes = payload.get(begin..).unwrap_or_default();
         let (Some(tap), Some(codec)) = (&mut self.tap, self.records[index].codec) else { return };
         let random_access = start && (random_access || codec.begins(bytes));
         let (pid, needed) = (self.states[index].pid, self.records[index].needed);
-        tap.push(&ElementaryPiece { pid, codec, needed, start, random_access, bytes });
+        let header = if start { PesHeader::parse(payload) } else { None };
+        let times = header.and_then(|it| it.pts.map(|shown| (shown, it.dts.unwrap_or(shown))));
+        tap.push(&ElementaryPiece { pid, codec, needed, start, random_access, times, bytes });
     }
 }
 

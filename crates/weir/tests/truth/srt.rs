@@ -1,7 +1,7 @@
 //! SRT: weir plays from ffmpeg and from srt-live-transmit and publishes into srt-live-transmit, all on libsrt; what it says was lost and
 //! recovered is what a relay between the two has left out.
 
-use crate::support::{measure, program, says, shared};
+use crate::support::{Publishing, measure, origin_process, program, says, shared};
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -245,4 +245,29 @@ fn a_file_goes_out_as_it_is() {
     assert_eq!(report["counts"]["pcr_discontinuities"], 0);
     let (made, received) = (made.metadata().unwrap().len(), received.metadata().unwrap().len());
     assert!(received > made * 5 / 2, "{received} of {made} bytes a pass");
+}
+
+#[test]
+fn the_origin_takes_a_stream_of_ffmpeg_and_of_weir_and_plays_it_by_srt_and_by_rtmp() {
+    let _machine = shared();
+    let port = free_port("127.0.0.1");
+    let srt = format!("127.0.0.1:{port}");
+    let (_origin, rtmp) = origin_process(&["--srt", &srt]);
+    listening(port);
+    for (name, is_ours) in [("live/theirs", false), ("live/ours", true)] {
+        let publish = format!("srt://{srt}?streamid=#!::r={name},m=publish");
+        let _ours = is_ours.then(|| Publishing::start(&publish, &["--gop", "1s"]));
+        let _theirs = (!is_ours).then(|| ffmpeg(&format!("srt://{srt}?streamid=publish:{name}")));
+        std::thread::sleep(Duration::from_secs(4));
+        let play = format!("srt://{srt}?streamid=#!::r={name},m=request");
+        let run = measure(["play", &play, "-c", "3", "-d", "6s", "--warmup", "2s"]);
+        assert_eq!((run.code, run.total("played")), (0, 3.0), "{name}: {}", run.err);
+        assert_eq!((run.total("srt.dropped"), run.total("ts.lost_packets")), (0.0, 0.0), "{name}");
+        let run = measure(["play", &format!("{rtmp}/{name}"), "-c", "1", "-d", "6s", "--warmup", "2s"]);
+        assert_eq!((run.code, run.total("played")), (0, 1.0), "{name}: {}", run.err);
+        assert!(run.total("rtmp.audio_frames") > 100.0 && run.total("keyframes") >= 4.0, "{name}");
+    }
+    let taken = format!("srt://{srt}?streamid=#!::r=live/ours,m=steal");
+    let run = measure(["play", &taken, "-c", "1", "-d", "3s", "--warmup", "0s"]);
+    assert!(run.failure().3.contains("REJX_BAD_MODE"), "{:?}", run.failure());
 }

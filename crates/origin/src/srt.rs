@@ -1,0 +1,8 @@
+//! SRT: publishers bring MPEG-TS, which goes into streams as if it had come over RTMP; viewers get streams as MPEG-TS, written once for all
+//! of them. One UDP port, on one worker.
+
+mod demuxer;
+mod feed;
+mod port;
+
+pub(crate) use port::open_port;
