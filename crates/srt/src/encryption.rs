@@ -79,7 +79,7 @@ impl KeyLength {
         }
     }
 
-    /// That of so many bytes.
+    /// The one that has this many bytes.
     pub const fn of_bytes(bytes: usize) -> Option<Self> {
         match bytes {
             16 => Some(Self::Aes128),

@@ -19,7 +19,7 @@ const LEAST_VERSION: u32 = 0x01_03_00;
 /// What a listener makes of a datagram.
 #[derive(Debug)]
 pub enum ListenerAnswer {
-    /// It is none of its business.
+    /// The datagram is not a handshake that a listener answers.
     Nothing,
     /// What was appended is to be sent back.
     Respond,

@@ -5,6 +5,9 @@ use crate::packet::MOST_DATAGRAM;
 /// Datagrams that may wait: more than a window of packets and their control packets, and less than 16 MB.
 const MOST: usize = 10_240;
 
+/// Bytes that leave in one system call at the most: with its headers, what UDP GSO puts together is one datagram of IP.
+const MOST_RUN: usize = 60_000;
+
 /// Datagrams that wait to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -30,7 +33,9 @@ impl Outbox {
         let (mut from, mut at) = (0, 0);
         while let Some(&first) = self.lengths.get(at) {
             let mut end = from;
-            while let Some(&length) = self.lengths.get(at).filter(|length| **length <= first) {
+            let has_room =
+                |length: &u16, end: usize| *length <= first && end - from + usize::from(*length) <= MOST_RUN;
+            while let Some(&length) = self.lengths.get(at).filter(|length| has_room(length, end)) {
                 end += usize::from(length);
                 at += 1;
                 if length < first {
@@ -59,5 +64,14 @@ mod tests {
         outbox.flush(&mut |bytes, length| sent.push((bytes.len(), length)));
         assert_eq!(sent, [(8, 3), (8, 4), (5, 5)]);
         outbox.flush(&mut |_, _| panic!("nothing is left"));
+        for _ in 0..200 {
+            outbox.add(|bytes| bytes.resize(bytes.len() + 1_332, 0));
+        }
+        let mut sent = 0;
+        outbox.flush(&mut |bytes, length| {
+            assert!(bytes.len() <= MOST_RUN && length == 1_332, "the kernel takes no more in one call");
+            sent += bytes.len();
+        });
+        assert_eq!(sent, 200 * 1_332);
     }
 }

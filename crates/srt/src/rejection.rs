@@ -29,7 +29,7 @@ impl Rejection {
     pub const NOT_FOUND: Self = Self(2_404);
     /// The mode of the stream ID is not supported.
     pub const BAD_MODE: Self = Self(2_405);
-    /// Somebody else has it.
+    /// Another publisher has it.
     pub const CONFLICT: Self = Self(2_409);
     /// The listener is too heavily loaded.
     pub const OVERLOAD: Self = Self(2_402);

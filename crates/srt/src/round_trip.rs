@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// draft-sharabayko-srt-01, section 4.10: "The initial value of RTT is 100 milliseconds, RTTVar is 50 milliseconds."
 const INITIAL: RoundTrip = RoundTrip { time: 100_000, variance: 50_000, is_measured: false };
-/// A round trip that takes longer is none: the answer is to something else.
+/// Longer round trips are not believed: the answer is to something else.
 const LONGEST: u32 = 60_000_000;
 
 /// Round-trip time and its variance.

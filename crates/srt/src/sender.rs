@@ -161,7 +161,7 @@ impl Sender {
     /// An acknowledgement came: everything before `next` is there.
     pub(crate) fn on_acknowledgement(&mut self, next: SequenceNumber, room: Option<u32>, now: Moment) {
         let count = next.since(self.start);
-        // One of what was never sent is none.
+        // What was never sent cannot be acknowledged.
         if count < 0 || count as usize > self.sent {
             return;
         }

@@ -16,7 +16,7 @@ pub enum Mode {
 
 /// A mode that is in no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the mode of the stream ID is none of request, publish and bidirectional")]
+#[error("the mode of the stream ID is neither request nor publish nor bidirectional")]
 pub struct UnknownMode;
 
 /// A stream ID as an access control string: `#!::r=live/a,m=publish` (appendix B).
@@ -62,7 +62,7 @@ impl<'a> AccessControl<'a> {
     /// What the mode says. None: it says nothing.
     ///
     /// # Errors
-    /// The mode is none that there is.
+    /// The mode is not in the list.
     pub fn mode(&self) -> Result<Option<Mode>, UnknownMode> {
         match self.mode {
             None => Ok(None),
