@@ -284,12 +284,9 @@ impl Connection {
 
     /// A datagram of the peer came.
     pub fn handle_datagram(&mut self, bytes: &[u8], now: Moment) {
-        let packet = match Packet::parse(bytes) {
-            Ok(packet) => packet,
-            Err(_) => {
-                self.counts.malformed += 1;
-                return;
-            }
+        let Ok(packet) = Packet::parse(bytes) else {
+            self.counts.malformed += 1;
+            return;
         };
         let is_handshake = matches!(packet, Packet::Control(_, Control::Handshake(_)));
         if packet.destination() != self.socket && !(is_handshake && packet.destination() == 0) {
@@ -523,7 +520,7 @@ impl Connection {
             //= draft-sharabayko-srt-01, section 4.3
             //# or when it receives no packets at all for some predefined time (connection broken on timeout).
             Phase::Connected(_) if self.heard_at + self.options.idle_timeout <= now => {
-                self.end(Disconnect::Silent)
+                self.end(Disconnect::Silent);
             }
             Phase::Connected(_) => self.work(now),
         }

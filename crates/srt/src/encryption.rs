@@ -321,7 +321,10 @@ impl Keys {
 }
 
 /// Salt, length of a key, which keys there are, and their wrap.
-fn parse(message: &[u8]) -> Result<([u8; SALT], KeyLength, u8, &[u8]), KeyMaterialError> {
+type KeyMaterial<'a> = ([u8; SALT], KeyLength, u8, &'a [u8]);
+
+/// Reads a key material message.
+fn parse(message: &[u8]) -> Result<KeyMaterial<'_>, KeyMaterialError> {
     let malformed = KeyMaterialError::Malformed;
     let (head, rest) = message.split_first_chunk::<16>().ok_or(malformed)?;
     let (salt, wrap) = rest.split_first_chunk::<SALT>().ok_or(malformed)?;

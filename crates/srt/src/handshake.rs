@@ -165,7 +165,7 @@ impl Handshake {
             KMREQ | KMRSP => self.key_material = Some(contents.to_vec()),
             SID => self.stream_id = Some(stream_id::read(contents).ok_or(HandshakeError::Extensions)?),
             CONGESTION => {
-                self.congestion = Some(stream_id::read(contents).ok_or(HandshakeError::Extensions)?)
+                self.congestion = Some(stream_id::read(contents).ok_or(HandshakeError::Extensions)?);
             }
             FILTER => self.has_filter = true,
             GROUP => self.has_group = true,

@@ -102,7 +102,7 @@ pub(super) fn connection(
         };
         match key {
             "streamid" if value.len() <= weir_srt::stream_id::MOST_BYTES => {
-                options.stream_id = value.into_owned()
+                options.stream_id = value.into_owned();
             }
             "streamid" => return Err(wrong("a stream ID has 512 bytes at the most")),
             "latency" => (options.receive_latency, options.send_latency) = (millis()?, millis()?),

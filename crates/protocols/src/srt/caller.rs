@@ -105,7 +105,7 @@ impl Caller {
         while let Some(event) = self.connection.as_mut().and_then(|connection| connection.poll_event()) {
             match event {
                 ConnectionEvent::Answered => {
-                    state.reach(ClientPhase::Handshaking, context.now, context.world)
+                    state.reach(ClientPhase::Handshaking, context.now, context.world);
                 }
                 ConnectionEvent::Connected(agreement) => {
                     state.reach(ClientPhase::Waiting, context.now, context.world);

@@ -52,8 +52,11 @@ weir_metrics::figures! {
     ENCRYPTED: Counter = "srt.encrypted", Count, "connections whose payloads are encrypted";
 }
 
+/// One of a connection's counts.
+type Count = fn(&Statistics) -> u64;
+
 /// What of a connection's counts each figure is.
-const COUNTS: &[(Counter, fn(&Statistics) -> u64)] = &[
+const COUNTS: &[(Counter, Count)] = &[
     (RECEIVED, |it| it.received),
     (MISSING, |it| it.missing),
     (RECOVERED, |it| it.recovered),
