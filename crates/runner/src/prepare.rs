@@ -378,9 +378,10 @@ fn check_numbers(scenario: &Scenario, wrong: ErrorKind, generators: &Generators)
 }
 
 /// Bytes of this machine's memory.
+#[allow(clippy::unnecessary_cast)] // `totalram` has 32 bits on machines of 32 bits.
 fn memory() -> u64 {
     let info = rustix::system::sysinfo();
-    info.totalram.saturating_mul(info.mem_unit.into())
+    (info.totalram as u64).saturating_mul(info.mem_unit.into())
 }
 
 /// Raises the limit of descriptors to its maximum, and refuses a plan that needs more: its clients would fail by this

@@ -34,16 +34,18 @@ pub struct KernelClock {
 }
 
 /// What the kernel says of its clock, if it may be asked.
+// A `c_long` has 32 bits on machines of 32 bits.
+#[allow(clippy::unnecessary_cast)]
 pub fn of_kernel() -> Option<KernelClock> {
     let state = sys::kernel_clock().ok()?;
-    let micros = |count: libc::c_long| Duration::from_micros(count.unsigned_abs());
+    let micros = |count: libc::c_long| Duration::from_micros(count.unsigned_abs() as u64);
     let is_in_nanos = state.status & libc::STA_NANO != 0;
     Some(KernelClock {
         is_synchronised: state.status & libc::STA_UNSYNC == 0,
         most_error: micros(state.maxerror),
         estimated_error: micros(state.esterror),
         slewing: if is_in_nanos {
-            Duration::from_nanos(state.offset.unsigned_abs())
+            Duration::from_nanos(state.offset.unsigned_abs() as u64)
         } else {
             micros(state.offset)
         },

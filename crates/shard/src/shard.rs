@@ -49,11 +49,11 @@ const STANDSTILL: Duration = Duration::from_millis(10);
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Token of the waker; sessions have their slab key, listeners count down from here.
 const WAKER: Token = Token(usize::MAX);
-/// What the token of a session's datagrams has beside its slab key.
-const DATAGRAMS: usize = 1 << 48;
+/// What the token of a session's datagrams has beside its slab key, which is below any number of descriptors.
+const DATAGRAMS: usize = 1 << (usize::BITS - 4);
 
 /// What the token of the link beside a session's own has beside its slab key.
-const SIDE: usize = 1 << 49;
+const SIDE: usize = 1 << (usize::BITS - 3);
 
 /// Makes the session of an accepted connection.
 type Accept<W> = Box<dyn FnMut(&mut W, SocketAddr) -> Box<dyn Session<W>> + Send>;
