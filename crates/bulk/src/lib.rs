@@ -9,7 +9,7 @@ pub static ZEROS: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; LARGEST_BLOCK].
 /// The largest block, in bytes.
 pub const LARGEST_BLOCK: usize = 1 << 20;
 
-/// What the far end answers when it consents.
+/// What the peer answers when it accepts.
 pub const CONSENT: &[u8] = b"weir bulk/1 ok\n";
 
 /// Bytes that a total takes.
@@ -26,7 +26,7 @@ const NAME: &str = "weir bulk/1 ";
 pub enum Request {
     /// The client sends.
     Up,
-    /// The far end sends.
+    /// The peer sends.
     Down {
         /// Bytes a block, 1 to [`LARGEST_BLOCK`].
         block: u32,
@@ -68,7 +68,7 @@ impl Request {
     }
 }
 
-/// Whether the far end consented, once its answer is whole.
+/// Whether the peer accepted, once its answer is whole.
 ///
 /// # Errors
 /// It said something else.
@@ -99,7 +99,7 @@ fn malformed(bytes: &[u8]) -> Malformed {
     Malformed(bytes.escape_ascii().to_string())
 }
 
-/// Reads the totals of a far end that receives.
+/// Reads the totals of a peer that receives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     partial: [u8; TOTAL_LEN],

@@ -31,7 +31,7 @@ impl BulkOptions {
     /// The largest block, in bytes.
     pub const LARGEST_BLOCK: u32 = weir_bulk::LARGEST_BLOCK as u32;
 
-    /// The URL of a far end, `host:port`.
+    /// The URL of a peer, `host:port`.
     pub fn url(place: &str) -> String {
         format!("bulk://{place}")
     }
@@ -44,7 +44,7 @@ impl Default for BulkOptions {
     }
 }
 
-/// Streams on which the far end sends. Resolves names, so it may take a while.
+/// Streams on which the peer sends. Resolves names, so it may take a while.
 ///
 /// # Errors
 /// A URL that leads nowhere.
@@ -110,7 +110,7 @@ struct Stream {
     left: usize,
     /// Whether a whole block was sent: the next one has its turn behind the others'.
     goes_on: bool,
-    /// The far end's answer, until it is whole.
+    /// The peer's answer, until it is whole.
     heard: Vec<u8>,
     totals: Totals,
     /// Bytes that have come to the other end.

@@ -511,7 +511,7 @@ impl PlaybackModel {
     }
 }
 
-/// Media time as a span; what lies before the first frame is none.
+/// Media time as a span; what lies before the first frame has none.
 fn micros(media: i64) -> Duration {
     Duration::from_micros(media.max(0) as u64)
 }

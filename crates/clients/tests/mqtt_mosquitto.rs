@@ -20,7 +20,7 @@ const QOS: [Qos; 3] = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
 const VERSIONS: [MqttVersion; 2] = [MqttVersion::V311, MqttVersion::V5];
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A publisher of so many messages, a thousand a second. In MQTT 3.1.1 mosquitto 2.0.11 cannot say how many messages it
+/// A publisher of N messages, a thousand a second. In MQTT 3.1.1 mosquitto 2.0.11 cannot say how many messages it
 /// takes at once: of QoS 2 it acknowledges more than 20 and hands on only some, whoever publishes them.
 fn burst(count: u64, qos: Qos, version: MqttVersion) -> MqttOptions {
     MqttOptions { rate: 1_000.0, count: Some(count), qos, version, window: 20, ..MqttOptions::default() }

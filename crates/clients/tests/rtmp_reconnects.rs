@@ -25,7 +25,7 @@ fn player(returns: Return) -> Workload {
     rtmp::play(&[URL.to_owned()], &options, &RtmpOptions::default()).unwrap()
 }
 
-/// The server sends so many frames in time, with sound; the first is a keyframe.
+/// The server sends N frames in time, with sound; the first is a keyframe.
 fn stream(dialogue: &mut Dialogue, first: u32, frames: u32) {
     for frame in 0..frames {
         let timestamp = first + frame * 40;
@@ -74,7 +74,7 @@ fn a_viewer_comes_back_to_its_stream_and_stalls_meanwhile() {
         // A second of buffer, less what the crowd had not read.
         assert_eq!(away.counter(STALLS), 1);
 
-        // The server has begun anew, and so have its timestamps. What comes first is no beginning for a decoder.
+        // The server has begun again, and so have its timestamps. What comes first is no beginning for a decoder.
         await_attempt(&mut dialogue);
         dialogue.begin_again(POLITE);
         dialogue.video(0, false, 1_000);

@@ -124,7 +124,7 @@ impl ServerGrowth {
     }
 }
 
-/// The part of a window that slopes come from: what is behind its settling, and behind the first `generation`, if so many clients follow
+/// The part of a window that slopes come from: what is behind its settling, and behind the first `generation`, if clients follow
 /// each other: a server that has just been started grows with each of its first clients, and gives that to those who follow them.
 pub(crate) fn settled(window: &[Moment], generation: f64) -> &[Moment] {
     let settling = (window.len() as f64 * SETTLING).ceil() as usize;

@@ -62,7 +62,7 @@ pub enum RecordError {
         .0.display()
     )]
     NoRun(PathBuf),
-    /// The directory holds runs and is none: give one of them.
+    /// The directory holds several runs: name one.
     #[error("{} holds several runs: name one; the newest is {}", .directory.display(), .newest.display())]
     HoldsRuns {
         /// The directory.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An error code of Kafka; 0 is none.
+/// An error code of Kafka; 0 is success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub i16);
 
@@ -57,7 +57,7 @@ codes! {
 }
 
 impl ErrorCode {
-    /// Whether it is none.
+    /// Whether it is success.
     pub fn is_none(self) -> bool {
         self == Self::NONE
     }

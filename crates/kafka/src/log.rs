@@ -142,7 +142,7 @@ impl Request for Fetch<'_> {
             // The leader's epoch is not known (KIP-320).
             put_i32(-1, out);
             put_i64(it.offset, out);
-            // Where a replica's log starts, and this is none.
+            // Where a replica's log starts; this is not a replica.
             put_i64(-1, out);
             put_i32(self.max_bytes, out);
         });

@@ -22,7 +22,7 @@ pub enum ScramError {
     /// The nonce does not begin with the client's: the message belongs to another login.
     #[error("its message belongs to another login")]
     Nonce,
-    /// Too few rounds, with which a stolen message gives the password away, or so many that they take the client's time.
+    /// Too few rounds, with which a stolen message gives the password away, or enough to take the client's time.
     #[error(
         "it asks for {0} rounds of hashing the password; weir takes {least} to {most}",
         least = ITERATIONS.start(),
@@ -102,7 +102,7 @@ impl<'a> Challenge<'a> {
     /// Reads the message of a server to whom a client has sent this nonce.
     ///
     /// # Errors
-    /// It is none, or one that no client may answer.
+    /// Malformed, or parameters that a client must refuse.
     pub fn read(bytes: &'a [u8], client_nonce: &str) -> Result<Self, ScramError> {
         let text = std::str::from_utf8(bytes).map_err(|_| ScramError::Malformed)?;
         let mut attributes = text.split(',');

@@ -68,7 +68,7 @@ impl Requests {
         Self { labels, known: BTreeSet::new(), latest: BTreeSet::new(), at: 0 }
     }
 
-    /// A request's body, of what is at so many milliseconds since 1970.
+    /// A request's body, of what is at this many milliseconds since 1970.
     pub(crate) fn next(&mut self, families: &[Family], millis: i64) -> Vec<u8> {
         // "Senders MUST send samples for any given series in timestamp order": a clock may be set back.
         self.at = millis.max(self.at + 1);

@@ -23,7 +23,7 @@ crate::figures! {
     SOURCE: Counter = "source", Bytes, [Playout], "media bytes behind each viewer's first frame, for the source's rate";
     SOURCE_TIME: Counter = "source_time", Micros, [Playout], "media time that the bytes of `source` make";
     SOURCE_FRAMES: Counter = "source_frames", Count, [Playout], "video frames that the source has in `source_frame_time`";
-    SOURCE_FRAME_TIME: Counter = "source_frame_time", Micros, [Playout], "media time that the frames of `source_frames` make, as far as the source's frame rate is known";
+    SOURCE_FRAME_TIME: Counter = "source_frame_time", Micros, [Playout], "media time that the frames of `source_frames` make, if the source's frame rate is known";
     AHEAD: Counter = "ahead", Bytes, [Playout], "media bytes that came to viewers up to their first decodable frame, and faster than the clock after it";
     FRAMES_AHEAD: Counter = "frames_ahead", Count, [Playout], "video frames that came to viewers up to their first decodable one, that one included, and faster than the clock after it";
     STALLS: Counter = "stalls", Count, [Stalls, Lower, "Stalls"], "times that a modelled player ran out of media";

@@ -53,7 +53,7 @@ impl SignedHistogram {
         let rank = ((q.clamp(0.0, 1.0) * self.len() as f64).ceil() as u64).max(1);
         let negative = self.below().len();
         if rank <= negative {
-            // The smallest value is the largest magnitude: count from the far end.
+            // The smallest value is the largest magnitude: count from the other end.
             // The half keeps the ceiling of the product with the length at the rank meant.
             let from_far = ((negative - rank + 1) as f64 - 0.5) / negative as f64;
             return -(self.below().value_at_quantile(from_far) as i64);

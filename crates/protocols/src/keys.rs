@@ -47,7 +47,7 @@ impl Given {
             for text in texts {
                 *text = match (hint, text.split_once(':')) {
                     (Some(ValueHint::FilePath), _) => changed(text),
-                    // A file may be called by a number as well: what is none has a kind that says so.
+                    // A file may be called by a number as well: anything else has a kind that says so.
                     (Some(ValueHint::AnyPath), Some((kind, path))) if !path.is_empty() && kind != SIZE => {
                         format!("{kind}:{}", changed(path))
                     }

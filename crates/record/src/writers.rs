@@ -22,7 +22,7 @@ pub enum WriterId {
 /// What it means that a schema cannot be had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lack {
-    /// There is none: records by it are none to a reader.
+    /// There is no such schema: records by it cannot be read.
     #[default]
     Lasting,
     /// Whoever has it does not answer now: the same question may be answered later.

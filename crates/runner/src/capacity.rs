@@ -412,7 +412,7 @@ fn goal(subject: &Subject, search: &SearchSettings, slice_seconds: u32) -> Resul
     })
 }
 
-/// Seconds that a load is held for: of a short budget one part of so many.
+/// Seconds that a load is held for: of a short budget, one part in this many.
 fn usual_seconds(budget: Duration, usual: u32, part: u32) -> u32 {
     let share = budget.div_f64(part.into()).as_secs_f64().ceil();
     usual.min(share.max(1.0) as u32)

@@ -59,7 +59,7 @@ counts! {
     /// Places where a continuity counter shows that packets are missing.
     gap_events,
     /// How many are missing there at the least: a counter of four bits hides every whole 16. None where a table was
-    /// written anew and its packet repeats the counter of the one before, and on a PID that has never had a payload.
+    /// written again and its packet repeats the counter of the one before, and on a PID that has never had a payload.
     lost_packets,
     /// About how many are missing: `lost_packets`, or more where between clock references more are missing by the
     /// rate of the stream, beyond that rate's own scatter; without a gap only where null packets show that no packets are

@@ -55,7 +55,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Whether a packet under the counter of the one before it is no sign of a loss: its table was written anew, and the
+    /// Whether a packet under the counter of the one before it is no sign of a loss: its table was written again, and the
     /// counter with it. A loss would be of exactly 15 packets of tables, and of none of any other PID: nothing else has been
     /// lost since, when `losses` are counted by now. SRS writes PAT and PMT so when sound appears.
     pub(crate) fn is_rewritten(&self, packet: Packet<'_>, before: Packet<'_>, losses: u64) -> bool {

@@ -1,4 +1,4 @@
-//! Tables that are written anew with the version and the continuity counter of those before: what SRS sends over HTTP
+//! Tables that are written again with the version and the continuity counter of those before: what SRS sends over HTTP
 //! when sound appears in a stream of pictures.
 
 use weir_ts::mux::{self, AccessUnit, MuxSettings, Muxer, Packetiser};

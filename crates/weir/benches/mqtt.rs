@@ -73,7 +73,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a message costs a broker that has so many filters, each of a client of its own. One of them matches.
+/// What a message costs a broker that has N filters, each of a client of its own. One of them matches.
 fn by_filters(directory: &Path, broker: Broker, filters: u32) -> Result<(), Failure> {
     const PUBLISHERS: u32 = 5;
     const EACH: u32 = 10_000;
@@ -94,7 +94,7 @@ fn by_filters(directory: &Path, broker: Broker, filters: u32) -> Result<(), Fail
     Ok(())
 }
 
-/// What a message costs a broker that hands it to so many subscribers, and when the last of them has it.
+/// What a message costs a broker that hands it to N subscribers, and when the last of them has it.
 fn fan_out(directory: &Path, broker: Broker, subscribers: u32) -> Result<(), Failure> {
     const MESSAGES: u32 = 20;
     let (running, port) = start(directory, broker)?;

@@ -186,7 +186,7 @@ fn line(totals: &Totals, pace: &Pace) -> String {
     format!("{rows:.0} rows/s · {saved} saved in {commits} batches · {lag} · {dead_lettered} dead letters")
 }
 
-/// The same for a terminal of so many columns and rows, with what went wrong beside it.
+/// The same for a terminal of this many columns and rows, with what went wrong beside it.
 fn table(
     elapsed: Duration,
     length: Option<Duration>,

@@ -43,7 +43,7 @@ impl Outlets {
     /// Those that were asked for, if any; where the page is has been printed.
     ///
     /// # Errors
-    /// The address is taken, or the URL is none.
+    /// The address is taken, or the URL is malformed.
     pub(crate) fn open(options: &LiveOptions, name: &str) -> Result<Option<Self>, RunError> {
         let board = Arc::<Board>::default();
         let late = Late::default();
@@ -104,7 +104,7 @@ fn listen(address: SocketAddr, name: &str, board: Arc<Board>) -> Result<Listener
 }
 
 /// `--live ADDR` as `--live=ADDR`, so that a URL behind a bare `--live` stays a URL. What looks like an address is joined
-/// though it is none, so that the error names `--live` and not the URL.
+/// though it is not a URL, so that the error names `--live` and not the URL.
 pub(crate) fn live_address_joined(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     for argument in arguments {

@@ -122,7 +122,7 @@ fn has_parameter_sets(codec: VideoCodec, record: &[u8]) -> bool {
     }
 }
 
-/// NAL units with four bytes of length in front of each, as far as the head of the body goes. Encoders for live streams use no other size.
+/// NAL units with four bytes of length in front of each, within the head of the body. Encoders for live streams use no other size.
 fn units(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (length, rest) = bytes.split_first_chunk::<4>()?;

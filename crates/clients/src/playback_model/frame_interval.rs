@@ -3,7 +3,7 @@
 /// With fewer intervals it is not known.
 const FEWEST: u16 = 8;
 
-/// One interval in so many may be another than usual: pictures that were left out on the way. Where more are, the source's own
+/// One interval in this many may be another than usual: pictures that were left out on the way. Where more are, the source's own
 /// rate varies, or nobody can say that it does not.
 const SHARE_OF_OTHERS: u16 = 10;
 

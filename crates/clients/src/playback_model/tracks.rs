@@ -30,7 +30,7 @@ struct End {
     at: u32,
     /// The most that the stream went on between two of its frames.
     longest: u32,
-    /// Frames, as far as they are counted.
+    /// Frames, if they are counted.
     frames: u8,
 }
 
@@ -114,7 +114,7 @@ impl End {
     }
 }
 
-/// Media time in milliseconds; what lies before the first frame is none.
+/// Media time in milliseconds; what lies before the first frame has none.
 fn millis(micros: i64) -> u32 {
     u32::try_from(micros.max(0) / 1_000).unwrap_or(u32::MAX)
 }

@@ -35,7 +35,7 @@ impl NamedCandidates {
     pub(super) fn take(&mut self, now: Moment, candidate: &str) -> bool {
         let words: Vec<String> = candidate.split_whitespace().map(str::to_owned).collect();
         let (Some(name), Some(port)) = (words.get(ADDRESS), words.get(ADDRESS + 1)) else { return false };
-        // Names have no colon (RFC 8839 section 5.1): an address with a zone, for example, is none.
+        // Names have no colon (RFC 8839 section 5.1): an address with a zone, for example, is not one.
         if name.contains(':') || name.parse::<IpAddr>().is_ok() {
             return false;
         }
@@ -52,7 +52,7 @@ impl NamedCandidates {
                 Err(_) => self.lost.push(format!("{name} (no name of a host)")),
             }
         }
-        // A description has at most so many that anything is said of.
+        // A description has at most this many of which anything is said.
         self.lost.truncate(MOST);
         true
     }

@@ -224,7 +224,7 @@ impl Relay {
     /// The server, at the address that was tried, is of no use: tries the next address, or the next server.
     ///
     /// # Errors
-    /// There is none. What became of all of them is said.
+    /// No relay is left. What became of each is said.
     pub(super) fn failed<W>(
         &mut self,
         end: End,

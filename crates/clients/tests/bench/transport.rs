@@ -77,7 +77,7 @@ pub struct Response {
     pub body: Arc<Vec<u8>>,
     /// Bits a second; `None`: at once.
     pub pace: Option<u64>,
-    /// Ends before so many bytes at the body's end, which were announced.
+    /// Ends this many bytes before the body's end, which were announced.
     pub short: usize,
 }
 

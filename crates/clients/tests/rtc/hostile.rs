@@ -169,14 +169,14 @@ fn rubbish_is_counted_and_nothing_else() {
                 (random >> 24) as u8
             })
             .collect();
-        // STUN, DTLS, RTP, RTCP and what is none of them.
+        // STUN, DTLS, RTP, RTCP and something else.
         for first in [0, 22, 0x80, 0xFF] {
             let bytes: Vec<u8> = std::iter::once(first).chain(rubbish.iter().copied()).collect();
             stage.hear(&bytes);
         }
     }
     let counted: u64 = stage.oddities().iter().sum();
-    // DTLS passes over what is none of its records, but for those of one byte, of which nothing can be told.
+    // DTLS passes over what is not a record of its own, except those of one byte, which cannot be distinguished.
     assert_eq!(counted, 3 * 400 + 5);
     stage.plays_on();
 }

@@ -1,4 +1,4 @@
-//! A viewer of OvenMediaEngine, as far as its signalling is known from the wire: the server offers in a WebSocket.
+//! A viewer of OvenMediaEngine, by what is known of its signalling from the wire: the server offers in a WebSocket.
 
 use crate::stage::{Server, Stage, server_address};
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn a_publisher_that_leaves_is_one_ending_however_the_server_says_it() {
         let (failure, words) = stage.failure();
         assert_eq!(failure, Failure::StreamEnded, "{words}");
     }
-    // A link that breaks is none.
+    // A link that breaks is not the end of the stream.
     let (mut stage, _) = playing();
     stage.dispatch(Event::HungUp { failure: Failure::Reset, words: "reset" });
     assert_eq!(stage.failure().0, Failure::Reset);

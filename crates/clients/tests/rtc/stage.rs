@@ -188,7 +188,7 @@ impl Stage {
         said
     }
 
-    /// A whole keyframe of so many packets comes from `source`.
+    /// A whole keyframe of this many packets comes from `source`.
     pub(crate) fn keyframe(&mut self, packets: usize, source: SocketAddr) -> Vec<Vec<u8>> {
         let server = self.server.as_mut().unwrap();
         let datagrams = server.keyframe(packets);

@@ -41,7 +41,7 @@ impl AgentEnd {
         }
     }
 
-    /// Whether an agent can say this of a run with so many stages: all of it is kept, and its reasons are in the summary.
+    /// Whether an agent can say this of a run with this many stages: all of it is kept, and its reasons are in the summary.
     pub(crate) fn is_possible(&self, stages: usize) -> bool {
         let is_short = |words: &String| is_brief(words);
         let is_reason = |it: &Reason| {

@@ -107,7 +107,7 @@ mod tests {
         let seen = || watched.latest().iter().map(|it| it.elsewhere.unwrap().at_ns).collect::<Vec<_>>();
         assert_eq!(seen(), [5, 5, 10]);
         assert!(watched.set(1, vec![target(7, 20)], NOW));
-        // Another process, one more, an earlier one, a machine that is none.
+        // Another process, one more, an earlier one, no machine at all.
         for (machine, targets) in [
             (1, vec![target(8, 30)]),
             (1, vec![target(7, 30); 2]),

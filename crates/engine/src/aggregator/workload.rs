@@ -165,7 +165,7 @@ impl WorkloadAggregator {
         let said = self.facts.expect.map(BitRate::bps);
         match self.facts.role {
             Role::Publish | Role::Ingest => said,
-            // What the streams send to the far end does not come back.
+            // What the streams send to the peer does not come back.
             Role::Play if self.facts.background => said,
             Role::Play => said
                 .or(published.map(|source| source.bps))

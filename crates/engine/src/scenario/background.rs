@@ -29,10 +29,10 @@ impl Default for BackgroundSpec {
 }
 
 impl BackgroundSpec {
-    /// Where its far end is, and how many bytes a block has.
+    /// Where its peer is, and how many bytes a block has.
     ///
     /// # Errors
-    /// A background of nothing or without a far end.
+    /// A background of nothing or without a peer.
     pub fn check(&self) -> Result<(String, u32), ScenarioError> {
         let largest = weir_clients::BulkOptions::LARGEST_BLOCK;
         let block = u32::try_from(self.block.get()).ok().filter(|block| (1..=largest).contains(block));

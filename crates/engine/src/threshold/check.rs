@@ -105,7 +105,7 @@ impl Threshold {
         }
     }
 
-    /// What is wrong with the name of a figure that is none of these.
+    /// What is wrong with the name of a figure that is unknown.
     fn no_figure<Figures: Iterator<Item = &'static Figure>>(
         &self,
         name: &str,

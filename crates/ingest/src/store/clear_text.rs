@@ -36,7 +36,7 @@ pub(super) fn is_here(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Whether all addresses of a host are this machine's own loop. One without an address is none: whoever connects says so.
+/// Whether all addresses of a host are this machine's own loop. One without an address is not: whoever connects says so.
 pub(super) fn is_host_here(host: &str) -> bool {
     (host, 0).to_socket_addrs().is_ok_and(|addresses| {
         let mut addresses = addresses.peekable();

@@ -321,7 +321,7 @@ impl Kafka {
     }
 }
 
-/// Whether the same bytes can never be appended any more: another attempt is packed anew, after what is there was read.
+/// Whether the same bytes can never be appended any more: another attempt is packed again, after what is there was read.
 fn is_end_of_producer(failed: &Failed) -> bool {
     matches!(
         failed,

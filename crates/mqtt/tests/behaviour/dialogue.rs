@@ -429,7 +429,7 @@ fn subscriptions_are_answered_filter_by_filter() {
         Unsuback::write(two, &[ReasonCode::Success], version, &mut bytes).unwrap();
         it.hears_bytes(&bytes).unwrap();
         assert_eq!(it.heard(), ["subscribed 1 [GrantedQos1, UnspecifiedError]", "unsubscribed 2"]);
-        // Nothing waits any more; and an answer with too few codes is none.
+        // Nothing waits any more; and an answer with too few codes answers nothing.
         let mut bytes = Vec::new();
         Suback::write(one, &reasons, version, &mut bytes).unwrap();
         assert_eq!(it.hears_bytes(&bytes).unwrap_err().violation, Violation::AnswersNothing);

@@ -21,7 +21,7 @@ fn connections_are_counted_exactly_by_pid_name_and_port() {
         counts.collect::<Vec<_>>()
     };
     assert_eq!(counts(&mut observer, 0), [0, 0, 0]);
-    // Each time of this clock, costly readings are due again; the kernel tells the far end of a link later than the near one.
+    // Each time of this clock, costly readings are due again; the kernel tells a link's other end later than its own.
     let mut times = (1..).map(|round| round * LATER);
     let mut until = |expected: [u64; 3]| {
         soon("each is counted", || counts(&mut observer, times.next().unwrap()) == expected);

@@ -413,9 +413,13 @@ fn a_machine_that_goes_and_comes_back_is_absent_in_between() {
         assert!(points.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
         let silent = |point: &MachinePoint| (2_600_000_000..5_400_000_000).contains(&point.at_ns);
         assert!(!points.iter().any(silent), "{points:?}");
-        let anew = points.iter().find(|point| point.at_ns > 5_000_000_000).expect("it came back");
-        assert_eq!((anew.values.cpu_percent, anew.values.tx_bps), (None, None), "no rate over a new start");
-        assert_eq!(anew.values.load1, Some(0.5));
+        let restarted = points.iter().find(|point| point.at_ns > 5_000_000_000).expect("it came back");
+        assert_eq!(
+            (restarted.values.cpu_percent, restarted.values.tx_bps),
+            (None, None),
+            "no rate over a new start"
+        );
+        assert_eq!(restarted.values.load1, Some(0.5));
         let rates: Vec<f64> = points.iter().filter_map(|point| point.values.cpu_percent).collect();
         assert!(rates.len() >= 3 && rates.iter().all(|cpu| (cpu - 25.0).abs() < 0.1), "{rates:?}");
         let sent: Vec<f64> = points.iter().filter_map(|point| point.values.tx_bps).collect();

@@ -44,9 +44,9 @@ pub(super) enum Again {
 pub(super) enum Acknowledged {
     /// It is of nothing that was sent, or of another kind than that waits for.
     Unknown,
-    /// The client has a message of QoS 2, or is not to be sent it, which is not kept any longer: so many bytes.
+    /// The client has a message of QoS 2, or is not to be sent it, which is not kept any longer. Its length in bytes.
     Received(usize),
-    /// The exchange is over, and the identifier free again: so many bytes are not kept any longer.
+    /// The exchange is over, and the identifier free again. Bytes that are not kept any longer.
     Over(usize),
 }
 

@@ -13,7 +13,7 @@ use weir_shard::{Outgoing, SessionId};
 /// How long a peer may be unreachable before it is gone.
 const UNREACHABLE: Duration = Duration::from_secs(10);
 
-/// From how many addresses a peer may come: it has a few candidates, and its network may map them anew.
+/// From how many addresses a peer may come: it has a few candidates, and its network may map them again.
 const MOST_ADDRESSES: usize = 32;
 
 /// What a peer needs to be served.

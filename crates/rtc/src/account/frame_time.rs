@@ -59,7 +59,7 @@ impl FrameTime {
         };
     }
 
-    /// The sequence begins again. How far pictures are out of order is not asked anew.
+    /// The sequence begins again. How far pictures are out of order is not asked again.
     pub(super) fn restart(&mut self) {
         self.last = None;
         self.early.clear();

@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(count(packets).broken, 1);
     }
 
-    /// A stream with packets of padding behind its packets, of which so many are taken from `padding` in turn.
+    /// A stream with packets of padding behind its packets, of which this many are taken from `padding` in turn.
     fn padded(lengths: &[u64], padding: &[u64]) -> Vec<(u64, Option<u32>, bool)> {
         let mut packets = Vec::new();
         for (at, (_, frame, marker)) in stream(lengths).into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What a sender has sent of a track, of which only a part came: by its reports, or else by what is missing.
 //!
 //! A rate that is read off what arrived shrinks with the loss. A sender report says how many packets and octets of payload
-//! were sent (RFC 3550 section 6.4.1). Servers pass on reports of others, and some begin to count anew with each report, so that a
+//! were sent (RFC 3550 section 6.4.1). Servers pass on reports of others, and some begin to count again from zero with each report, so that a
 //! report is held against what came: its packets have to be those that the sequence numbers tell of, and its octets at least what
 //! came of them. What it says is then missing is no more than the packets can hold that are. Without a report that is believed, a
 //! missing packet is as long as the mean of those that came.
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn counts_that_begin_again_with_each_report_are_not_believed() {
-        // OvenMediaEngine counts anew every 500 ms. Whether two of its counts are equal, or one less than the other, is chance.
+        // OvenMediaEngine counts from zero every 500 ms. Whether two of its counts are equal, or one less than the other, is chance.
         for counts in [[30, 30, 30, 30], [30, 29, 31, 30], [30, 15, 16, 45], [0, 0, 0, 0]] {
             for octets in [1_000_u32, 990, 1_010, 700] {
                 let mut sent = Sent::default();

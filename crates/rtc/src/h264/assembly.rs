@@ -50,7 +50,7 @@ impl Assembler {
         }
     }
 
-    /// Begins anew with the next packet, whatever its number.
+    /// Begins again with the next packet, whatever its number.
     pub fn restart(&mut self) {
         *self = Self::new(self.limit);
     }

@@ -242,7 +242,7 @@ impl Gathered {
         Ok(described.into_values().flatten().collect())
     }
 
-    /// Takes what an agent has read, if a machine can have read it; what its processes are, as far as it says so.
+    /// Takes what an agent has read, if a machine can have read it; what its processes are, if it says so.
     fn take_watched(&self, agent: u16, watched: Watched) -> Option<Vec<TargetEnvironment>> {
         let (targets, described) = (watched.targets, watched.described);
         let most = targets.len();

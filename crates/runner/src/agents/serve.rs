@@ -135,7 +135,7 @@ pub fn serve(args: &AgentService, interrupt: Arc<AtomicBool>) -> Result<(), RunE
     Ok(())
 }
 
-/// Local ports of this machine, on so many addresses.
+/// Local ports of this machine, on this many addresses.
 fn ports(environment: &Environment, addresses: usize) -> Option<u64> {
     let range = environment.sysctls.iter().find(|it| it.name == "net.ipv4.ip_local_port_range")?;
     let mut ends = range.value.split_whitespace().map_while(|it| it.parse::<u64>().ok());

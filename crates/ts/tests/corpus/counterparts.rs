@@ -9,7 +9,7 @@
 //! stands in [`SAID_BY_ARIBTS`]; its rule is written down here a second time, held to the same numbers, for streams
 //! of any kind. Only its rule is right to compare: where alignment breaks, its reader drops up to a whole piece of
 //! its input (of 26,525 packets around ten pieces of junk it sees 24,810, and 34 "drops"), and packets without a sync
-//! byte are whole ones to it. The numbers are asked for anew by hand, with node and the package, 1.3.5 or 2.1.12:
+//! byte are whole ones to it. The numbers are asked for again by hand, with node and the package, 1.3.5 or 2.1.12:
 //!
 //! ```sh
 //! npm install --prefix /tmp/aribts aribts@1.3.5

@@ -8,7 +8,7 @@ use weir_ts::packet::{Packet, pid};
 
 use crate::base::*;
 
-/// kbit/s. Encoded at six tenths of it, so that intervals are full and empty by turns: at 1,500, once the null packets are
+/// kbit/s. Encoded at six tenths of it, so that intervals are full and empty alternately: at 1,500, once the null packets are
 /// gone, nearly all are full, and of the others some lack a multiple of 16.
 const RATES: [u32; 10] = [700, 1_000, 1_200, 1_500, 2_000, 3_100, 4_000, 6_000, 8_000, 20_000];
 

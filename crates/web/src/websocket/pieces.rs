@@ -1,5 +1,5 @@
 //! Binary messages in pieces, for protocols to which the bounds of messages mean nothing (MQTT 5 section 6): however long a message is,
-//! nothing of it waits for its end. Frames are read as far as their heads, and each piece of a payload gets a head that makes it a
+//! nothing of it waits for its end. Of frames, the heads are read, and each piece of a payload gets a head that makes it a
 //! message of its own; everything else, and what is malformed, goes on as it came, to be judged there.
 
 use std::collections::VecDeque;

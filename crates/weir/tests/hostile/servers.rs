@@ -340,7 +340,7 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row { name: "OvenMediaEngine: a message in frames of one byte", serve: socket_continuations, ..OVEN },
-    Row { name: "OvenMediaEngine: an offer that is none", serve: socket_bad_offer, ..OVEN },
+    Row { name: "OvenMediaEngine: a malformed offer", serve: socket_bad_offer, ..OVEN },
     Row { name: "OvenMediaEngine: garbage", serve: garbage, ..OVEN },
     Row { name: "WHEP: an answer that is no description", serve: whep_bad_answer, ..WHEP },
     Row {

@@ -415,7 +415,7 @@ fn a_wrong_token_and_a_server_that_is_not_there_are_named() {
 fn a_clock_that_is_moved_by_an_hour_moves_neither_the_start_nor_a_latency() {
     let _machine = shared();
     let mut crew = Crew::start(1);
-    // Another boot's clock, as far as anybody can tell: a time namespace of its own.
+    // Another boot's clock, to all appearances: a time namespace of its own.
     crew.add_in(&["unshare", "--time", "--monotonic", "3600"], "b", &[]);
     crew.wait(2);
     let origin = weir_origin::Origin::start(&config(&[])).unwrap();

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use weir_origin::{ANY_PORT, BULK, Origin, OriginConfig};
 
-/// Starts `weir origin` at the far end of the wire, for bulk streams and what `flags` say; returns when it listens.
+/// Starts `weir origin` at the other end of the wire, for bulk streams and what `flags` say; returns when it listens.
 fn far_end(wire: &Wire, flags: [&str; 2]) -> (Kept, BufReader<std::process::ChildStdout>) {
     let mut command = weir();
     command.args(["origin", "--bulk", "10.231.0.2:5201", "--merge", "0s"]).args(flags);
@@ -64,10 +64,10 @@ thresholds: [slots_failed == 0, startup.p99 < 1s]
         let far: f64 = word(4).parse().unwrap();
         assert!(
             booked <= far && far < wire_bytes[1] && came < wire_bytes[0],
-            "{booked} booked, {far} at the far end, {came} came, {wire_bytes:?} on the wire"
+            "{booked} booked, {far} at the peer, {came} came, {wire_bytes:?} on the wire"
         );
         // At most 100 ms of 20 Mbit/s were not reported.
-        assert!(far - booked < 400e3, "{booked} booked, {far} at the far end");
+        assert!(far - booked < 400e3, "{booked} booked, {far} at the peer");
         // Viewers wait for what stands before them in the queues of the wire.
         let [without, with] = &play["stages"].as_array().unwrap()[..] else { panic!("two stages") };
         let latency = |stage: &Value| stage["figures"]["latency"]["p50"].as_f64().unwrap();

@@ -12,7 +12,7 @@ use weir_http::{Http, HttpAddress, HttpError, HttpTrust};
 const STATEMENT: Duration = Duration::from_secs(60);
 
 /// How long a table may take to be made, looked at, counted or dropped: there is no other end for a connection that is dead without a word,
-/// and a table that takes a day to count is none that weir fills.
+/// and a table that takes a day to count is larger than weir fills.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 3_600);
 
 /// How long it may take to say which version it is, login included.

@@ -125,7 +125,7 @@ impl MqttSession {
     }
 }
 
-/// For how long a session is kept that its client wants to be kept for so many seconds.
+/// For how long a session is kept whose client asks for this many seconds.
 pub(super) fn kept_for(seconds: u32) -> Duration {
     Duration::from_secs(seconds.into()).min(LONGEST_AWAY)
 }

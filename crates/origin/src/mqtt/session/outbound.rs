@@ -29,7 +29,7 @@ impl Outbound {
         Self { most: alias_maximum.min(TOPIC_ALIASES), ..Self::default() }
     }
 
-    /// Writes a message, to a client that takes packets of so many bytes; says whether it can be written.
+    /// Writes a message, to a client that takes packets of at most this many bytes; says whether it can be written.
     pub(super) fn write(
         &mut self,
         delivery: &Delivery,

@@ -12,7 +12,7 @@ use weir_shard::{Event, Rig};
 
 const LONG: &str = "a/topic/that/is/long";
 
-/// A client that takes so many aliases, subscribed to everything.
+/// A client that takes this many aliases, subscribed to everything.
 fn client(aliases: u16) -> (Rig<Broker>, MqttSession) {
     let (mut rig, mut session) = connecting(&[Property::TopicAliasMaximum(aliases)]);
     subscribe(&mut rig, &mut session);

@@ -1,4 +1,4 @@
-//! Over HTTP, and to the far end of bulk streams.
+//! Over HTTP, and to the peer of background streams.
 
 use super::{OpenConnections, Origin, ROW, Row, ends, send};
 
@@ -44,5 +44,5 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "HTTP: a head that never ends", attack: endless_head, ..ROW },
     Row { name: "HTTP: requests whose answers nobody reads", attack: unread_answers, ..ROW },
     Row { name: "HTTP: fifty readers that stand still", attack: standing_reader, ..ROW },
-    Row { name: "bulk: a request that is none", attack: bulk_line, ..ROW },
+    Row { name: "bulk: a malformed request", attack: bulk_line, ..ROW },
 ];

@@ -62,7 +62,7 @@ impl Crew {
         self.agents.push(Kept::start(command.stdout(Stdio::null()).stderr(log)));
     }
 
-    /// Until so many are free.
+    /// Until this many are free.
     pub(crate) fn wait(&self, count: usize) {
         soon("agents wait for work", || self.list().matches(" free").count() == count);
     }

@@ -43,12 +43,12 @@ impl OtherBroker {
     }
 }
 
-/// What a client of MQTT.js hears of its own messages, so many of each QoS.
+/// What a client of MQTT.js hears of its own messages, this many of each QoS.
 pub(crate) fn mqtt_js(url: &str, version: &str, count: usize) -> Vec<String> {
     heard(npm::node("mqtt-js", "client.js").args([url, version, &count.to_string()]))
 }
 
-/// What a client of paho hears of its own messages, so many of each QoS.
+/// What a client of paho hears of its own messages, this many of each QoS.
 pub(crate) fn paho(address: SocketAddr, transport: &str, version: &str, count: usize) -> Vec<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/support/paho_client.py");
     let (host, port) = (address.ip().to_string(), address.port().to_string());
@@ -56,7 +56,7 @@ pub(crate) fn paho(address: SocketAddr, transport: &str, version: &str, count: u
     heard(command.args([script, &host, &port, transport, version, &count.to_string()]))
 }
 
-/// A publisher of paho, which sends so many messages of QoS 2, so many a second.
+/// A publisher of paho, which sends a number of messages of QoS 2 at a rate a second.
 pub(crate) fn paho_publisher(address: SocketAddr, version: &str, count: usize, rate: usize) -> Kept {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/support/paho_publisher.py");
     let (host, port) = (address.ip().to_string(), address.port().to_string());

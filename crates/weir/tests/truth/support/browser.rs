@@ -63,7 +63,7 @@ impl Browser {
         panic!("not {before}{number}{after} within {TEST_TIMEOUT:?}; the page said last: {last}");
     }
 
-    /// Waits until the browser has counted so many freezes of a second and more, and goes on for a while; the length of each
+    /// Waits until the browser has counted this many freezes of a second and more, and goes on for a while; the length of each
     /// in seconds. The page tells their sums once a second.
     pub(crate) fn freezes(&self, number: usize) -> Vec<f64> {
         let (began, mut found, mut before) = (Instant::now(), Vec::new(), None);
