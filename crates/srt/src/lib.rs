@@ -6,6 +6,7 @@ pub mod packet;
 pub mod rejection;
 pub mod stream_id;
 
+mod agreement;
 mod connection;
 mod encryption;
 mod listener;
@@ -16,7 +17,8 @@ mod sender;
 mod sequence;
 mod statistics;
 
-pub use connection::{Agreement, Connection, ConnectionEvent, ConnectionOptions, Disconnect};
+pub use agreement::{Agreement, ConnectionEvent, ConnectionOptions, Disconnect};
+pub use connection::Connection;
 pub use encryption::{Encryption, KeyLength, Passphrase, PassphraseError};
 pub use listener::{ConnectionRequest, Listener, ListenerAnswer};
 pub use rejection::Rejection;

@@ -1,7 +1,8 @@
 //! A listener: it gives out cookies, and remembers nothing of a caller that has not returned its own (draft-sharabayko-srt-01,
 //! section 4.3.1).
 
-use crate::connection::{Connection, ConnectionOptions, socket_of};
+use crate::agreement::ConnectionOptions;
+use crate::connection::{Connection, socket_of};
 use crate::encryption::{KeyMaterialError, Keys};
 use crate::handshake::{CONCLUSION, Handshake, INDUCTION, MAGIC, capability};
 use crate::packet::{Control, ControlHeader, Packet};
