@@ -27,7 +27,9 @@ fn connect(options: &ConnectionOptions, from: SocketAddr, now: Moment) -> (Conne
             }
         }
         if let Some(accepted) = &mut accepted {
-            accepted.flush(&mut |bytes, length| bytes.chunks(length).for_each(|it| caller.handle_datagram(it, now)));
+            accepted.flush(&mut |bytes, length| {
+                bytes.chunks(length).for_each(|it| caller.handle_datagram(it, now))
+            });
         }
     }
     (caller, accepted)

@@ -59,6 +59,8 @@ pub struct FlvFigures {
     pub enhanced: Counter,
     /// Bodies whose first bytes are no audio or video tag.
     pub unreadable: Counter,
+    /// Whether the numbers in frames' clock stamps are all that shows a loss: the protocol has none of its own.
+    pub numbers_frames: bool,
 }
 
 /// The body of one tag.
@@ -170,6 +172,11 @@ impl FlvViewer {
     /// Whether [`FlvBody::head`] should be all of a frame.
     pub fn is_decoded(&self) -> bool {
         self.decoded.is_some()
+    }
+
+    /// The stream is described to have pictures.
+    pub(crate) fn expect_pictures(&mut self) {
+        self.has_pictures = true;
     }
 
     /// Frames and sounds that came since the last [`Self::end_of_read`].
@@ -313,6 +320,9 @@ impl FlvViewer {
         let recorder = shard.of(self.state.planned());
         let latency = stamp.latency(&self.clock.at(now), UNKNOWN_OFFSET);
         host_clock::record_latency(recorder, latency);
+        if !self.figures.numbers_frames {
+            return;
+        }
         let finding = self.sequence.take(stamp.sequence_number);
         recorder.count(LOST, u64::from(finding.lost));
         recorder.count(REORDERED, u64::from(finding.reordered));

@@ -3,7 +3,7 @@
 
 use crate::target::{Scheme, Target, check_templates, expand};
 use crate::ts::{self, mirakurun};
-use crate::{bulk, mqtt, rtc, rtmp};
+use crate::{bulk, mqtt, rtc, rtmp, rtsp};
 use weir_web::uri::decoded;
 
 /// What must never be shown.
@@ -17,8 +17,9 @@ fn mentions_the_secret(text: &str) -> bool {
 }
 
 /// The schemes of every protocol.
-const SCHEMES: [&[Scheme]; 8] = [
+const SCHEMES: [&[Scheme]; 9] = [
     rtmp::SCHEMES,
+    rtsp::SCHEMES,
     ts::SCHEMES,
     mirakurun::SCHEMES,
     mqtt::SCHEMES,

@@ -27,6 +27,7 @@ mod redirect;
 mod resolve;
 pub mod rtc;
 pub mod rtmp;
+pub mod rtsp;
 mod sequence;
 mod shard_recorder;
 mod stall_recorder;
@@ -64,6 +65,7 @@ pub use redirect::Redirects;
 pub use resolve::{Resolve, UnknownResolve};
 pub use rtc::RtcOptions;
 pub use rtmp::RtmpOptions;
+pub use rtsp::{RtspTransport, UnknownTransport};
 pub use sequence::{Finding, Sequence};
 pub use shard_recorder::{
     ClientFailure, ClientRecord, Ending, Gap, Latest, ON_TIME, PlannedStart, ShardRecorder, Turn,

@@ -5,6 +5,7 @@ use crate::hls::HlsSession;
 use crate::http::HttpSession;
 use crate::rtc::{self, RtcSession};
 use crate::rtmp::RtmpSession;
+use crate::rtsp::RtspSession;
 use crate::srt;
 use crate::worker::Worker;
 use std::fmt;
@@ -48,6 +49,15 @@ pub static RTMP: Server = Server {
     secure_name: Some("rtmps"),
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))
+    }),
+};
+
+/// RTSP: publishers and viewers.
+pub static RTSP: Server = Server {
+    name: "rtsp",
+    secure_name: Some("rtsps"),
+    sessions: Sessions::OnWorkers(|shard, listener, tls| {
+        shard.listen(listener, tls, |worker, peer| Box::new(RtspSession::new(worker, peer)))
     }),
 };
 

@@ -16,6 +16,7 @@ mod mpegts;
 pub mod mqtt;
 mod protocol;
 mod rtmp;
+mod rtsp;
 mod secret;
 mod srt;
 mod table;

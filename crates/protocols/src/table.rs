@@ -3,7 +3,7 @@
 use crate::given::Given;
 use crate::group::Group;
 use crate::protocol::{Making, Protocol, RunContext, Verb};
-use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, srt, webrtc};
+use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, rtsp, srt, webrtc};
 use weir_clients::{
     Column, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand, scheme_of,
 };
@@ -12,6 +12,7 @@ use weir_metrics::{Recorder, Schema};
 /// Every protocol, a row each.
 pub const PROTOCOLS: &[&Protocol] = &[
     &rtmp::PROTOCOL,
+    &rtsp::PROTOCOL,
     &http_flv::PROTOCOL,
     &hls::PROTOCOL,
     &mpegts::PROTOCOL,

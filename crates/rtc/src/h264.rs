@@ -6,7 +6,7 @@ mod packetiser;
 mod payload;
 
 pub use assembly::{AccessUnit, Assembler};
-pub use described::described_parameter_sets;
+pub use described::{described_format, described_parameter_sets};
 pub use packetiser::Packetiser;
 pub use payload::{Aggregate, Payload, PayloadError, is_keyframe, starts_frame};
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod aac;
 pub mod account;
 pub mod feedback;
 pub mod h264;

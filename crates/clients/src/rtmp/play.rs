@@ -35,6 +35,7 @@ const FIGURES: FlvFigures = FlvFigures {
     data: DATA_MESSAGES,
     enhanced: ENHANCED,
     unreadable: UNREADABLE_TAGS,
+    numbers_frames: true,
 };
 
 /// What all players of a workload share.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words in a key's name that say that its values are secrets.
-const SECRET_WORDS: [&str; 8] = ["password", "passwd", "passphrase", "secret", "token", "credential", "header", "cookie"];
+const SECRET_WORDS: [&str; 8] =
+    ["password", "passwd", "passphrase", "secret", "token", "credential", "header", "cookie"];
 
 /// Stands in the place of a key, to see whether it would be shown there.
 const MARK: &str = "weir-mark";

@@ -21,6 +21,7 @@ const COUNTED: FlvFigures = FlvFigures {
     data: SCRIPT_TAGS,
     enhanced: ENHANCED,
     unreadable: UNREADABLE_TAGS,
+    numbers_frames: true,
 };
 
 /// Its own schemes, and those of URLs whose path ends in `.flv` and of redirects.

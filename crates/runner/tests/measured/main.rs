@@ -17,6 +17,7 @@ mod mqtt;
 mod refusals;
 mod relay;
 mod rtc;
+mod rtsp;
 mod scenarios;
 mod thresholds;
 mod tls;

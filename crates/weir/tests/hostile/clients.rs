@@ -60,7 +60,7 @@ impl Origin {
                 .chain(row.flags)
                 .map(|it| (*it).to_owned())
                 .collect();
-        for listener in ["rtmp", "rtc", "http", "mqtt", "bulk"] {
+        for listener in ["rtmp", "rtsp", "rtc", "http", "mqtt", "bulk"] {
             arguments.extend([format!("--{listener}"), "127.0.0.1:0".to_owned()]);
         }
         if row.secure {
@@ -193,7 +193,7 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 fn garbage(origin: &Origin) -> OpenConnections {
-    for scheme in ["rtmp", "whep+http", "http", "mqtt", "bulk"] {
+    for scheme in ["rtmp", "rtsp", "whep+http", "http", "mqtt", "bulk"] {
         for begin in
             [&b""[..], b"\x03", b"GET / HTTP/1.1\r\n", b"\x10\x80\x80\x80\x01", b"POST /live/a/whip "]
         {
@@ -212,6 +212,9 @@ fn silence(origin: &Origin) -> OpenConnections {
         ("rtmp", b""),
         ("rtmp", &[3; 700]),
         ("rtmp", &[3; 3_073]),
+        ("rtsp", b""),
+        ("rtsp", b"DESCRIBE rtsp://h/a RTSP/1.0\r\nContent-Length: 5000\r\n\r\nv=0"),
+        ("rtsp", b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n"),
         ("whep+http", b""),
         ("whep+http", b"POST /live/a/whep HTTP/1.1\r\nContent-Length: 5000\r\n\r\nv=0"),
         ("whep+http", b"OPTIONS / HTTP/1.1\r\n\r\n"),
@@ -236,7 +239,7 @@ fn silence(origin: &Origin) -> OpenConnections {
 
 /// TLS that is begun and never ended; the first bytes are those of a ClientHello's record.
 fn half_open_tls(origin: &Origin) -> OpenConnections {
-    let schemes = ["rtmps", "whep+https", "https", "mqtts"];
+    let schemes = ["rtmps", "rtsps", "whep+https", "https", "mqtts"];
     let streams: Vec<TcpStream> = (0..200).map(|n| origin.connect(schemes[n % schemes.len()])).collect();
     streams.iter().step_by(2).for_each(|stream| {
         send(stream, &[22, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3]);

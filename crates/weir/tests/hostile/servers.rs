@@ -201,6 +201,62 @@ fn rtmp_unfinished(stream: &mut TcpStream) -> std::io::Result<()> {
     flood(stream, &handshake())
 }
 
+/// A head without an end.
+fn rtsp_head(stream: &mut TcpStream) -> std::io::Result<()> {
+    request(stream)?;
+    stream.write_all(b"RTSP/1.0 200 OK\r\nCSeq: 1\r\n")?;
+    flood(stream, &b"a: b\r\n".repeat(10_000))
+}
+
+/// A description of 4 GB.
+fn rtsp_body(stream: &mut TcpStream) -> std::io::Result<()> {
+    request(stream)?;
+    stream.write_all(b"RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n")?;
+    request(stream)?;
+    stream.write_all(
+        b"RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Length: 4294967296\r\n\r\n",
+    )?;
+    flood(stream, &b"a=b\r\n".repeat(10_000))
+}
+
+/// A description, and behind it lines of one that never ends.
+fn rtsp_lines(stream: &mut TcpStream) -> std::io::Result<()> {
+    request(stream)?;
+    stream.write_all(b"RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n")?;
+    request(stream)?;
+    stream.write_all(
+        b"RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Length: 5\r\n\r\nv=0\r\n",
+    )?;
+    flood(stream, &b"m=video 0 RTP/AVP 96\r\n".repeat(10_000))
+}
+
+/// A picture in packets without end.
+fn rtsp_picture(stream: &mut TcpStream) -> std::io::Result<()> {
+    const DESCRIPTION: &str = "v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:1\r\n";
+    request(stream)?;
+    stream.write_all(b"RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n")?;
+    request(stream)?;
+    let length = DESCRIPTION.len();
+    let head = format!(
+        "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Type: application/sdp\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(DESCRIPTION.as_bytes())?;
+    for number in 3..5 {
+        request(stream)?;
+        stream.write_all(format!("RTSP/1.0 200 OK\r\nCSeq: {number}\r\nSession: 1\r\n\r\n").as_bytes())?;
+    }
+    let mut packets = Vec::new();
+    for number in 0..=u16::MAX {
+        packets.extend([b'$', 0, 0, 112, 0x80, 96]);
+        packets.extend(number.to_be_bytes());
+        packets.extend([0; 8]);
+        packets.extend([0x7C, if number == 0 { 0x85 } else { 0x05 }]);
+        packets.extend([0x55; 98]);
+    }
+    flood(stream, &packets)
+}
+
 /// Takes a publisher and never reads what it sends.
 fn rtmp_deaf(stream: &mut TcpStream) -> std::io::Result<()> {
     rtmp_consent(stream)?;
@@ -304,6 +360,7 @@ const RTMP: Row = Row { arguments: play!("rtmp://127.0.0.1:PORT/live/a"), ..ROW 
 const TS: Row = Row { arguments: play!("http://127.0.0.1:PORT/1.ts"), ..ROW };
 const OVEN: Row = Row { arguments: play!("ws://127.0.0.1:PORT/app/a"), ..ROW };
 const WHEP: Row = Row { arguments: play!("whep+http://127.0.0.1:PORT/live/a"), ..ROW };
+const RTSP: Row = Row { arguments: play!("rtsp://127.0.0.1:PORT/live/a"), ..ROW };
 const MQTT: Row = Row { arguments: play!("mqtt://127.0.0.1:PORT/a"), ..ROW };
 
 const ROWS: &[Row] = &[
@@ -317,6 +374,11 @@ const ROWS: &[Row] = &[
         serve: rtmp_deaf,
         ..ROW
     },
+    Row { name: "RTSP: garbage", serve: garbage, ..RTSP },
+    Row { name: "RTSP: a head that never ends", serve: rtsp_head, ..RTSP },
+    Row { name: "RTSP: a description of 4 GB", serve: rtsp_body, ..RTSP },
+    Row { name: "RTSP: a description that goes on behind its end", serve: rtsp_lines, ..RTSP },
+    Row { name: "RTSP: a picture that never ends", serve: rtsp_picture, ..RTSP },
     Row { name: "HTTP: a head that never ends", serve: http_head, ..TS },
     Row { name: "HTTP: zeros for a transport stream", serve: http_zeros, ..TS },
     Row { name: "HTTP: chunks of one byte, and one of 16 EiB", serve: http_chunks, ..TS },

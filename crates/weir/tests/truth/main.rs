@@ -46,6 +46,7 @@ mod probe;
 mod push;
 mod registry;
 mod restarts;
+mod rtsp;
 mod scenarios;
 mod secrets;
 mod series;

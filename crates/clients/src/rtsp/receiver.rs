@@ -1,0 +1,357 @@
+//! One track of a viewer: the account of its packets, and its frames.
+
+use super::figures::{
+    BROKEN_FRAMES, GAPS, JITTER, MALFORMED, OTHER_FRAMES, OTHER_PACKETS, PACKETS, RECEIVER_REPORTS, RESTARTS,
+    SENDER_REPORTS, STRAYS,
+};
+use crate::client_state::ClientPhase;
+use crate::flv_viewer::{FlvBody, FlvViewer};
+use crate::shard_recorder::ShardRecorder;
+use std::time::Duration;
+use weir_metrics::common::{DUPLICATE, LOST, NUMBERED, REORDERED};
+use weir_metrics::{Moment, Recorder};
+use weir_rtc::account::{Arrival, Hints, Kind, Track, TrackSettings};
+use weir_rtc::nack;
+use weir_rtc::rtcp::{self, Compound};
+use weir_rtc::rtp::Packet;
+use weir_rtc::sdp::Format;
+use weir_rtmp::client::HEAD_LEN;
+use weir_rtmp::message;
+use weir_rtsp::{MediaKind, Payload, Tag, TagReader, append_frame_header};
+
+/// The longest picture that is put together for a decoder: larger than any of H.264 up to level 5.2 (ITU-T H.264 table A-1, MinCR).
+const LONGEST_PICTURE: usize = 8 * 1024 * 1024;
+
+/// How long a packet may be missing that comes late and is not lost.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Formats that accompany sound and pictures: their packets are no frames (RFC 3389, RFC 4733, RFC 2198, RFC 4588, RFC 5109,
+/// RFC 8627).
+const COMPANIONS: [&str; 6] = ["CN", "telephone-event", "red", "rtx", "ulpfec", "flexfec"];
+
+/// The type of an RTCP packet that says goodbye (RFC 3550 section 6.6).
+const GOODBYE: u8 = 203;
+
+/// What a viewer has of a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The pictures that it shows.
+    Pictures,
+    /// The sound that it plays.
+    Sound,
+    /// What is counted only.
+    Beside,
+}
+
+/// A track.
+pub(super) struct TrackReceiver {
+    role: Role,
+    /// The formats that its packets may have, which share one sequence of numbers.
+    formats: Vec<Format>,
+    /// The one whose payloads are frames: that of the first packet which is not of a companion.
+    played: Option<u8>,
+    is_decoded: bool,
+    /// The channels, or the server's ports, of RTP and RTCP.
+    pub(super) route: Option<(u16, u16)>,
+    account: Track,
+    /// What makes frames of its payloads; none of what is counted only.
+    tags: Option<Box<TagReader>>,
+    booked: Totals,
+    /// Missing packets and gaps when they were looked at last, and those that were missing then and the time before; when to
+    /// look again.
+    missing: (u64, u64),
+    settled: (u64, u64),
+    settle_at: Option<Moment>,
+    /// The server has said goodbye.
+    pub(super) has_ended: bool,
+}
+
+/// What of a track's account goes into counters.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    packets: u64,
+    lost: u64,
+    gaps: u64,
+    reordered: u64,
+    duplicate: u64,
+    strays: u64,
+    restarts: u64,
+}
+
+impl TrackReceiver {
+    /// A track of these formats, at least one. Of a viewer that is decoded, all of each picture is kept.
+    pub(super) fn new(role: Role, formats: &[Format], is_decoded: bool) -> Self {
+        let kind = if role == Role::Sound { Kind::Audio } else { Kind::Video };
+        let settings = TrackSettings {
+            kind,
+            clock_rate: formats.first().map_or(1, |it| it.clock_rate),
+            nack: nack::NackSettings::OFF,
+        };
+        Self {
+            role,
+            route: None,
+            account: Track::new(settings),
+            formats: formats.to_vec(),
+            played: None,
+            is_decoded,
+            tags: None,
+            booked: Totals::default(),
+            missing: (0, 0),
+            settled: (0, 0),
+            settle_at: None,
+            has_ended: false,
+        }
+    }
+
+    /// Chooses the format of a packet to be played, unless one is. Whether it is what is played.
+    fn plays(&mut self, payload_type: u8) -> bool {
+        if self.played.is_none()
+            && let Some(format) = self.formats.iter().find(|format| format.payload_type == payload_type)
+            && !COMPANIONS.iter().any(|name| format.is(name))
+        {
+            self.played = Some(payload_type);
+            let kind = match self.role {
+                Role::Pictures => Some(MediaKind::Video),
+                Role::Sound => Some(MediaKind::Audio),
+                Role::Beside => None,
+            };
+            let kept = if self.is_decoded { LONGEST_PICTURE } else { HEAD_LEN };
+            self.tags = kind.map(|kind| Box::new(TagReader::new(kind, format, kept)));
+        }
+        self.played == Some(payload_type)
+    }
+
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether packets of this type are of this track.
+    pub(super) fn has(&self, payload_type: u8) -> bool {
+        self.formats.iter().any(|format| format.payload_type == payload_type)
+    }
+
+    /// An RTP packet came, this long after the first of the stream.
+    #[inline]
+    pub(super) fn rtp(
+        &mut self,
+        bytes: &[u8],
+        since: Duration,
+        flv: &mut FlvViewer,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) {
+        let Ok(packet) = Packet::parse(bytes) else {
+            return shard.of(flv.state.planned()).count(MALFORMED, 1);
+        };
+        if !self.has(packet.payload_type()) {
+            return shard.of(flv.state.planned()).count(STRAYS, 1);
+        }
+        let Some(payload) = packet.payload() else {
+            return shard.of(flv.state.planned()).count(MALFORMED, 1);
+        };
+        let payload_type = packet.payload_type();
+        let is_h264 = self.role == Role::Pictures
+            && self.formats.iter().any(|format| format.payload_type == payload_type && format.is("H264"));
+        let hints = if is_h264 { Hints::of_h264(payload) } else { Hints::default() };
+        self.has_ended = false;
+        let number = match self.account.receive(now, &packet, hints) {
+            Arrival::Ahead { number, .. } | Arrival::Late { number, .. } => number,
+            Arrival::Duplicate | Arrival::Stray => return,
+            Arrival::Restart { .. } => return self.tags.iter_mut().for_each(|tags| tags.restart()),
+        };
+        let planned = flv.state.planned();
+        // Comfort noise, keys and repairs have numbers of the same sequence.
+        if !self.plays(payload_type) {
+            return shard.of(planned).count(OTHER_PACKETS, 1);
+        }
+        let Some(tags) = &mut self.tags else { return shard.of(planned).count(OTHER_PACKETS, 1) };
+        let (timestamp, marker) = (packet.timestamp(), packet.marker());
+        let is_opaque = tags.is_opaque();
+        let packet = Payload { number, timestamp, marker, bytes: payload, since };
+        let is_read = tags.push(&packet, &mut |tag: &Tag<'_>| {
+            shard.of(planned).count(OTHER_FRAMES, u64::from(is_opaque));
+            if tag.is_broken {
+                shard.of(planned).count(BROKEN_FRAMES, 1);
+                if flv.state.phase() < ClientPhase::Playing {
+                    return;
+                }
+            }
+            let kind = match tag.kind {
+                MediaKind::Audio => message::MediaKind::Audio,
+                _ => message::MediaKind::Video,
+            };
+            let body = FlvBody { kind, timestamp: tag.timestamp, length: tag.length as u32, head: tag.head };
+            flv.take(&body, now, shard);
+        });
+        shard.of(planned).count(MALFORMED, u64::from(!is_read));
+    }
+
+    /// A compound RTCP packet came.
+    pub(super) fn rtcp(&mut self, now: Moment, bytes: &[u8], recorder: &mut Recorder) {
+        for packet in Compound::new(bytes) {
+            match packet {
+                Ok(rtcp::Packet::SenderReport(report)) => {
+                    recorder.count(SENDER_REPORTS, 1);
+                    self.account.sender_report(now, report.sender, report.figures);
+                }
+                Ok(rtcp::Packet::Other { kind: GOODBYE, .. }) => self.has_ended = true,
+                Ok(_) => {}
+                Err(_) => return recorder.count(MALFORMED, 1),
+            }
+        }
+    }
+
+    /// Appends a report on what came, framed for its channel if it has one; whether there is any.
+    pub(super) fn report(&mut self, now: Moment, ssrc: u32, is_framed: bool, out: &mut Vec<u8>) -> bool {
+        let Some(block) = self.account.report_block(now) else { return false };
+        let mut report = Vec::new();
+        rtcp::append_receiver_report(ssrc, &[block], &mut report);
+        rtcp::append_canonical_name(ssrc, "weir", &mut report);
+        if is_framed {
+            let channel = self.route.map_or(1, |route| route.1) as u8;
+            append_frame_header(channel, report.len() as u16, out);
+        }
+        out.append(&mut report);
+        true
+    }
+
+    /// Jitter of its packets so far.
+    pub(super) fn record_jitter(&self, recorder: &mut Recorder) {
+        if self.account.ssrc().is_some() {
+            recorder.record(JITTER, self.account.jitter().as_micros() as u64);
+        }
+    }
+
+    pub(super) fn count_report(recorder: &mut Recorder) {
+        recorder.count(RECEIVER_REPORTS, 1);
+    }
+
+    /// Looks at what is missing: what was already when it was looked at before is lost.
+    fn settle(&mut self) {
+        let loss = self.account.loss();
+        let now = (loss.lost(), loss.gaps);
+        let before = std::mem::replace(&mut self.missing, now);
+        self.settled = (before.0.min(now.0), before.1.min(now.1));
+    }
+
+    /// What is missing at the end does not come any more.
+    pub(super) fn settle_all(&mut self) {
+        (0..2).for_each(|_| self.settle());
+        self.settle_at = None;
+    }
+
+    /// Records what has come since the last call, and as lost what has been missing for a second.
+    pub(super) fn book(&mut self, now: Moment, recorder: &mut Recorder) {
+        if self.account.ssrc().is_some() && *self.settle_at.get_or_insert(now + SETTLE) <= now {
+            self.settle();
+            self.settle_at = Some(now + SETTLE);
+        }
+        let (counts, (lost, gaps)) = (self.account.counts(), self.settled);
+        let now = Totals {
+            packets: counts.packets,
+            // What came late is not lost.
+            lost: lost.max(self.booked.lost),
+            gaps: gaps.max(self.booked.gaps),
+            reordered: counts.reordered,
+            duplicate: counts.duplicate,
+            strays: counts.strays,
+            restarts: counts.restarts,
+        };
+        let before = std::mem::replace(&mut self.booked, now);
+        recorder.count(PACKETS, now.packets - before.packets);
+        recorder.count(NUMBERED, now.packets - before.packets);
+        if (now.lost, now.reordered, now.duplicate, now.strays, now.restarts)
+            != (before.lost, before.reordered, before.duplicate, before.strays, before.restarts)
+        {
+            recorder.count(LOST, now.lost - before.lost);
+            recorder.count(GAPS, now.gaps - before.gaps);
+            recorder.count(REORDERED, now.reordered - before.reordered);
+            recorder.count(DUPLICATE, now.duplicate - before.duplicate);
+            recorder.count(STRAYS, now.strays - before.strays);
+            recorder.count(RESTARTS, now.restarts - before.restarts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SCHEMA;
+    use super::super::play::FIGURES;
+    use super::*;
+    use crate::client_state::Timeouts;
+    use crate::host_clock::HostClock;
+    use crate::playback_model::Reading;
+    use crate::playout::Playout;
+    use crate::shard_recorder::{PlannedStart, Turn};
+    use std::sync::Arc;
+    use weir_rtc::rtp::Header;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A track of G.711 with comfort noise, and what is booked of it.
+    struct Sound {
+        track: TrackReceiver,
+        flv: FlvViewer,
+        shard: ShardRecorder,
+        began: Moment,
+    }
+
+    impl Sound {
+        fn new() -> Self {
+            let mut shard = ShardRecorder::new([SCHEMA]);
+            let began = Moment::from_nanos(7_000_000_000);
+            let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: began, turn: Turn::default() };
+            let clock = Arc::new(HostClock::read());
+            let playing = (Timeouts::all(10 * SECOND), Playout::new(SECOND, SECOND), clock);
+            let flv = FlvViewer::new(planned, playing, &FIGURES, Reading::Witness, began, &mut shard);
+            let format = |payload_type, name: &str| Format {
+                payload_type,
+                name: name.to_owned(),
+                clock_rate: 8_000,
+                ..Format::default()
+            };
+            let track = TrackReceiver::new(Role::Sound, &[format(0, "PCMU"), format(13, "CN")], false);
+            Self { track, flv, shard, began }
+        }
+
+        fn packet(&mut self, number: u16, payload_type: u8, after: Duration) {
+            let timestamp = u32::from(number) * 160;
+            let header = Header { marker: false, payload_type, sequence_number: number, timestamp, ssrc: 9 };
+            let mut bytes = Vec::new();
+            header.append(&[], &mut bytes).unwrap();
+            bytes.extend([0x55; 20]);
+            let now = self.began + after;
+            self.track.rtp(&bytes, after, &mut self.flv, now, &mut self.shard);
+            self.track.book(now, self.shard.of(self.flv.state.planned()));
+        }
+
+        fn lost(&mut self) -> u64 {
+            self.shard.of(self.flv.state.planned()).counter(LOST)
+        }
+    }
+
+    #[test]
+    fn comfort_noise_has_numbers_of_the_same_sequence_and_is_no_sound() {
+        let mut sound = Sound::new();
+        for (number, payload_type) in [(1, 13), (2, 0), (3, 13), (4, 13), (5, 0)] {
+            sound.packet(number, payload_type, Duration::from_millis(20) * number.into());
+        }
+        sound.track.settle_all();
+        sound.track.book(sound.began + SECOND, sound.shard.of(sound.flv.state.planned()));
+        assert_eq!((sound.lost(), sound.flv.came()), (0, 2));
+        assert_eq!(sound.shard.of(sound.flv.state.planned()).counter(OTHER_PACKETS), 3);
+    }
+
+    #[test]
+    fn what_comes_late_is_not_lost_and_what_does_not_come_is_after_a_second() {
+        let mut sound = Sound::new();
+        for (number, millis) in [(1, 0), (2, 20), (4, 60), (3, 90), (5, 1_200), (6, 2_400)] {
+            sound.packet(number, 0, Duration::from_millis(millis));
+        }
+        assert_eq!(sound.lost(), 0);
+        for (number, millis) in [(8, 2_500), (9, 3_500), (10, 4_600)] {
+            sound.packet(number, 0, Duration::from_millis(millis));
+        }
+        assert_eq!(sound.lost(), 1);
+    }
+}

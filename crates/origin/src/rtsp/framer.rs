@@ -1,0 +1,179 @@
+//! Packets of a stream as interleaved RTP, with the numbers of one viewer.
+
+use super::presentation::Presentation;
+use crate::rtmp::unframe;
+use crate::stream::{Kind, Packet};
+use std::time::Duration;
+use weir_media::{Framing, UnitType, parameter_sets, units};
+use weir_metrics::Moment;
+use weir_rtc::h264::Packetiser;
+use weir_rtc::rtp::Header;
+use weir_rtc::sender::Sender;
+use weir_rtc::{aac, rtcp};
+use weir_rtmp::flv::{AudioCodec, AudioPacketType, AudioTag, FourCc, VideoCodec, VideoTag};
+use weir_rtsp::{MediaKind, append_frame_header};
+use weir_shard::clock;
+
+/// Bytes of a payload: a packet that is passed on by UDP fits every path of the field.
+const PAYLOAD: usize = 1_400;
+
+/// Bytes of an RTP header without extension.
+const RTP_HEADER: usize = 12;
+
+/// How often a sender reports (RFC 3550 section 6.2: five seconds at the least).
+const REPORT: Duration = Duration::from_secs(5);
+
+/// Where the media time of a viewer begins: a fault may move timestamps back by less than this.
+const ORIGIN: i64 = 3_600_000_000;
+
+/// One track of a viewer.
+struct FramedTrack {
+    kind: MediaKind,
+    sender: Sender,
+    channels: (u8, u8),
+    report_at: Option<Moment>,
+}
+
+/// Frames a stream's packets for one viewer.
+pub(super) struct Framer {
+    tracks: Vec<FramedTrack>,
+    packetiser: Packetiser,
+    sets: Vec<Vec<u8>>,
+    /// The stream's media time at which the viewer's begins, in microseconds.
+    base: Option<i64>,
+    payload: Vec<u8>,
+}
+
+impl Framer {
+    /// For a viewer of these tracks that has set up those with channels.
+    pub(super) fn new(presentation: &Presentation, channels: &[Option<(u8, u8)>], random: u32) -> Self {
+        let tracks = presentation.formats().zip(channels).enumerate().filter_map(
+            |(at, ((kind, format), channels))| {
+                let ssrc = ssrc(random, at);
+                let first = (ssrc >> 9) as u16;
+                let sender =
+                    Sender::new(ssrc, format.payload_type, format.clock_rate, first, ssrc.rotate_left(13));
+                Some(FramedTrack { kind, sender, channels: (*channels)?, report_at: None })
+            },
+        );
+        Self {
+            tracks: tracks.collect(),
+            packetiser: Packetiser::new(PAYLOAD),
+            sets: Vec::new(),
+            base: None,
+            payload: Vec::new(),
+        }
+    }
+
+    /// A packet of the stream as it goes onto the link, `by` microseconds later. `None`: this viewer has no use for it.
+    pub(super) fn frame(&mut self, packet: &Packet, by: i64) -> Option<Packet> {
+        let (_, body) = match packet.kind {
+            Kind::Video | Kind::Audio | Kind::Setup => unframe(packet)?,
+            Kind::Data | Kind::Transport => return None,
+        };
+        let time = packet.timestamp + by;
+        let mut out = Vec::with_capacity(body.len() + body.len() / 64 + 256);
+        match packet.kind {
+            Kind::Audio => self.sound(&body, time, &mut out)?,
+            _ => self.picture(&body, time, &mut out)?,
+        }
+        Some(Packet::unit(packet.kind, packet.keyframe, time, body.len(), out))
+    }
+
+    fn media_time(&mut self, time: i64) -> Duration {
+        let base = *self.base.get_or_insert(time);
+        Duration::from_micros((ORIGIN + time - base).max(0) as u64)
+    }
+
+    fn picture(&mut self, body: &[u8], time: i64, out: &mut Vec<u8>) -> Option<()> {
+        let tag = VideoTag::parse(body).ok().filter(|tag| tag.codec == VideoCodec::FourCc(FourCc::AVC))?;
+        let access_unit = body.get(tag.payload_offset..)?;
+        if tag.is_sequence_header() {
+            self.sets = parameter_sets(access_unit).map(<[u8]>::to_vec).collect();
+            return None;
+        }
+        if !tag.is_frame() {
+            return None;
+        }
+        // The first picture's own time is where the viewer begins, before any that is shown later.
+        self.media_time(time);
+        let time = self.media_time(time + i64::from(tag.composition_time) * 1_000);
+        let track = self.tracks.iter_mut().find(|track| track.kind == MediaKind::Video)?;
+        track.report(time, &mut self.payload, out);
+        let is = |unit: &[u8], kind: UnitType| UnitType::of(unit) == Some(kind);
+        let nals = || {
+            let nals = units(access_unit, Framing::LengthPrefixed);
+            nals.filter(|unit| !is(unit, UnitType::AccessUnitDelimiter))
+        };
+        let has_sets = nals().any(|unit| is(unit, UnitType::SequenceParameterSet));
+        let sets = if tag.is_keyframe() && !has_sets { &self.sets[..] } else { &[] };
+        self.packetiser.packetise(sets.iter().map(Vec::as_slice).chain(nals()), |payload, last| {
+            let header = track.sender.next(time, last, payload.len());
+            append_packet(track.channels.0, &header, payload, out);
+        });
+        (!out.is_empty()).then_some(())
+    }
+
+    fn sound(&mut self, body: &[u8], time: i64, out: &mut Vec<u8>) -> Option<()> {
+        let tag = AudioTag::parse(body).ok().filter(|tag| tag.packet_type == AudioPacketType::CodedFrames)?;
+        let frame = body.get(tag.payload_offset..)?;
+        let time = self.media_time(time);
+        let track = self.tracks.iter_mut().find(|track| track.kind == MediaKind::Audio)?;
+        track.report(time, &mut self.payload, out);
+        self.payload.clear();
+        let marker = match tag.codec {
+            AudioCodec::FourCc(FourCc::AAC) => {
+                aac::append_payload(frame, &mut self.payload).then_some(true)?
+            }
+            AudioCodec::FourCc(FourCc::OPUS) if frame.len() <= PAYLOAD => {
+                self.payload.extend_from_slice(frame);
+                false
+            }
+            _ => return None,
+        };
+        let header = track.sender.next(time, marker, self.payload.len());
+        append_packet(track.channels.0, &header, &self.payload, out);
+        Some(())
+    }
+
+    /// What ends the tracks: a goodbye in each.
+    pub(super) fn goodbye(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for track in &self.tracks {
+            let mut packet = Vec::new();
+            rtcp::append_receiver_report(track.sender.ssrc(), &[], &mut packet);
+            rtcp::append_bye(track.sender.ssrc(), &mut packet);
+            append_frame_header(track.channels.1, packet.len() as u16, &mut out);
+            out.append(&mut packet);
+        }
+        out
+    }
+}
+
+/// The source of a track.
+pub(super) fn ssrc(random: u32, track: usize) -> u32 {
+    random.wrapping_add(2 * track as u32)
+}
+
+impl FramedTrack {
+    /// Reports, where it is time to, in front of the packets of `time`.
+    fn report(&mut self, time: Duration, buffer: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let now = clock::now();
+        if self.report_at.is_some_and(|at| at > now) {
+            return;
+        }
+        self.report_at = Some(now + REPORT);
+        buffer.clear();
+        rtcp::append_sender_report(self.sender.ssrc(), &self.sender.figures(now, time), &[], buffer);
+        rtcp::append_canonical_name(self.sender.ssrc(), "weir", buffer);
+        append_frame_header(self.channels.1, buffer.len() as u16, out);
+        out.extend_from_slice(buffer);
+    }
+}
+
+fn append_packet(channel: u8, header: &Header, payload: &[u8], out: &mut Vec<u8>) {
+    append_frame_header(channel, (RTP_HEADER + payload.len()) as u16, out);
+    // Without extension elements there is nothing that could not be written.
+    let _ = header.append(&[], out);
+    out.extend_from_slice(payload);
+}

@@ -1,0 +1,643 @@
+//! One accepted RTSP connection: a viewer, a publisher, or a client that has not said yet which.
+
+use super::framer::{Framer, ssrc};
+use super::intake::PublishedTracks;
+use super::presentation::Presentation;
+use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
+use crate::policy::MissingStream;
+use crate::publisher::Publisher;
+use crate::rtmp::retime;
+use crate::stream::View;
+use crate::viewer::{Rewrite, Standing, Viewer, Watcher};
+use crate::worker::{StreamKey, Worker};
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::{Failure, Moment};
+use weir_rtsp::{Description, Item, Lower, Message, Reader, Request, Transport};
+use weir_shard::{Context, Session};
+use weir_web::credentials;
+
+/// Bytes of the dialogue that may wait for a peer that does not read.
+const UNSENT_LIMIT: usize = 256 * 1024;
+/// Bytes of a stream's name.
+const NAME_LIMIT: usize = 1_024;
+/// How long a refused peer may take to receive the refusal and close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many interleaved packets of one peer are read before others have their turn.
+const PACKETS_A_TURN: usize = 1_024;
+/// Bytes that are read at a time from a publisher that is read slowly.
+const SLOW_READ: usize = 4 * 1024;
+/// What a session may be without a request, as it is told to clients.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(60);
+/// What can be asked for.
+const METHODS: &str =
+    "OPTIONS, DESCRIBE, ANNOUNCE, SETUP, PLAY, RECORD, GET_PARAMETER, SET_PARAMETER, TEARDOWN";
+/// The most tracks of one session.
+const MOST_TRACKS: usize = 16;
+
+/// A session of an RTSP connection.
+pub(crate) struct RtspSession {
+    reader: Reader,
+    handler: Handler,
+}
+
+/// The part of a session that decides.
+struct Handler {
+    peer: SocketAddr,
+    faults: LinkFaults,
+    phase: RtspPhase,
+    /// The session's number, and the source of its first packets.
+    number: u32,
+    /// Whether a session was begun, by SETUP.
+    has_session: bool,
+    /// Bytes sent before the peer became a viewer.
+    said: u64,
+    /// The viewer's number, once it has asked for a stream.
+    viewer: Option<u64>,
+    cut: Option<LinkEnd>,
+}
+
+enum RtspPhase {
+    /// The TCP connection is there, nothing was read.
+    Accepted,
+    /// Has asked for nothing yet.
+    Asking,
+    /// Has asked for a description of a stream that has none yet.
+    Waiting {
+        request: Box<Request>,
+        key: StreamKey,
+    },
+    /// Sets up the tracks of a stream.
+    Choosing {
+        name: Arc<str>,
+        presentation: Box<Presentation>,
+        channels: Vec<Option<(u8, u8)>>,
+    },
+    Playing {
+        viewer: Box<Viewer>,
+        framer: Rc<RefCell<Framer>>,
+    },
+    /// Sets up the tracks that it has announced.
+    Announcing {
+        name: Arc<str>,
+        tracks: Box<PublishedTracks>,
+    },
+    Publishing(Box<Publishing>),
+    /// Was refused, or has ended; is closed then.
+    Leaving(Moment),
+    /// Is never answered again, because of a fault.
+    Silent,
+}
+
+struct Publishing {
+    publisher: Publisher,
+    tracks: Box<PublishedTracks>,
+    /// When a publisher that is read slowly may be read from again.
+    resume: Option<Moment>,
+    /// Up to when its rate is used up.
+    used: Moment,
+}
+
+impl RtspSession {
+    /// The session of a connection that was just accepted.
+    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr) -> Self {
+        let link = worker.accept();
+        Self {
+            reader: Reader::new(),
+            handler: Handler {
+                peer,
+                faults: LinkFaults::of(&worker.settings().faults, link),
+                phase: RtspPhase::Accepted,
+                number: (link as u32).wrapping_add(1).wrapping_mul(0x9E37_79B9),
+                has_session: false,
+                said: 0,
+                viewer: None,
+                cut: None,
+            },
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        let Self { reader, handler } = self;
+        if matches!(handler.phase, RtspPhase::Accepted) {
+            handler.phase = RtspPhase::Asking;
+            if handler.fault(LinkPhase::Handshake, None, None, context).is_some() {
+                handler.fall_silent(context);
+            }
+        }
+        let (mut rest, mut packets) = (bytes, 0);
+        loop {
+            if matches!(handler.phase, RtspPhase::Silent | RtspPhase::Leaving(_)) || handler.cut.is_some() {
+                return;
+            }
+            if packets >= PACKETS_A_TURN {
+                context.give_back(rest);
+                break;
+            }
+            match reader.take(&mut rest) {
+                Ok(Some(Item::Request(request))) => handler.on_request(request, context),
+                Ok(Some(Item::Frame { channel, bytes })) => {
+                    packets += 1;
+                    handler.on_packet(channel, bytes, context);
+                }
+                Ok(Some(Item::Response(_) | Item::Rest(_))) => {}
+                Ok(None) => break,
+                Err(_) => return handler.cut = Some(LinkEnd::Close),
+            }
+        }
+        handler.pace(bytes.len() - rest.len(), context);
+        if let RtspPhase::Publishing(publishing) = &mut handler.phase {
+            let wakes = publishing.publisher.flush(context.world);
+            context.wake_all(wakes);
+        }
+        handler.pump(context);
+    }
+}
+
+impl Handler {
+    fn on_request(&mut self, request: Request, context: &mut Context<'_, Worker>) {
+        let number = number(&request).to_owned();
+        if matches!(self.phase, RtspPhase::Asking) && !self.has_session {
+            let offered = offered(&request);
+            if let Some(answer) = self.fault(LinkPhase::Connect, None, offered.as_deref(), context) {
+                return self.refuse(answer, &number, context);
+            }
+        }
+        match &*request.method {
+            "OPTIONS" | "GET_PARAMETER" | "SET_PARAMETER" => {
+                let answer = self.response(200, &number).field("Public", METHODS);
+                self.say(answer, context);
+            }
+            "DESCRIBE" => self.describe(request, context),
+            "ANNOUNCE" => self.announce(&request, &number, context),
+            "SETUP" => self.set_up(&request, &number, context),
+            "PLAY" => self.play(&request, &number, context),
+            "RECORD" => self.record(&request, &number, context),
+            "TEARDOWN" => {
+                let answer = self.response(200, &number);
+                self.say(answer, context);
+                self.leave(context);
+                self.phase = RtspPhase::Leaving(context.now + CLOSE_TIMEOUT);
+            }
+            _ => self.error(501, &number, context),
+        }
+    }
+
+    fn describe(&mut self, request: Request, context: &mut Context<'_, Worker>) {
+        let cseq = number(&request).to_owned();
+        if matches!(self.phase, RtspPhase::Playing { .. } | RtspPhase::Publishing(_)) {
+            return self.error(455, &cseq, context);
+        }
+        self.stop_waiting(context);
+        let settings = context.world.settings().clone();
+        let viewer = *self.viewer.get_or_insert_with(|| settings.next_viewer());
+        let offered = offered(&request);
+        if let Some(answer) =
+            self.fault(LinkPhase::Play, Some(Subject::Viewer(viewer)), offered.as_deref(), context)
+        {
+            return self.refuse(answer, &cseq, context);
+        }
+        let Some(name) = name_of(&request.uri) else { return self.error(404, &cseq, context) };
+        if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(&name) {
+            return self.error(404, &cseq, context);
+        }
+        let (id, worker) = (context.id(), &mut *context.world);
+        let key = worker.stream_of(&name);
+        match presentation(key, worker) {
+            Some(presentation) => {
+                let base = request.uri.trim_end_matches('/').to_owned() + "/";
+                let description = presentation.description();
+                if description.media.is_empty() {
+                    return self.error(415, &cseq, context);
+                }
+                let channels = vec![None; description.media.len()];
+                self.phase = RtspPhase::Choosing { name, presentation: Box::new(presentation), channels };
+                let answer = self.response(200, &cseq).field("Content-Base", base);
+                self.say(answer.body("application/sdp", description.to_string()), context);
+            }
+            None => {
+                worker.join(key, id);
+                worker.wait(key, id);
+                context.established();
+                self.phase = RtspPhase::Waiting { request: Box::new(request), key };
+            }
+        }
+    }
+
+    /// The stream whose description was asked for has begun.
+    fn on_stream(&mut self, context: &mut Context<'_, Worker>) {
+        if let RtspPhase::Waiting { request, .. } = &self.phase {
+            let request = (**request).clone();
+            self.describe(request, context);
+        }
+    }
+
+    fn stop_waiting(&mut self, context: &mut Context<'_, Worker>) {
+        if let RtspPhase::Waiting { key, .. } = self.phase {
+            let id = context.id();
+            context.world.leave(key, id);
+            self.phase = RtspPhase::Asking;
+        }
+    }
+
+    fn announce(&mut self, request: &Request, number: &str, context: &mut Context<'_, Worker>) {
+        if matches!(self.phase, RtspPhase::Playing { .. } | RtspPhase::Publishing(_)) {
+            return self.error(455, number, context);
+        }
+        self.stop_waiting(context);
+        let settings = context.world.settings().clone();
+        let publisher = settings.registry.next_publisher();
+        let offered = offered(request);
+        let who = Some(Subject::Publisher(publisher));
+        if let Some(answer) = self.fault(LinkPhase::Publish, who, offered.as_deref(), context) {
+            return self.refuse(answer, number, context);
+        }
+        let Some(name) = name_of(&request.uri) else { return self.error(404, number, context) };
+        if settings.registry.is_live(&name) {
+            return self.error(403, number, context);
+        }
+        match PublishedTracks::announced(&Description::parse(&request.body)) {
+            Some(tracks) => {
+                self.viewer = Some(publisher);
+                self.phase = RtspPhase::Announcing { name, tracks: Box::new(tracks) };
+                let answer = self.response(200, number);
+                self.say(answer, context);
+            }
+            None => self.error(415, number, context),
+        }
+    }
+
+    fn set_up(&mut self, request: &Request, number: &str, context: &mut Context<'_, Worker>) {
+        let wanted = request.fields.get("transport").unwrap_or_default();
+        let transport =
+            Transport::parse(wanted).find(|it| it.lower == Lower::Tcp && !it.is_secure && !it.is_multicast);
+        // RFC 2326 section 11.3.11: "461 Unsupported Transport: The Transport field did not contain a supported transport."
+        let Some(transport) = transport else { return self.error(461, number, context) };
+        let answer = match &mut self.phase {
+            RtspPhase::Choosing { channels, .. } => {
+                let track = request.uri.trim_end_matches('/').rsplit("trackID=").next();
+                let track = track
+                    .and_then(|track| track.parse::<usize>().ok())
+                    .filter(|track| *track < channels.len());
+                let Some(track) = track else { return self.error(404, number, context) };
+                let own = (2 * track.min(MOST_TRACKS) as u8, 2 * track.min(MOST_TRACKS) as u8 + 1);
+                let pair = transport.interleaved.unwrap_or(own);
+                channels[track] = Some(pair);
+                Transport { ssrc: Some(ssrc(self.number, track)), ..Transport::tcp(pair) }
+            }
+            RtspPhase::Announcing { tracks, .. } => {
+                let pair = transport.interleaved.unwrap_or((0, 1));
+                if !tracks.set_up(&request.uri, pair.0) {
+                    return self.error(404, number, context);
+                }
+                Transport::tcp(pair).recording()
+            }
+            _ => return self.error(455, number, context),
+        };
+        self.has_session = true;
+        let answer = self.response(200, number).field("Transport", answer);
+        self.say(answer, context);
+    }
+
+    fn play(&mut self, request: &Request, number: &str, context: &mut Context<'_, Worker>) {
+        let RtspPhase::Choosing { name, presentation, channels } = &self.phase else {
+            // A viewer that plays may ask again, as some do to keep their session alive.
+            let status = if matches!(self.phase, RtspPhase::Playing { .. }) { 200 } else { 455 };
+            return self.error(status, number, context);
+        };
+        if channels.iter().all(Option::is_none) {
+            return self.error(455, number, context);
+        }
+        let (name, base) = (name.clone(), request.uri.trim_end_matches('/').to_owned());
+        let framer = Rc::new(RefCell::new(Framer::new(presentation, channels, self.number)));
+        let tracks = channels.iter().enumerate().filter(|(_, channels)| channels.is_some());
+        let info: Vec<String> = tracks
+            .map(|(at, _)| format!("url={base}/trackID={at};seq={}", (ssrc(self.number, at) >> 9) as u16))
+            .collect();
+        let answer =
+            self.response(200, number).field("Range", "npt=0.000-").field("RTP-Info", info.join(","));
+        self.say(answer, context);
+        let viewer = self.viewer.unwrap_or_default();
+        let watcher =
+            Watcher::Viewer { number: viewer, peer: self.peer, said: self.said, view: View::Framed };
+        let rewrite = || -> Rewrite {
+            let framer = Rc::clone(&framer);
+            Box::new(move |packet, by| framer.borrow_mut().frame(packet, by))
+        };
+        let viewer = Box::new(Viewer::join(&watcher, &name, Some(rewrite()), rewrite, context));
+        self.phase = RtspPhase::Playing { viewer, framer };
+        context.established();
+        self.pump(context);
+    }
+
+    fn record(&mut self, _: &Request, number: &str, context: &mut Context<'_, Worker>) {
+        let phase = std::mem::replace(&mut self.phase, RtspPhase::Asking);
+        let RtspPhase::Announcing { name, tracks } = phase else {
+            self.phase = phase;
+            return self.error(455, number, context);
+        };
+        let now = context.now;
+        let Some(mut publisher) = Publisher::claim(&name, self.viewer, retime, context.world, now) else {
+            return self.error(403, number, context);
+        };
+        let wakes = publisher.flush(context.world);
+        context.wake_all(wakes);
+        if publisher.read_rate().is_some() {
+            context.limit_reads(SLOW_READ);
+        }
+        self.phase =
+            RtspPhase::Publishing(Box::new(Publishing { publisher, tracks, resume: None, used: now }));
+        context.established();
+        let answer = self.response(200, number);
+        self.say(answer, context);
+    }
+
+    fn on_packet(&mut self, channel: u8, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        // Of viewers only reports come.
+        let RtspPhase::Publishing(publishing) = &mut self.phase else { return };
+        let Publishing { publisher, tracks, .. } = &mut **publishing;
+        let (now, worker, mut cut) = (context.now, &mut *context.world, None);
+        tracks.packet(channel, bytes, now, &mut |packet, opening| {
+            cut = cut.take().or(publisher.take(packet, opening, worker, now));
+        });
+        self.cut = cut;
+    }
+
+    /// Holds up the reading of a publisher that a fault has read slowly.
+    fn pace(&mut self, bytes: usize, context: &mut Context<'_, Worker>) {
+        let RtspPhase::Publishing(publishing) = &mut self.phase else { return };
+        let Some(rate) = publishing.publisher.read_rate() else { return };
+        let cost = Duration::from_secs_f64(bytes as f64 * 8.0 / rate.bps());
+        publishing.used = publishing.used.max(context.now) + cost;
+        publishing.resume = Some(publishing.used);
+        publishing.publisher.paced(publishing.used, context.world, context.now);
+        context.pause_reading(true);
+    }
+
+    /// Sends a viewer what waits for it.
+    fn pump(&mut self, context: &mut Context<'_, Worker>) {
+        let RtspPhase::Playing { viewer, framer } = &mut self.phase else { return };
+        match viewer.pump(context) {
+            Standing::Same => {}
+            // The next publication may have other tracks than were described.
+            Standing::Ended | Standing::Begun => {
+                let goodbye = framer.borrow().goodbye();
+                viewer.send(&goodbye, context);
+                self.leave(context);
+                self.phase = RtspPhase::Leaving(context.now + CLOSE_TIMEOUT);
+            }
+            Standing::LinkEnd(cut) => self.cut = Some(cut),
+            Standing::Stuck => self.cut = Some(LinkEnd::Reset),
+        }
+    }
+
+    /// A response, with the session if there is one.
+    fn response(&self, status: u16, number: &str) -> Message {
+        let session = format!("{:08X};timeout={}", self.number, SESSION_TIMEOUT.as_secs());
+        Message::response(status, number).maybe("Session", self.has_session.then_some(session))
+    }
+
+    fn error(&mut self, status: u16, number: &str, context: &mut Context<'_, Worker>) {
+        let answer = self.response(status, number);
+        self.say(answer, context);
+    }
+
+    fn say(&mut self, answer: Message, context: &mut Context<'_, Worker>) {
+        let bytes = answer.end();
+        match &mut self.phase {
+            RtspPhase::Playing { viewer, .. } => viewer.send(&bytes, context),
+            phase => {
+                self.said += bytes.len() as u64;
+                context.send(&bytes);
+                // A publisher may say nothing more, and one that waits has said what it wants.
+                if !matches!(phase, RtspPhase::Publishing(_) | RtspPhase::Waiting { .. }) {
+                    context.answered();
+                }
+            }
+        }
+        if context.unsent() > UNSENT_LIMIT && !matches!(self.phase, RtspPhase::Playing { .. }) {
+            self.cut = Some(LinkEnd::Close);
+        }
+    }
+
+    /// Answers a request as a fault wants it.
+    fn refuse(&mut self, answer: Answer, number: &str, context: &mut Context<'_, Worker>) {
+        match answer {
+            Answer::Nothing => self.fall_silent(context),
+            Answer::Refusal { why, code, .. } => {
+                let usual = match why {
+                    Why::Unauthorized { .. } => 401,
+                    Why::Rejected => 503,
+                    Why::Moved { .. } => 302,
+                };
+                let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual);
+                let answer = self.response(status, number);
+                let answer = match why {
+                    Why::Unauthorized { .. } => answer.field("WWW-Authenticate", "Basic realm=\"weir\""),
+                    Why::Moved { to } => answer.field("Location", to),
+                    Why::Rejected => answer,
+                };
+                self.say(answer, context);
+            }
+        }
+    }
+
+    /// The scripted answer at a phase, for the link or for the viewer or publisher on it.
+    fn fault(
+        &mut self,
+        phase: LinkPhase,
+        who: Option<Subject>,
+        offered: Option<&str>,
+        context: &mut Context<'_, Worker>,
+    ) -> Option<Answer> {
+        self.faults.answer(phase, who, offered, context.world, context.now)
+    }
+
+    /// Nothing is answered any more, because of a fault, and the link stays.
+    fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
+        self.leave(context);
+        self.phase = RtspPhase::Silent;
+        context.established();
+    }
+
+    /// Takes the peer off its stream.
+    fn leave(&mut self, context: &mut Context<'_, Worker>) {
+        self.stop_waiting(context);
+        match std::mem::replace(&mut self.phase, RtspPhase::Asking) {
+            RtspPhase::Playing { viewer, .. } => viewer.leave(context),
+            RtspPhase::Publishing(publishing) => {
+                let wakes = publishing.publisher.end(context.world, context.now);
+                context.wake_all(wakes);
+            }
+            other => self.phase = other,
+        }
+    }
+
+    fn end(&mut self, cut: Option<LinkEnd>, context: &mut Context<'_, Worker>) {
+        self.leave(context);
+        if let Some(cut) = cut {
+            cut.carry_out(context);
+        }
+    }
+
+    /// Sets the one deadline of the session.
+    fn arm(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        let deadline = match &mut self.phase {
+            RtspPhase::Playing { viewer, .. } => viewer.deadline(context.world, now),
+            RtspPhase::Publishing(publishing) => {
+                let deadline = publishing.publisher.deadline(context.world, now);
+                Some(publishing.resume.map_or(deadline, |resume| resume.min(deadline)))
+            }
+            RtspPhase::Leaving(at) => Some(*at),
+            _ => None,
+        };
+        context.set_timer([deadline, self.faults.next_cut()].into_iter().flatten().min());
+    }
+}
+
+impl Session<Worker> for RtspSession {
+    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
+        self.handler.faults.begin(context.now);
+        if self.handler.fault(LinkPhase::Accept, None, None, context).is_some() {
+            self.handler.fall_silent(context);
+        }
+    }
+
+    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
+        self.read(bytes, context);
+    }
+
+    fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
+        self.handler.pump(context);
+    }
+
+    fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
+        if let RtspPhase::Playing { viewer, .. } = &mut self.handler.phase {
+            viewer.woken();
+        }
+        self.handler.on_stream(context);
+        self.handler.pump(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
+        let now = context.now;
+        let handler = &mut self.handler;
+        if let Some(cut) = handler.faults.cut(context.world, now) {
+            handler.cut = Some(cut);
+            return;
+        }
+        match &mut handler.phase {
+            RtspPhase::Playing { .. } => handler.pump(context),
+            RtspPhase::Publishing(publishing) => {
+                let publisher = &mut publishing.publisher;
+                publisher.release(context.world, now);
+                let wakes = publisher.flush(context.world);
+                context.wake_all(wakes);
+                handler.cut = publisher.cut(context.world, now);
+                if publishing.resume.is_some_and(|at| at <= now) {
+                    publishing.resume = None;
+                    context.pause_reading(false);
+                } else if publisher.is_silent(context.world, now) {
+                    handler.cut = Some(LinkEnd::Close);
+                }
+            }
+            RtspPhase::Leaving(at) if now >= *at => handler.cut = Some(LinkEnd::Close),
+            _ => {}
+        }
+    }
+
+    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.handler.end(Some(LinkEnd::Close), context);
+    }
+
+    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
+        self.handler.end(None, context);
+    }
+
+    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
+        match self.handler.cut.take() {
+            Some(cut) => self.handler.end(Some(cut), context),
+            None => self.handler.arm(context),
+        }
+    }
+}
+
+/// What the settings in front of the stream's last keyframe describe; `None` before there is one.
+fn presentation(key: StreamKey, worker: &Worker) -> Option<Presentation> {
+    let stream = worker.stream(key);
+    let keyframe = stream.log.last_keyframe().filter(|_| stream.live)?;
+    let opening = stream.log.get(keyframe)?.opening.as_ref()?;
+    Some(Presentation::of(opening))
+}
+
+fn number(request: &Request) -> &str {
+    request.fields.get("cseq").unwrap_or("0")
+}
+
+/// The login that a request brings.
+fn offered(request: &Request) -> Option<String> {
+    request.fields.get("authorization").and_then(credentials::basic_in)
+}
+
+/// The name that a stream goes by: its path, without query, and without what names a track.
+fn name_of(uri: &str) -> Option<Arc<str>> {
+    let path =
+        uri.split_once("://").map_or(uri, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    (!path.is_empty() && path.len() <= NAME_LIMIT).then(|| path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::settings;
+    use weir_shard::{Event, Rig};
+
+    #[test]
+    fn a_stream_goes_by_its_path() {
+        for (uri, expected) in [
+            ("rtsp://h:8554/live/a", Some("live/a")),
+            ("rtsp://h/live/a/?token=x", Some("live/a")),
+            ("/live", Some("live")),
+            ("rtsp://h", None),
+            ("*", Some("*")),
+        ] {
+            assert_eq!(name_of(uri).as_deref(), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn requests_are_answered_in_turn_and_what_is_not_rtsp_ends_the_link() {
+        let mut rig = Rig::new(Worker::new(settings()));
+        let mut session = RtspSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
+        rig.dispatch(&mut session, Event::Connected);
+        rig.dispatch(
+            &mut session,
+            Event::Bytes(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nPLAY rtsp://h/a RTSP/1.0\r\nCSeq: 2\r\n\r\n"),
+        );
+        let sent = String::from_utf8_lossy(&rig.sent).into_owned();
+        assert!(sent.contains("CSeq: 1\r\n") && sent.contains("Public: OPTIONS"), "{sent}");
+        assert!(sent.contains("455 Method Not Valid in This State\r\nCSeq: 2"), "{sent}");
+        assert!(!rig.closed);
+        let description = "v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:1\r\n";
+        let publish = format!(
+            "ANNOUNCE rtsp://h/a RTSP/1.0\r\nCSeq: 3\r\nContent-Length: {}\r\n\r\n{description}\
+             SETUP rtsp://h/a/7 RTSP/1.0\r\nCSeq: 4\r\nTransport: RTP/AVP/TCP;interleaved=0-1;mode=record\r\n\r\n\
+             SETUP rtsp://h/a/1 RTSP/1.0\r\nCSeq: 5\r\nTransport: RTP/AVP/TCP;interleaved=0-1;mode=record\r\n\r\n\
+             RECORD rtsp://h/a RTSP/1.0\r\nCSeq: 6\r\n\r\nDESCRIBE rtsp://h/a RTSP/1.0\r\nCSeq: 7\r\n\r\n",
+            description.len()
+        );
+        rig.dispatch(&mut session, Event::Bytes(publish.as_bytes()));
+        let sent = String::from_utf8_lossy(&rig.sent).into_owned();
+        for (number, status) in [(3, 200), (4, 404), (5, 200), (6, 200), (7, 455)] {
+            let words = format!("{status} {}\r\nCSeq: {number}\r\n", weir_rtsp::reason(status));
+            assert!(sent.contains(&words), "{words} in {sent}");
+        }
+        rig.dispatch(&mut session, Event::Bytes(b"\x16\x03\x01"));
+        assert!(rig.closed);
+    }
+}

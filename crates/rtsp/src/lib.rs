@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod challenge;
+mod clock;
+mod description;
+mod dialogue;
+mod header;
+mod message;
+mod reader;
+mod tags;
+mod transport;
+
+pub use challenge::{Challenge, Login};
+pub use description::{Description, MOST_MEDIA, Media, MediaKind};
+pub use dialogue::{Answer, Dialogue, Method};
+pub use header::SessionHeader;
+pub use message::{Message, append_frame_header, reason};
+pub use reader::{Item, LONGEST_BODY, Reader, Request, Response, RtspError};
+pub use tags::{Payload, Tag, TagReader};
+pub use transport::{Lower, Transport};

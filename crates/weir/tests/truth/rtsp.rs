@@ -1,0 +1,106 @@
+//! RTSP: weir plays from GStreamer's server and publishes to an ffmpeg that listens.
+
+use crate::support::{Kept, measure, program, shared};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use weir_testing::free_port;
+
+/// GStreamer's RTSP server.
+struct GstServer {
+    _process: Kept,
+    port: u16,
+}
+
+impl GstServer {
+    /// One that asks for a login by this scheme: `basic`, `digest`, or none.
+    fn start(login: &[&str]) -> Self {
+        let mut command = program("/usr/bin/python3", "gir1.2-gst-rtsp-server-1.0");
+        command.args(["-c", include_str!("support/gst_rtsp_server.py")]).args(login);
+        let mut process = Kept::start(command.stdout(Stdio::piped()));
+        let mut line = String::new();
+        BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().parse();
+        let port = port
+            .expect("GStreamer's RTSP server; on Debian: apt install gir1.2-gst-rtsp-server-1.0 python3-gi");
+        Self { _process: process, port }
+    }
+
+    fn url(&self, login: &str, path: &str) -> String {
+        format!("rtsp://{login}127.0.0.1:{}/{path}", self.port)
+    }
+}
+
+/// Default thresholds hold, and nothing was lost.
+#[test]
+fn a_healthy_server_passes_with_pictures_in_and_out_of_order_few_of_them_and_sound() {
+    let _machine = shared();
+    let server = GstServer::start(&[]);
+    for (path, frames, sound) in
+        [("av", 200.0, true), ("reordered", 240.0, false), ("slow", 40.0, false), ("g711", 0.0, true)]
+    {
+        let run = measure(["play", &server.url("", path), "-c", "3", "-d", "12s", "--warmup", "1s"]);
+        assert_eq!((run.code, run.total("played")), (0, 3.0), "{path}: {}", run.err);
+        assert_eq!((run.total("lost"), run.total("rtsp.malformed")), (0.0, 0.0), "{path}");
+        assert_eq!(run.total("timestamp_jumps"), 0.0, "{path}");
+        assert!(run.total("frames") >= 3.0 * frames, "{path}: {}", run.total("frames"));
+        assert_eq!(run.total("rtsp.audio_frames") > 0.0, sound, "{path}");
+    }
+}
+
+#[test]
+fn pictures_of_a_codec_that_is_not_read_are_counted_and_named() {
+    let _machine = shared();
+    let server = GstServer::start(&[]);
+    let run = measure(["play", &server.url("", "vp8"), "-c", "2", "-d", "6s", "--warmup", "1s"]);
+    assert_eq!(run.total("played"), 2.0, "{}", run.err);
+    assert_eq!(run.total("frames"), run.total("rtsp.other_frames"));
+    assert!(run.total("frames") >= 70.0, "{}", run.total("frames"));
+}
+
+#[test]
+fn a_login_is_answered_by_basic_and_by_digest() {
+    let _machine = shared();
+    for scheme in ["basic", "digest"] {
+        let server = GstServer::start(&[scheme]);
+        let run = measure(["play", &server.url("me:mine@", "slow"), "-d", "3s", "--warmup", "0s"]);
+        assert_eq!(run.total("played"), 1.0, "{scheme}: {}", run.err);
+        let run = measure(["play", &server.url("me:other@", "slow"), "-d", "2s", "--warmup", "0s"]);
+        assert_eq!((run.total("played"), run.slots("failed")), (0.0, 1), "{scheme}: {}", run.err);
+        assert!(run.err.contains("401"), "{scheme}: {}", run.err);
+    }
+}
+
+#[test]
+fn an_ffmpeg_that_listens_records_what_is_published() {
+    let _machine = shared();
+    let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+    let url = format!("rtsp://127.0.0.1:{port}/live/a");
+    let recorded = folder.path().join("a.mkv");
+    let mut ffmpeg = program("ffmpeg", "ffmpeg");
+    ffmpeg.args(["-v", "error", "-nostdin", "-rtsp_flags", "listen", "-rtsp_transport", "tcp", "-i", &url]);
+    let mut listening = Kept::start(ffmpeg.args(["-c", "copy"]).arg(&recorded));
+    weir_testing::soon("ffmpeg listens", || std::net::TcpListener::bind(("127.0.0.1", port)).is_err());
+    let run = measure(["publish", &url, "-d", "6s", "--warmup", "0s"]);
+    assert_eq!(run.total("played"), 1.0, "{}", run.err);
+    weir_testing::soon("ffmpeg ends", || listening.0.try_wait().unwrap().is_some());
+    let mut probe = program("ffprobe", "ffmpeg");
+    probe.args([
+        "-v",
+        "error",
+        "-count_packets",
+        "-show_entries",
+        "stream=codec_name,nb_read_packets",
+        "-of",
+        "csv=p=0",
+    ]);
+    let output = probe.arg(&recorded).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    let packets = |codec: &str| -> f64 {
+        let line = out.lines().find_map(|line| line.strip_prefix(codec)).unwrap_or_else(|| panic!("{out}"));
+        line.trim_start_matches(',').trim().parse().unwrap()
+    };
+    // What it gets before it has both tracks it may leave out.
+    let (frames, sounds) = (run.total("frames"), run.total("rtsp.audio_frames"));
+    assert!(packets("h264") >= frames - 5.0 && packets("h264") <= frames, "{out} of {frames}");
+    assert!(packets("aac") >= sounds - 10.0 && packets("aac") <= sounds, "{out} of {sounds}");
+}

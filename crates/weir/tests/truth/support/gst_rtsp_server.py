@@ -1,0 +1,50 @@
+"""GStreamer's RTSP server: a port on the first line; with a scheme as its argument, user "me" and password "mine"."""
+import sys
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
+
+Gst.init(None)
+PICTURES = "videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=%d/1 ! x264enc speed-preset=superfast %s"
+SOUND = "audiotestsrc is-live=true ! audioconvert ! audioresample"
+STREAMS = {
+    "/av": PICTURES % (25, "tune=zerolatency key-int-max=25")
+    + " ! rtph264pay name=pay0 pt=96 "
+    + SOUND
+    + " ! voaacenc ! rtpmp4gpay name=pay1 pt=97",
+    "/reordered": PICTURES % (30, "bframes=2 b-adapt=false key-int-max=60") + " ! video/x-h264,profile=main ! rtph264pay config-interval=-1 name=pay0 pt=96",
+    "/slow": PICTURES % (5, "tune=zerolatency key-int-max=5") + " ! rtph264pay name=pay0 pt=96",
+    "/g711": SOUND + " ! alawenc ! rtppcmapay name=pay0 pt=8",
+    "/vp8": "videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=10/1 ! vp8enc deadline=1 ! rtpvp8pay name=pay0 pt=96",
+}
+server = GstRtspServer.RTSPServer()
+server.set_address("127.0.0.1")
+server.set_service("0")
+for path, launch in STREAMS.items():
+    factory = GstRtspServer.RTSPMediaFactory()
+    factory.set_launch("( " + launch + " )")
+    factory.set_shared(True)
+    if len(sys.argv) > 1:
+        permissions = GstRtspServer.RTSPPermissions()
+        permissions.add_role("user")
+        for permission in ("media.factory.access", "media.factory.construct"):
+            permissions.add_permission_for_role("user", permission, True)
+        factory.set_permissions(permissions)
+    server.get_mount_points().add_factory(path, factory)
+if len(sys.argv) > 1:
+    auth = GstRtspServer.RTSPAuth()
+    token = GstRtspServer.RTSPToken()
+    token.set_string("media.factory.role", "user")
+    if sys.argv[1] == "basic":
+        auth.add_basic(GstRtspServer.RTSPAuth.make_basic("me", "mine"), token)
+    else:
+        # GST_RTSP_AUTH_DIGEST
+        auth.set_supported_methods(2)
+        auth.add_digest("me", "mine", token)
+    server.set_auth(auth)
+server.attach(None)
+print(server.get_bound_port(), flush=True)
+GLib.MainLoop().run()
