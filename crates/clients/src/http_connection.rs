@@ -1,5 +1,6 @@
 //! An HTTP connection that carries several requests, one after the other: kept open between them, opened again where the server has
-//! closed it or where the next request goes to another server. Bodies are handed on in pieces and never held.
+//! closed it or where the next request goes to another server. Bodies are handed on in pieces and never held. It is the session's own
+//! link, or the one beside it.
 
 use crate::client_session::End;
 use crate::http_get::compression;
@@ -28,6 +29,8 @@ pub struct HttpConnection {
     redirects: Redirects,
     /// Where its first link leads: a name may have several addresses, and this client keeps to its own.
     home: (String, Endpoint),
+    /// Whether it is the link beside the session's own.
+    is_beside: bool,
     /// The server that the link leads to.
     server: String,
     link: Link,
@@ -93,6 +96,7 @@ impl HttpConnection {
             client,
             redirects,
             home: (server.clone(), endpoint),
+            is_beside: false,
             server,
             link: Link::Opening,
             just_ended: false,
@@ -107,6 +111,39 @@ impl HttpConnection {
             body: 0,
             opened: 1,
         }
+    }
+
+    /// Another connection of the same client, on the link beside the session's own, which is opened for its first request.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self {
+            client: self.client,
+            redirects: self.redirects.clone(),
+            home: self.home.clone(),
+            is_beside: true,
+            server: String::new(),
+            link: Link::Down,
+            just_ended: false,
+            responses: Responses::new(),
+            request: None,
+            is_sent: false,
+            is_answered: false,
+            is_used: false,
+            is_repeated: false,
+            followed: 0,
+            next: None,
+            body: 0,
+            opened: 0,
+        }
+    }
+
+    /// Gives up what is asked for. What of it has not come is of no use to anybody, so that its link goes with it.
+    pub fn abort(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        if self.is_sent && self.link == Link::Up {
+            self.drop_link(context);
+        }
+        self.next = None;
+        self.end();
     }
 
     /// Whether nothing is asked for: the next request may be made.
@@ -175,7 +212,11 @@ impl HttpConnection {
                 // The path may be a key.
                 debug!(target: "http", client = self.client, "sends GET");
                 let bytes = request.bytes();
-                context.send(bytes);
+                if self.is_beside {
+                    context.send_side(bytes);
+                } else {
+                    context.send(bytes);
+                }
                 context.world.of(planned).count(SENT, bytes.len() as u64);
                 self.responses.on_request("GET");
                 self.is_sent = true;
@@ -195,7 +236,11 @@ impl HttpConnection {
                 }
             }
         };
-        context.reopen(endpoint);
+        if self.is_beside {
+            context.open_side(&endpoint).map_err(|error| (error.failure, error.words))?;
+        } else {
+            context.reopen(endpoint);
+        }
         self.opened += 1;
         (self.server, self.link, self.is_used, self.responses) =
             (server, Link::Opening, false, Responses::new());
@@ -287,7 +332,11 @@ impl HttpConnection {
 
     fn drop_link(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.link = Link::Down;
-        context.stand_by();
+        if self.is_beside {
+            context.close_side();
+        } else {
+            context.stand_by();
+        }
     }
 
     /// The link has ended.

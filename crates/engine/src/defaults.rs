@@ -31,8 +31,10 @@ impl Scenario {
         // Viewers that wait while the run itself has a publisher away, or the server, wait for the run.
         let is_interrupted =
             !self.during.is_empty() || self.workloads.iter().any(|it| it.republish.is_some());
-        let waits =
-            |default: &Threshold| default.text() == asked::STALLED.of_run || default.is_about_growing_drift();
+        let waits = |default: &Threshold| {
+            let stands_still = default.text() == asked::STALLED.of_run || default.is_about_growing_drift();
+            stands_still || default.is_about_an_excess()
+        };
         let is_excused = |default: &Threshold| is_interrupted && waits(default);
         let defaults = defaults.into_iter().filter(|(default, _)| !said(default) && !is_excused(default));
         let defaults = defaults.map(|(threshold, workloads)| threshold.by_default(workloads));

@@ -134,6 +134,11 @@ impl FromStr for Threshold {
 as_text!(Threshold, |it| it.text.clone(), ["startup.p99 < 1s", "failed.ratio <= 0.1%"]);
 
 impl Threshold {
+    /// Whether it is about something of its protocol of which there may be too much.
+    pub(crate) fn is_about_an_excess(&self) -> bool {
+        matches!(self.subject, Subject::Ratio(FigureRatio::Excess(_)))
+    }
+
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.text

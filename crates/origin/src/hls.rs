@@ -3,6 +3,7 @@
 //! The worker of a publisher feeds a [`Segmenter`], which reads messages, cuts them and writes them in a container. What it
 //! makes lies on a [`Shelf`] that the sessions of all workers share: a [`Window`](window::Window) of immutable buffers.
 
+mod answer;
 mod fragments;
 mod iso_box;
 mod path;

@@ -1,12 +1,17 @@
 //! HTTP Live Streaming (RFC 8216; draft-pantos-hls-rfc8216bis-22): viewers of playlists and Media Segments over HTTP/1.1.
 
+mod bandwidth;
+mod cache;
 mod client;
+mod date;
 mod figures;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod harness;
 mod playback;
 mod playlist;
 mod schedule;
+mod server_clock;
+mod variables;
 mod variant;
 
 use self::variant::HlsFields;
@@ -19,13 +24,16 @@ use crate::viewer;
 use weir_clients::{Scheme, ts};
 use weir_metrics::Schema;
 
-/// A playlist that does not go on is the server's, or its source's; what it does to viewers is in their stalls.
+/// A playlist that does not go on is the server's fault, or its source's.
 const STALE: Excess = Excess {
     counter: figures::STALE,
     beside: figures::RELOADS,
     above: 0.01,
     words: "{count} of {beside} reloads brought a playlist that had not changed for two and a half target durations (hls.stale): its source or its server stood still",
 };
+
+/// The same as a threshold: one reload in a hundred may come just behind an encoder that was late.
+const FRESH: &str = "hls.stale.ratio <= 1%";
 
 /// RFC 8216, section 4.3.3.1: a duration, rounded, is at most the target duration.
 const EXCEEDED: Excess = Excess {
@@ -50,11 +58,12 @@ const EARLY: Excess = Excess {
     words: "{count} of {beside} reloads asked for what was to come and were answered without it (hls.early): the server says CAN-BLOCK-RELOAD=YES; players ask many times a second then",
 };
 
-const AUDIO_APART: Excess = Excess {
-    counter: figures::AUDIO_APART,
-    beside: figures::MULTIVARIANT,
+/// What a date says by another clock is off by as much as the clocks are apart.
+const CLOCKS_APART: Excess = Excess {
+    counter: figures::CLOCKS_APART,
+    beside: weir_metrics::common::STARTED,
     above: 0.0,
-    words: "{count} viewers, of {beside} that chose a variant, play one whose sound is in a playlist of its own (EXT-X-MEDIA), which weir does not load: the server sends less than players would have it send (hls.audio_apart)",
+    words: "the server's clock, by the Date of its answers, is a quarter of a second or more away from this machine's for {count} of {beside} viewers (hls.clock_ahead): hls.latency and hls.edge_latency are wrong by as much if the playlists' dates are of that clock",
 };
 
 /// Playlists over HTTP and HTTPS.
@@ -64,10 +73,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, NOT_FOUND, EARLY, AUDIO_APART],
+    excesses: &[STALE, EXCEEDED, NOT_FOUND, EARLY, CLOCKS_APART],
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
-        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[]),
+        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
         discovers: false,

@@ -79,6 +79,13 @@ impl Threshold {
     /// Names the figure that was meant, if one resembles it, or the statistics that fit.
     pub fn check(&self, schemas: &[weir_metrics::Schema]) -> Result<(), ThresholdError> {
         let name = match &self.subject {
+            Subject::Ratio(FigureRatio::Excess(it))
+                if schemas.iter().all(|schema| schema.position(it.count()).is_none()) =>
+            {
+                return Err(
+                    self.no_figure(&self.name, || schemas.iter().flat_map(weir_metrics::Schema::figures))
+                );
+            }
             Subject::Ratio(_) => {
                 return self.check_limit(&[Measure::Ratio], "a ratio; write for example 0.98 or 98%");
             }

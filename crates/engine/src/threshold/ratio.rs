@@ -4,7 +4,8 @@ use super::Scope;
 use crate::role::Role;
 use crate::summary::{StageSummary, WorkloadSummary};
 use weir_metrics::common::names;
-use weir_metrics::{Better, FigureGroup};
+use weir_metrics::{Better, Counter, Figure, FigureGroup};
+use weir_protocols::PROTOCOLS;
 
 /// A ratio of two figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +30,39 @@ pub enum FigureRatio {
     Lost,
     /// Frames that came out of decoders without damage, of those that were handed in.
     Decoded,
+    /// A counter of one protocol, by the one that its excess is held against.
+    Excess(ExcessRatio),
+}
+
+/// What a protocol declares as an excess if it is too much: a counter beside another, by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExcessRatio {
+    count: &'static str,
+    beside: &'static str,
+}
+
+impl ExcessRatio {
+    /// That of the counter of this name.
+    fn named(name: &str) -> Option<Self> {
+        let of =
+            |schema: weir_metrics::Schema, counter: Counter| schema.figures().nth(usize::from(counter.0));
+        let name_of = |figure: &'static Figure| figure.name;
+        let all = PROTOCOLS.iter().flat_map(|it| it.excesses.iter().map(move |excess| (it.schema, excess)));
+        let mut named = all.filter_map(|(schema, excess)| {
+            let count = of(schema, excess.counter).map(name_of)?;
+            Some(Self { count, beside: of(schema, excess.beside).map(name_of)? })
+        });
+        named.find(|it| it.count == name)
+    }
+
+    /// The counter that is held against another.
+    pub(super) const fn count(self) -> &'static str {
+        self.count
+    }
 }
 
 impl FigureRatio {
-    /// All of them.
+    /// Those of all protocols.
     pub const ALL: [Self; 10] = [
         Self::Failed,
         Self::Missed,
@@ -59,6 +89,7 @@ impl FigureRatio {
             Self::Frames => names::FRAMES,
             Self::Lost => names::LOST,
             Self::Decoded => names::DECODED,
+            Self::Excess(excess) => excess.count,
         }
     }
 
@@ -73,7 +104,8 @@ impl FigureRatio {
 
     /// The ratio of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ratio| ratio.name() == name)
+        let of_all = Self::ALL.into_iter().find(|ratio| ratio.name() == name);
+        of_all.or_else(|| ExcessRatio::named(name).map(Self::Excess))
     }
 
     /// The group of the figures that it is made of.
@@ -87,13 +119,16 @@ impl FigureRatio {
             Self::Frames => FigureGroup::Pictures,
             Self::Lost => FigureGroup::Loss,
             Self::Decoded => FigureGroup::Decoding,
+            Self::Excess(_) => FigureGroup::Own,
         }
     }
 
     /// Which way it is better.
     pub(crate) const fn better(self) -> Better {
         match self {
-            Self::Failed | Self::Missed | Self::Starved | Self::Stalled | Self::Lost => Better::Lower,
+            Self::Failed | Self::Missed | Self::Starved | Self::Stalled | Self::Lost | Self::Excess(_) => {
+                Better::Lower
+            }
             Self::Played | Self::BitRate | Self::StallFree | Self::Frames | Self::Decoded => Better::Higher,
         }
     }
@@ -103,7 +138,7 @@ impl FigureRatio {
         match self {
             Self::Failed | Self::Missed | Self::Played | Self::Starved | Self::StallFree => Scope::Clients,
             Self::BitRate | Self::Frames => Scope::SourceRate,
-            Self::Stalled | Self::Lost | Self::Decoded => Scope::Slice,
+            Self::Stalled | Self::Lost | Self::Decoded | Self::Excess(_) => Scope::Slice,
         }
     }
 
@@ -131,6 +166,8 @@ impl FigureRatio {
             Self::Stalled => workload.stalled_ratio(),
             // What is lost in a ramp is lost. A publisher's stamps are of what it sent.
             Self::Lost if workload.role != Role::Publish => workload.total.lost_ratio(),
+            // Of nothing there is nothing that is too much.
+            Self::Excess(it) => Some(of(total(it.count), total(it.beside)).unwrap_or_default()),
             Self::Lost | Self::BitRate | Self::Frames => None,
         }
     }

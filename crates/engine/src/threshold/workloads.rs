@@ -51,6 +51,9 @@ impl Threshold {
         let schema = if spec.saves() { Some(ingest::SCHEMA) } else { protocol.map(|it| it.schema) };
         let Some(schema) = schema else { return Has::Yes };
         let group = match &self.subject {
+            Subject::Ratio(FigureRatio::Excess(it)) if schema.position(it.count()).is_none() => {
+                return Has::Undeclared;
+            }
             Subject::Ratio(ratio) => ratio.group(),
             Subject::Figure(name) => match schema.figures().find(|figure| figure.is_called(name)) {
                 Some(figure) => figure.group,

@@ -142,6 +142,13 @@ fn date_time(nanoseconds: i64) -> String {
     let milliseconds = nanoseconds.div_euclid(1_000_000);
     let (seconds, fraction) = (milliseconds.div_euclid(1_000), milliseconds.rem_euclid(1_000));
     let (day, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+    let (year, month, date) = civil(day);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+}
+
+/// Year, month and date of a day since 1970.
+pub(super) fn civil(day: i64) -> (i64, i64, i64) {
     // Years of 365.2425 days that begin in March: leap days come last. 719,468 days lie between 0000-03-01 and 1970-01-01.
     let day = day + 719_468;
     let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
@@ -150,9 +157,18 @@ fn date_time(nanoseconds: i64) -> String {
     let month = (5 * of_year + 2) / 153;
     let date = of_year - (153 * month + 2) / 5 + 1;
     let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = era * 400 + year_of_era + later;
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+    (era * 400 + year_of_era + later, month, date)
+}
+
+/// A Multivariant Playlist of streams with these windows, whose paths are relative to it.
+pub(super) fn write_multivariant(variants: &[(String, u64, u64)], settings: &HlsSettings) -> Playlist {
+    let mut text = "#EXTM3U\n#EXT-X-INDEPENDENT-SEGMENTS\n".to_owned();
+    for (stream, peak, average) in variants {
+        let uri = Resource::Playlist.uri(stream, settings.container);
+        // A string takes all. RFC 8216, section 4.3.4.2: BANDWIDTH "represents the peak segment bit rate of the Variant Stream".
+        let _ = write!(text, "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average}\n{uri}\n");
+    }
+    text.into_bytes().into()
 }
 
 /// What a request for a playlist says.
@@ -189,7 +205,16 @@ impl Directives {
         // Bis, section 6.2.5.2: "A Server MUST ignore _HLS_msn and _HLS_part if the Playlist contains an EXT-X-ENDLIST tag."; "If the
         // Client requests a Part Index greater than that of the final Partial Segment of the Parent Segment, the Server MUST treat
         // the request as one for Part Index 0 of the following Parent Segment."
-        if window.has_ended() || segment < next {
+        if window.has_ended() {
+            return Readiness::Ready;
+        }
+        let (segment, part) = match part {
+            Some(part) if segment < next && window.parts_of(segment).is_some_and(|parts| part >= parts) => {
+                (segment + 1, Some(0))
+            }
+            _ => (segment, part),
+        };
+        if segment < next {
             return Readiness::Ready;
         }
         // "If the _HLS_msn is greater than the Media Sequence Number of the last Media Segment in the current Playlist plus two, or if

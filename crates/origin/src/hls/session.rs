@@ -1,20 +1,23 @@
 //! One accepted HTTP connection of a client that loads playlists and segments, one after the other.
 
+mod outcome;
+
+use self::outcome::{Outcome, outcome};
+use super::answer::{ByteRange, Range, cut, http_date};
 use super::path::Resource;
-use super::playlist::{Directives, Playlist, Readiness};
-use super::shelf::{Shelf, Shelves};
-use super::window::{Lookup, Window};
+use super::playlist::{Directives, Playlist};
+use super::shelf::Shelves;
+use super::window::Window;
 use crate::counts::UnitCounts;
 use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Script, Subject, Why};
 use crate::policy::MissingStream;
-use crate::stream::{Kind, Packet};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Session};
+use weir_shard::{Context, Session, clock};
 use weir_web::{Message, PRODUCT, Request, Requests, reason};
 
 /// How long a peer may take to go when the kernel has taken the last answer.
@@ -25,6 +28,11 @@ const ANSWERS_A_TURN: usize = 16;
 const BUFFERS: usize = 32;
 /// How long the next part of a stream is waited for, at the least: a publisher may stand still.
 const SHORTEST_HOLD: Duration = Duration::from_secs(3);
+/// Bytes a second that a reader takes at the least of what it has asked for, 64 kbit/s: the slowest sound is as fast, and who is slower would
+/// keep a segment for as long as it likes.
+const SLOWEST_READER: u64 = 8_000;
+/// How many times the patience with a reader that takes nothing a whole answer may take beside that.
+const PATIENCE_WITH_ANSWERS: u32 = 4;
 
 /// A session of an HTTP connection.
 pub(crate) struct HlsSession {
@@ -67,6 +75,7 @@ struct Waiting {
     stream: Arc<str>,
     resource: Resource,
     directives: Directives,
+    range: Range,
     head_only: bool,
     keep_alive: bool,
     /// When it is refused; it is waited for a publisher without end.
@@ -90,13 +99,8 @@ struct Sending {
     keep_alive: bool,
     /// Since when the link takes nothing.
     blocked: Option<Moment>,
-}
-
-/// What a request comes to.
-enum Outcome {
-    Wait,
-    Answer(u16, Vec<Arc<[u8]>>),
-    LinkEnd(LinkEnd),
+    /// When all of it has to have been taken.
+    deadline: Moment,
 }
 
 impl HlsSession {
@@ -168,7 +172,14 @@ impl HlsSession {
         else {
             return self.respond(words(404), 404, head_only, keep_alive, context);
         };
+        let range = ByteRange::read(request.fields.get("range"));
         let shelf = shelves.get(&name);
+        if shelf.is_none()
+            && resource == Resource::Playlist
+            && let Some(playlist) = shelves.multivariant(&name)
+        {
+            return self.deliver(&resource, (head_only, keep_alive), Range::All, vec![playlist], context);
+        }
         let is_there = shelf.is_some() || settings.registry.is_live(&name);
         let may_wait = settings.missing_stream == MissingStream::Wait && resource == Resource::Playlist;
         if !is_there && !may_wait {
@@ -201,6 +212,7 @@ impl HlsSession {
             stream,
             resource,
             directives,
+            range,
             head_only,
             keep_alive,
             deadline: (!waits_for_publisher).then(|| context.now + hold),
@@ -237,7 +249,8 @@ impl HlsSession {
                 let HlsPhase::Waiting(waiting) = std::mem::replace(&mut self.phase, HlsPhase::Asking) else {
                     return;
                 };
-                self.deliver(&waiting, body, shelves, context);
+                let Waiting { resource, range, head_only, keep_alive, .. } = *waiting;
+                self.deliver(&resource, (head_only, keep_alive), range, body, context);
             }
             Outcome::Answer(status, _) => {
                 let (head_only, keep_alive) = (waiting.head_only, waiting.keep_alive);
@@ -249,31 +262,64 @@ impl HlsSession {
 
     fn deliver(
         &mut self,
-        waiting: &Waiting,
+        resource: &Resource,
+        (head_only, keep_alive): (bool, bool),
+        range: Range,
         body: Vec<Arc<[u8]>>,
-        shelves: &Shelves,
         context: &mut Context<'_, Worker>,
     ) {
+        let whole: usize = body.iter().map(|piece| piece.len()).sum();
+        let is_playlist = *resource == Resource::Playlist;
+        // RFC 9110, section 14.2: a server may ignore a Range; those of playlists change while they are read.
+        let range = if is_playlist { Range::All } else { range };
+        let (status, body, content_range) = match range {
+            Range::All => (200, body, None),
+            Range::Of(range) => match range.within(whole) {
+                Some((first, length)) => {
+                    let last = first + length - 1;
+                    (206, cut(body, first, length), Some(format!("bytes {first}-{last}/{whole}")))
+                }
+                None => (416, Vec::new(), Some(format!("bytes */{whole}"))),
+            },
+        };
         let length: usize = body.iter().map(|piece| piece.len()).sum();
-        let is_playlist = waiting.resource == Resource::Playlist;
-        let head = Message::response(200)
+        let container = context.world.settings().hls.as_ref().map(|it| it.settings().container);
+        let head = Message::response(status)
             .field("Server", PRODUCT)
-            .field("Content-Type", waiting.resource.content_type(shelves.settings().container))
+            // RFC 9110, section 6.6.1: "An origin server with a clock [...] MUST generate a Date header field in all 2xx (Successful) [...]
+            // responses". Viewers tell by it what dates in playlists are worth.
+            .field("Date", http_date(clock::wall_nanos() / 1_000_000_000))
+            .field("Content-Type", resource.content_type(container.unwrap_or_default()))
             .field("Content-Length", length)
+            .maybe("Content-Range", content_range)
             // What a segment is never changes; a playlist may with each request.
             .field("Cache-Control", if is_playlist { "no-cache" } else { "max-age=3600" })
             // Players in browsers load from other origins.
             .field("Access-Control-Allow-Origin", "*")
-            .keep_alive(waiting.keep_alive)
+            .keep_alive(keep_alive)
             .end_of_head();
         let mut buffers: Vec<Arc<[u8]>> = vec![head.into()];
-        let media = (!is_playlist && !waiting.head_only).then_some(length as u64);
-        if !waiting.head_only {
+        let media = (!is_playlist && !head_only && status != 416).then_some(length as u64);
+        if !head_only {
             buffers.extend(body.into_iter().filter(|piece| !piece.is_empty()));
         }
-        let keep_alive = waiting.keep_alive;
+        self.send(buffers, media, keep_alive, context);
+    }
+
+    fn send(
+        &mut self,
+        buffers: Vec<Arc<[u8]>>,
+        media: Option<u64>,
+        keep_alive: bool,
+        context: &mut Context<'_, Worker>,
+    ) {
+        let length: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        let longest = Duration::from_millis(length as u64 * 1_000 / SLOWEST_READER);
+        let patience = context.world.settings().patience.viewer * PATIENCE_WITH_ANSWERS;
+        let deadline = context.now + patience + longest;
+        let (sent, blocked) = ((0, 0), None);
         self.phase =
-            HlsPhase::Sending(Box::new(Sending { buffers, sent: (0, 0), media, keep_alive, blocked: None }));
+            HlsPhase::Sending(Box::new(Sending { buffers, sent, media, keep_alive, blocked, deadline }));
         self.pump(context);
     }
 
@@ -359,15 +405,7 @@ impl HlsSession {
         let answer = answer.body(format!("{}\n", reason(status)));
         let bytes = if head_only { answer.end_of_head() } else { answer.end() };
         self.said += bytes.len() as u64;
-        let buffers = vec![bytes.into()];
-        self.phase = HlsPhase::Sending(Box::new(Sending {
-            buffers,
-            sent: (0, 0),
-            media: None,
-            keep_alive,
-            blocked: None,
-        }));
-        self.pump(context);
+        self.send(vec![bytes.into()], None, keep_alive, context);
     }
 
     fn after_answer(&mut self, keep_alive: bool, context: &mut Context<'_, Worker>) {
@@ -386,9 +424,7 @@ impl HlsSession {
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let deadline = match &self.phase {
             HlsPhase::Waiting(waiting) => waiting.not_before.or(waiting.deadline),
-            HlsPhase::Sending(sending) => {
-                sending.blocked.map(|since| since + context.world.settings().patience.viewer)
-            }
+            HlsPhase::Sending(sending) => Some(sending.due(context.world.settings().patience.viewer)),
             HlsPhase::Leaving(at) => Some(*at),
             HlsPhase::Asking | HlsPhase::Silent => None,
         };
@@ -435,120 +471,12 @@ impl HlsSession {
     }
 }
 
-/// What a request comes to now.
-fn outcome(
-    waiting: &mut Waiting,
-    viewer: Option<&mut HlsViewer>,
-    shelves: &Shelves,
-    context: &Context<'_, Worker>,
-) -> Outcome {
-    let now = context.now;
-    if waiting.not_before.is_some_and(|at| now < at) {
-        return Outcome::Wait;
-    }
-    waiting.not_before = None;
-    let Some(viewer) = viewer else { return Outcome::Answer(404, Vec::new()) };
-    let stalled = viewer.script.as_mut().and_then(|script| script.stalled(now));
-    if let Some(until) = stalled {
-        waiting.not_before = Some(until);
-        return Outcome::Wait;
-    }
-    let shelf = shelves.get(&waiting.stream);
-    let not_yet = |status| match waiting.deadline {
-        Some(deadline) if now >= deadline => Outcome::Answer(status, Vec::new()),
-        _ => Outcome::Wait,
-    };
-    // Without a shelf it waits for a publisher.
-    let Some(shelf) = shelf else { return not_yet(404) };
-    if waiting.resource == Resource::Playlist {
-        return match playlist(waiting, viewer, &shelf, shelves, now) {
-            Ok(playlist) => Outcome::Answer(200, vec![playlist]),
-            Err(Readiness::TooFarAhead) => Outcome::Answer(400, Vec::new()),
-            Err(_) => {
-                if let Some(until) = viewer.script.as_ref().and_then(|script| script.stale_until(now)) {
-                    waiting.not_before = Some(until);
-                    return Outcome::Wait;
-                }
-                match waiting.deadline {
-                    Some(deadline) if now >= deadline => Outcome::Answer(503, Vec::new()),
-                    _ => Outcome::Wait,
-                }
-            }
-        };
-    }
-    let found = shelf.look(|window| match waiting.resource {
-        Resource::Segment(number) => window.segment(number),
-        Resource::Part(id) => window.part(id),
-        Resource::Map(id) => window.map(id),
-        Resource::Playlist => Lookup::Missing,
-    });
-    match found {
-        Lookup::NotYet => not_yet(404),
-        Lookup::Missing => Outcome::Answer(404, Vec::new()),
-        Lookup::Found(body) => {
-            let is_media = !matches!(waiting.resource, Resource::Map(_));
-            let script = viewer.script.as_mut().filter(|_| is_media && !waiting.is_ruled);
-            if let Some(script) = script {
-                waiting.is_ruled = true;
-                let length = body.iter().map(|piece| piece.len()).sum();
-                let unit = Packet::unit(Kind::Data, true, 0, length, Vec::new());
-                // Each fault counts each unit, whatever becomes of it.
-                let (status, ruling) = (script.status(&unit, now), script.rule(&unit, now));
-                if let Some(status) = status {
-                    return Outcome::Answer(status, Vec::new());
-                }
-                if let Some(cut) = ruling.cut {
-                    return Outcome::LinkEnd(cut);
-                }
-                if ruling.dropped {
-                    return Outcome::Answer(404, Vec::new());
-                }
-                if !ruling.wait.is_zero() {
-                    waiting.not_before = Some(now + ruling.wait);
-                    return Outcome::Wait;
-                }
-            }
-            Outcome::Answer(200, body)
-        }
-    }
-}
-
-/// The playlist that a viewer is sent now.
-fn playlist(
-    waiting: &mut Waiting,
-    viewer: &mut HlsViewer,
-    shelf: &Shelf,
-    shelves: &Shelves,
-    now: Moment,
-) -> Result<Playlist, Readiness> {
-    let Directives { wanted, skips } = waiting.directives;
-    let settings = shelves.settings();
-    let blocks = wanted.is_some() && settings.part.is_some();
-    let mut readiness = shelf.look(|window| waiting.directives.readiness(window, settings));
-    let is_new = !std::mem::replace(&mut waiting.is_ruled, true);
-    if let Some(script) = &mut viewer.script {
-        if blocks && is_new && readiness == Readiness::NotYet && script.answers_early(now) {
-            readiness = Readiness::Ready;
-        }
-        if script.is_stale(now)
-            && let Some(playlist) = &viewer.playlist
-        {
-            // What the viewer waits for is not there before the playlist goes on.
-            return if blocks { Err(Readiness::NotYet) } else { Ok(playlist.clone()) };
-        }
-    }
-    if readiness != Readiness::Ready {
-        return Err(readiness);
-    }
-    let playlist = shelf.playlist(skips, settings).ok_or(Readiness::NotYet)?;
-    // Only a script hands out an old one.
-    if viewer.script.is_some() {
-        viewer.playlist = Some(playlist.clone());
-    }
-    Ok(playlist)
-}
-
 impl Sending {
+    /// When its reader is given up.
+    fn due(&self, patience: Duration) -> Moment {
+        self.blocked.map_or(self.deadline, |since| self.deadline.min(since + patience))
+    }
+
     fn advance(&mut self, mut taken: usize) {
         while let Some(buffer) = self.buffers.get(self.sent.0) {
             let left = buffer.len() - self.sent.1;
@@ -595,7 +523,7 @@ impl Session<Worker> for HlsSession {
         let (now, patience) = (context.now, context.world.settings().patience.viewer);
         match &self.phase {
             HlsPhase::Waiting(_) => self.go_on(context),
-            HlsPhase::Sending(sending) if sending.blocked.is_some_and(|since| now >= since + patience) => {
+            HlsPhase::Sending(sending) if now >= sending.due(patience) => {
                 self.cut = Some(LinkEnd::Reset);
             }
             HlsPhase::Leaving(at) if now >= *at => self.cut = Some(LinkEnd::Close),

@@ -59,6 +59,21 @@ impl Shelves {
         self.lock().names.get(name).cloned()
     }
 
+    /// The Multivariant Playlist of several streams of one folder, `APP/ONE,OTHER`; `None` unless each has something to load.
+    pub(super) fn multivariant(&self, names: &str) -> Option<Playlist> {
+        let (folder, names) = names.rsplit_once('/').unwrap_or(("", names));
+        if !names.contains(',') {
+            return None;
+        }
+        let variant = |name: &str| {
+            let name = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let (peak, average) = self.get(&name)?.look(Window::bit_rates)?;
+            Some((name, peak, average))
+        };
+        let variants = names.split(',').map(variant).collect::<Option<Vec<_>>>()?;
+        Some(playlist::write_multivariant(&variants, &self.settings))
+    }
+
     /// A number that changes when a stream has something new; 0 of one that was never published.
     pub(crate) fn version(&self, name: &str) -> u64 {
         self.lock().names.get(name).map_or(0, |shelf| shelf.version())

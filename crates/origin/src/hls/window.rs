@@ -129,6 +129,21 @@ impl Window {
         (self.next_number - u64::from(self.making.is_some()), parts)
     }
 
+    /// How many parts a whole segment has, if it is one that is kept.
+    pub(super) fn parts_of(&self, number: u64) -> Option<u64> {
+        let first = self.segments.front()?.number;
+        let place = usize::try_from(number.checked_sub(first)?).ok()?;
+        self.segments.get(place).map(|segment| segment.parts.len() as u64)
+    }
+
+    /// The highest bit rate of the segments that a playlist names, and their average; `None` before the first is whole.
+    pub(super) fn bit_rates(&self) -> Option<(u64, u64)> {
+        let rate = |bytes: usize, span: Duration| (bytes as f64 * 8.0 / span.as_secs_f64().max(0.001)) as u64;
+        let peak = self.listed().map(|it| rate(it.bytes(), it.duration)).max()?;
+        let bytes = self.listed().map(Segment::bytes).sum();
+        Some((peak, rate(bytes, self.listed().map(|it| it.duration).sum())))
+    }
+
     /// The name of the next part.
     pub(super) fn next_part(&self) -> u64 {
         self.next_part

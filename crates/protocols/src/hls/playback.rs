@@ -7,8 +7,6 @@ use weir_metrics::{Moment, Recorder};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Playback {
     playout: Playout,
-    /// Media of the segments so far.
-    media: Duration,
     stalls: StallRecorder,
 }
 
@@ -16,15 +14,14 @@ impl Playback {
     /// A player that starts with this much, and plays on after a stall with the next segment.
     pub(super) fn new(start: Duration) -> Self {
         let playout = Playout::new(start, Duration::ZERO);
-        Self { playout, media: Duration::ZERO, stalls: StallRecorder::default() }
+        Self { playout, stalls: StallRecorder::default() }
     }
 
-    /// A segment of this duration is whole, in the read of `now`. It was there before the player ran dry, unless
+    /// Media up to here is whole, with the read of `now`. It was there before the player ran dry, unless
     /// [`Self::stall`] was called then.
-    pub(super) fn receive(&mut self, now: Moment, duration: Duration, recorder: &mut Recorder) {
-        self.media += duration;
+    pub(super) fn receive(&mut self, now: Moment, media: Duration, recorder: &mut Recorder) {
         let arrival = self.playout.runs_dry().map_or(now, |dry| dry.min(now));
-        let change = self.playout.receive(arrival, self.media);
+        let change = self.playout.receive(arrival, media);
         self.book(change, now, recorder);
     }
 

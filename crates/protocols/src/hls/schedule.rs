@@ -1,7 +1,8 @@
 //! What a viewer loads when: where it starts, which segments follow, and when the playlist is loaded again (RFC 8216, section 6.3).
 //! A function of playlists and times; knows no link.
 
-use super::playlist::{LowLatency, MediaPlaylist, Part, Resource, Segment};
+use super::date::Date;
+use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Resource, Segment};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,8 +51,12 @@ pub(super) struct Schedule {
     skip_until: Option<Duration>,
     /// The Media Initialization Section of the last segment that was named, which a Delta Update may leave out.
     map: Option<Arc<Resource>>,
+    /// What is to come, by the last playlist.
+    hint: Option<PreloadHint>,
     /// The last answer to a request for what is to come did not help: the next request is for the playlist as it is.
     is_plain: bool,
+    /// The next playlist is the first one of another variant.
+    has_switched: bool,
     /// A playlist left out what the viewer does not know: the next is to be whole.
     has_to_be_whole: bool,
     /// When a playlist was last whole.
@@ -73,6 +78,8 @@ pub(super) struct Schedule {
 pub(super) struct Update {
     /// What is to be buffered before playback starts, with the playlist that the viewer starts with.
     pub(super) starts_with: Option<Duration>,
+    /// What of that lies before the place that the player begins to show: a picture to begin with may come long before.
+    pub(super) lead: Duration,
     /// Whether it starts with parts.
     pub(super) starts_with_parts: bool,
     /// Media time that is new.
@@ -89,6 +96,8 @@ pub(super) struct Update {
     pub(super) exceeded: u64,
     /// How long ago it changed.
     pub(super) age: Duration,
+    /// When the end of what it announces was captured, of one that has changed.
+    pub(super) edge: Option<Date>,
 }
 
 /// What a request for a playlist asks for beside it: Delivery Directives (draft-pantos-hls-rfc8216bis-22, section 6.2.5).
@@ -113,7 +122,9 @@ impl Schedule {
             can_block: false,
             skip_until: None,
             map: None,
+            hint: None,
             is_plain: false,
+            has_switched: false,
             has_to_be_whole: false,
             loaded: now,
             last_change: now,
@@ -138,13 +149,18 @@ impl Schedule {
         // A playlist that is loaded once a target duration would let a buffer of some parts run dry.
         self.low_latency = playlist.low_latency.filter(|_| self.can_block);
         self.no_reload_before = asked + SHORTEST_RELOAD;
+        self.hint = playlist.hint.take().filter(|_| self.low_latency.is_some() && !playlist.has_ended);
         self.carry_map(&mut playlist);
         (self.loaded, self.is_plain, self.has_to_be_whole) = (now, false, false);
         let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
         let (end, parts_of_end) = self.end_of(&playlist);
         // A server that was restarted counts from the beginning; a cache may hand out an old copy once.
-        update.went_back = self.next.is_some() && end < self.end;
-        let patience = playlist.target.mul_f64(2.5);
+        // Another variant may be behind the one before, and is no older for that.
+        let lags = self.next.is_some() && end < self.end;
+        update.went_back = lags && !std::mem::take(&mut self.has_switched);
+        // A server that cuts longer segments than it says changes its playlist as seldom.
+        let longest = playlist.segments.iter().map(|it| it.duration).max().unwrap_or_default();
+        let patience = playlist.target.max(longest).mul_f64(2.5);
         let is_elsewhere = playlist.first.saturating_sub(self.end.segment) > MOST_LISTED;
         if update.went_back && asked.since(self.last_change) >= patience || is_elsewhere {
             self.next = None;
@@ -155,6 +171,7 @@ impl Schedule {
             is_start || !update.went_back && end > self.end || playlist.has_ended && !self.has_ended;
         if has_changed {
             self.last_change = now;
+            update.edge = self.edge(&playlist).filter(|_| !playlist.has_ended);
         } else {
             // RFC 8216, section 6.2.1: a server changes its playlist within 1.5 target durations. What was asked for one interval later
             // has had its time.
@@ -163,7 +180,8 @@ impl Schedule {
             update.age = now.since(self.last_change);
         }
         if is_start {
-            let (from, buffered) = self.start(&playlist);
+            let (from, buffered, lead) = self.start(&playlist);
+            update.lead = lead;
             let is_before = |part: &&Part| part.segment == from.segment && part.index < from.part;
             self.parts_of_end = playlist.parts.iter().filter(is_before).map(|it| it.media.duration).sum();
             (self.next, self.end) = (Some(from), from);
@@ -176,7 +194,7 @@ impl Schedule {
             let rest = self.announce(&playlist, (end, parts_of_end), &mut update);
             self.queue_from(playlist, rest, &mut update);
         }
-        self.has_to_wait = update.went_back && !is_start || self.has_to_be_whole;
+        self.has_to_wait = lags && !is_start || self.has_to_be_whole;
         let interval = match self.low_latency {
             _ if has_changed && self.can_block => SHORTEST_RELOAD,
             // It says that it holds requests, and has not: to ask again at once would be a flood. An old copy, and one that was held
@@ -214,6 +232,13 @@ impl Schedule {
         (Position { segment, part: count }, media)
     }
 
+    /// When the end of what a playlist announces was captured.
+    fn edge(&self, playlist: &MediaPlaylist) -> Option<Date> {
+        let part = playlist.parts.last().filter(|_| self.low_latency.is_some());
+        let of_part = part.and_then(|it| it.media.end_date());
+        playlist.segments.last().and_then(Segment::end_date).max(of_part)
+    }
+
     /// Counts what is new. Returns the segment of which parts were announced before, and how much of it was not.
     fn announce(
         &mut self,
@@ -244,7 +269,7 @@ impl Schedule {
 
     fn queue_from(&mut self, playlist: MediaPlaylist, rest: (u64, Duration), update: &mut Update) {
         let Some(mut next) = self.next else { return };
-        if next.segment < playlist.first && playlist.left_out > 0 {
+        if playlist.left_out > 0 && (next.segment < playlist.first || playlist.lacks_offset) {
             self.has_to_be_whole = true;
             return;
         }
@@ -300,9 +325,38 @@ impl Schedule {
         Directives { until: Some((self.end.segment, part)), skips }
     }
 
+    /// The part to ask for before it is there, if all that the playlist names is queued or loaded.
+    pub(super) fn hint(&self) -> Option<&PreloadHint> {
+        let has_all = self.next.is_some_and(|next| next >= self.end) && !self.has_to_wait;
+        self.hint.as_ref().filter(|_| has_all && !self.has_ended)
+    }
+
+    /// The next segment to load, which stays in the queue.
+    pub(super) fn front(&self) -> Option<&Segment> {
+        self.queue.front()
+    }
+
     /// The next segment to load.
     pub(super) fn pop(&mut self) -> Option<Segment> {
         self.queue.pop_front()
+    }
+
+    /// Whether what is next can be taken from another playlist: it begins with a segment.
+    pub(super) fn may_switch(&self) -> bool {
+        let is_whole = self.next.is_some_and(|next| next.part == 0);
+        let has_more = !self.has_ended || !self.queue.is_empty() || self.next.is_some_and(|it| it < self.end);
+        is_whole && has_more && self.queue.iter().all(|it| !it.is_part)
+    }
+
+    /// The next playlist is that of another variant, whose segments have the same numbers: what waits is read off it again.
+    pub(super) fn switch(&mut self, now: Moment) {
+        if let Some(next) = &mut self.next {
+            next.segment = next.segment.saturating_sub(self.queue.len() as u64);
+        }
+        self.queue.clear();
+        (self.map, self.hint) = (None, None);
+        (self.has_switched, self.has_to_be_whole, self.has_to_wait) = (true, true, false);
+        (self.last_change, self.reload_at, self.no_reload_before) = (now, Some(now), now);
     }
 
     /// Segments that wait to be loaded.
@@ -321,9 +375,10 @@ impl Schedule {
         self.reload_at = Some(asked + self.target / 2);
     }
 
-    /// When to load the playlist again. A request that is held keeps the link: what is there is loaded before it.
-    pub(super) fn reload_at(&self, now: Moment) -> Option<Moment> {
-        if self.can_block && !self.queue.is_empty() {
+    /// When to load the playlist again. A request that is held keeps its link: what is there is loaded before it, unless playlists have
+    /// a link of their own.
+    pub(super) fn reload_at(&self, now: Moment, has_own_link: bool) -> Option<Moment> {
+        if self.can_block && !self.queue.is_empty() && !has_own_link {
             return None;
         }
         let has_more = self.next.is_some_and(|next| next < self.end);
@@ -350,19 +405,38 @@ impl Schedule {
         self.is_recording
     }
 
-    /// Where a viewer begins, and the media time from there on, but of a recording no more than three target durations.
-    fn start(&self, playlist: &MediaPlaylist) -> (Position, Duration) {
+    /// Where a viewer begins; the media time from there on, but of a recording, and behind an `EXT-X-START`, no more than three target
+    /// durations; and how much of it is not shown.
+    fn start(&self, playlist: &MediaPlaylist) -> (Position, Duration, Duration) {
         // draft-pantos-hls-rfc8216bis-22, section 4.4.3.8: HOLD-BACK is at least that, and may be more.
         let least = (3 * playlist.target).max(playlist.hold_back.unwrap_or_default());
+        let all: Duration = playlist.segments.iter().map(|it| it.duration).sum();
+        let wanted =
+            playlist.start.map(|it| if it.from_end { it.offset } else { all.saturating_sub(it.offset) });
         if playlist.has_ended {
-            let all: Duration = playlist.segments.iter().map(|it| it.duration).sum();
-            return (Position::of(playlist.first), all.min(least));
+            let (from, media) = match wanted {
+                Some(wanted) => start_with_segment(playlist, wanted.min(all), Duration::ZERO),
+                None => (Position::of(playlist.first), all),
+            };
+            return (from, media.min(least), Duration::ZERO);
+        }
+        // Farther from the end than it has to be, a viewer need not load all that lies between before it plays.
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > least) {
+            let (from, media) = start_with_segment(playlist, wanted, Duration::ZERO);
+            return (from, media.min(least), Duration::ZERO);
         }
         match self.low_latency {
-            Some(low_latency) => start_with_parts(playlist, low_latency.hold_back),
+            Some(low_latency) => {
+                let hold_back = low_latency.hold_back.max(wanted.unwrap_or_default());
+                let (from, media) = start_with_parts(playlist, hold_back);
+                (from, media, media.saturating_sub(hold_back))
+            }
             // RFC 8216, section 6.3.3: a client starts at no segment that begins less than three target durations before the end of a
             // playlist to which more will be added.
-            None => start_with_segment(playlist, least, Duration::ZERO),
+            None => {
+                let (from, media) = start_with_segment(playlist, least, Duration::ZERO);
+                (from, media, Duration::ZERO)
+            }
         }
     }
 }

@@ -9,9 +9,13 @@ use weir_metrics::BitRate;
 #[command(next_help_heading = "HLS")]
 pub(super) struct HlsFields {
     /// Which variant of a multivariant playlist to play: the first that it lists, as a player does that has measured nothing yet, the
-    /// one with the lowest or the highest BANDWIDTH, or the highest that is not above a bit rate (first, lowest, highest, 3mbps)
+    /// one with the lowest or the highest BANDWIDTH, the highest that is not above a bit rate, or segment by segment what the link brings (first, lowest,
+    /// highest, 3mbps, auto)
     #[arg(long, value_name = "WHICH", default_value = "first")]
     pub(super) variant: VariantChoice,
+    /// A viewer reads no faster than this, as if its link were as narrow: it has one connection then, and `--variant auto` sees what it is worth
+    #[arg(long, value_name = "RATE")]
+    pub(super) bandwidth: Option<BitRate>,
     /// Whether to play partial segments where the server has them, and to ask for what is to come (LL-HLS): on or off
     #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub(super) low_latency: bool,
@@ -31,8 +35,8 @@ pub(super) struct Variant {
     pub(super) uri: String,
     /// Its peak, in bits per second (`BANDWIDTH`); 0 if it names none.
     pub(super) bandwidth: u64,
-    /// Whether its sound is in a playlist of its own: a rendition of its `AUDIO` group has a `URI`.
-    pub(super) has_audio_apart: bool,
+    /// The playlist of its sound, if that is apart: a rendition of its `AUDIO` group has a `URI`.
+    pub(super) audio: Option<String>,
 }
 
 /// How one is chosen.
@@ -44,6 +48,8 @@ pub(super) enum VariantChoice {
     Highest,
     /// The highest that is not above this, or the lowest.
     UpTo(BitRate),
+    /// Like the first, and then segment by segment as fast as they come.
+    Auto,
 }
 
 impl VariantChoice {
@@ -55,7 +61,7 @@ impl VariantChoice {
             variants.iter().rev().filter(|it| it.bandwidth as f64 <= most).max_by_key(|it| it.bandwidth)
         };
         match self {
-            Self::First => variants.first(),
+            Self::First | Self::Auto => variants.first(),
             Self::Lowest => lowest,
             Self::Highest => highest(f64::INFINITY),
             Self::UpTo(rate) => highest(rate.bps()).or(lowest),
@@ -71,8 +77,11 @@ impl FromStr for VariantChoice {
             "first" => Ok(Self::First),
             "lowest" => Ok(Self::Lowest),
             "highest" => Ok(Self::Highest),
+            "auto" => Ok(Self::Auto),
             rate => rate.parse().map(Self::UpTo).map_err(|_| {
-                format!("{rate} is not a variant; write first, lowest, highest or a bit rate such as 3mbps")
+                format!(
+                    "{rate} is not a variant; write first, lowest, highest, auto or a bit rate such as 3mbps"
+                )
             }),
         }
     }
@@ -84,8 +93,7 @@ mod tests {
 
     #[test]
     fn variants_are_chosen_by_place_or_bandwidth() {
-        let variant =
-            |uri: &str, bandwidth| Variant { uri: uri.to_owned(), bandwidth, has_audio_apart: false };
+        let variant = |uri: &str, bandwidth| Variant { uri: uri.to_owned(), bandwidth, audio: None };
         let all = [variant("b", 2_000), variant("c", 3_000), variant("a", 1_000), variant("c2", 3_000)];
         for (text, expected) in [
             ("first", "b"),
@@ -95,11 +103,12 @@ mod tests {
             ("2kbps", "b"),
             ("9mbps", "c"),
             ("10", "a"),
+            ("auto", "b"),
         ] {
             let choice: VariantChoice = text.parse().unwrap();
             assert_eq!(choice.choose(&all).unwrap().uri, expected, "{text}");
         }
         assert_eq!(VariantChoice::Highest.choose(&[]), None);
-        assert!("auto".parse::<VariantChoice>().unwrap_err().contains("lowest"));
+        assert!("best".parse::<VariantChoice>().unwrap_err().contains("lowest"));
     }
 }

@@ -1,6 +1,6 @@
 //! HLS of the origin: ffmpeg plays every frame that was published, and weir reports exactly the faults that are scripted.
 
-use crate::support::{Air, Run, air, config, measure, program, shared, soon};
+use crate::support::{Air, Publishing, Run, air, config, measure, program, shared, soon};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
 
@@ -124,6 +124,33 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
         // The same without parts.
         let run = measure(["play", &url, "-c", "1", "-d", "6s", "--warmup", "0s", "--low-latency", "off"]);
         assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.parts"]), [1.0, 0.0, 0.0]);
+    }
+}
+
+/// Streams of one folder are variants of one; a viewer plays what its link brings.
+#[test]
+fn viewers_change_to_the_variant_that_their_link_can_bring() {
+    let _machine = shared();
+    let (air, url) = on_air(settings(), &[]);
+    let publish = |name: &str, rate: &str| {
+        let url = air.url.replace("/live/a", &format!("/live/{name}"));
+        Publishing::start(&url, &["--gop", "1s", "--bitrate", rate])
+    };
+    let _publishing = [publish("low", "300kbps"), publish("high", "2mbps")];
+    for name in ["live/low", "live/high"] {
+        let received = || air.origin.counts().stream(name).map(|stream| stream.received.video);
+        soon("three seconds are there", || received().is_some_and(|frames| frames >= 90));
+    }
+    for (names, bandwidth, switches) in [("low,high", "50mbps", 1.0), ("high,low", "800kbps", 1.0)] {
+        let url = url.replace("/a.m3u8", &format!("/{names}.m3u8"));
+        let arguments =
+            ["-c", "2", "-d", "9s", "--warmup", "0s", "--variant", "auto", "--bandwidth", bandwidth];
+        let run = measure(["play", &url].into_iter().chain(arguments));
+        assert_eq!(numbers(&run, ["played", "hls.switches"]), [2.0, 2.0 * switches], "{names}");
+        assert_eq!(numbers(&run, ["hls.refused", "hls.skipped", "hls.went_back", "hls.stale"]), [0.0; 4]);
+        // Most of what is played is of the last variant.
+        let watched = run.spread("hls.variant_bandwidth")["p50"].as_f64().unwrap();
+        assert_eq!(watched > 1e6, names == "low,high", "{watched}");
     }
 }
 

@@ -25,6 +25,7 @@ mod exactly_once;
 mod first_steps;
 mod guide;
 mod hls;
+mod hls_js;
 mod hls_origin;
 mod http_flv;
 mod ingest;

@@ -38,6 +38,7 @@ pub(crate) use machines::{FIRST, Machines};
 pub(crate) use namespace::Wire;
 pub(crate) use nginx::Nginx;
 pub(crate) use node_media_server::NodeMediaServer;
+pub(crate) use npm::npm_folder;
 pub(crate) use pion::Pion;
 pub(crate) use process::{Said, origin_process, says, weir};
 pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, report, start_measuring};

@@ -133,6 +133,11 @@ fn a_reload_waits_for_what_it_names_and_not_for_what_is_far_ahead() {
     ] {
         assert_eq!(of(query), expected, "{query}");
     }
+    // Bis, section 6.2.5.2: beyond the last part of a segment it is the first of the next one that is asked for.
+    let window = self::window(&settings, 4, 0);
+    let bytes = "GET /live/a.m3u8?_HLS_msn=3&_HLS_part=4 HTTP/1.1\r\n\r\n";
+    let request = weir_web::Requests::new(0).take(&mut bytes.as_bytes()).unwrap().unwrap();
+    assert_eq!(Directives::read(&request).unwrap().readiness(&window, &settings), Readiness::NotYet);
 }
 
 #[test]

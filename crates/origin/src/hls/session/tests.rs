@@ -1,6 +1,7 @@
 //! Connections on a made-up clock.
 
 use super::super::settings::HlsSettings;
+use super::super::shelf::Shelf;
 use super::super::window::Segment;
 use super::*;
 use crate::harness::settings as usual;
@@ -161,6 +162,57 @@ fn a_slow_peer_is_sent_all_of_a_segment_and_one_that_takes_nothing_is_reset() {
 }
 
 #[test]
+fn a_reader_of_a_few_bytes_a_second_keeps_no_segment_for_ever() {
+    let mut bench = Bench::new(&[]);
+    bench.rig.room = 10;
+    bench.ask("/live/a/0.ts");
+    let mut seconds = 0;
+    while !bench.rig.closed && seconds < 200 {
+        bench.rig.room += 1;
+        bench.rig.dispatch(&mut bench.session, Event::Writable);
+        bench.advance(1_000);
+        seconds += 1;
+    }
+    assert!(bench.rig.reset && (119..=122).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn ranges_of_media_are_answered_and_those_of_playlists_are_not() {
+    let mut bench = Bench::new(&[]);
+    let mut ask = |path: &str, range: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nRange: {range}\r\n\r\n");
+        bench.rig.dispatch(&mut bench.session, Event::Bytes(request.as_bytes()));
+        bench.answers()
+    };
+    let answer = ask("/live/a/0.ts", "bytes=2-5");
+    assert!(answer.starts_with("HTTP/1.1 206 ") && answer.ends_with("\r\n\r\nrtpa"), "{answer}");
+    assert!(answer.contains("\r\nContent-Range: bytes 2-5/16\r\n"), "{answer}");
+    let answer = ask("/live/a/0.ts", "bytes=16-");
+    assert!(
+        answer.starts_with("HTTP/1.1 416 ") && answer.contains("Content-Range: bytes */16\r\n"),
+        "{answer}"
+    );
+    assert!(ask("/live/a.m3u8", "bytes=0-3").starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn streams_of_one_folder_are_variants_once_all_are_there() {
+    let mut bench = Bench::new(&[]);
+    bench.ask("/live/a,b.m3u8");
+    assert_eq!(bench.status(), 0, "a stream may be called so, and is waited for");
+    let mut bench = Bench::new(&[]);
+    let shelf = bench.rig.world.settings().hls.as_ref().unwrap().begin(&"live/b".into());
+    let first = std::mem::replace(&mut bench.shelf, shelf);
+    bench.segment();
+    bench.shelf = first;
+    bench.ask("/live/a,b.m3u8");
+    let answer = bench.answers();
+    // Four parts of four bytes in two seconds.
+    let variant = |name: &str| format!("#EXT-X-STREAM-INF:BANDWIDTH=64,AVERAGE-BANDWIDTH=64\n{name}.m3u8\n");
+    assert!(answer.ends_with(&(variant("a") + &variant("b"))), "{answer}");
+}
+
+#[test]
 fn who_leaves_while_it_waits_leaves_nothing_behind() {
     let mut bench = Bench::new(&[]);
     bench.ask("/live/none.m3u8");
@@ -194,11 +246,12 @@ fn faults_answer_with_a_status_late_or_not_at_all() {
 fn a_stale_playlist_is_the_one_before_and_goes_on_later() {
     let mut bench = Bench::new(&["stale at=1s for=5s"]);
     bench.ask("/live/a.m3u8");
-    let before = bench.answers();
+    let body = |answer: String| answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+    let before = body(bench.answers());
     bench.advance(1_500);
     bench.segment();
     bench.ask("/live/a.m3u8");
-    assert_eq!(bench.answers(), before);
+    assert_eq!(body(bench.answers()), before);
     bench.ask("/live/a.m3u8?_HLS_msn=2");
     assert_eq!(bench.status(), 0, "what it waits for is not there before");
     bench.advance(4_600);

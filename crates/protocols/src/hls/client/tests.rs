@@ -1,7 +1,11 @@
 use super::*;
+use crate::hls::date;
+use crate::hls::figures::*;
+use crate::hls::playlist::LONGEST_PLAYLIST;
+use std::time::Duration;
 use weir_clients::{PlannedStart, Turn};
 use weir_metrics::Counter;
-use weir_metrics::common::{PLAYED, STALLED, STALLS, STARVED};
+use weir_metrics::common::{MEDIA, PLAYED, STALLED, STALLS, STARVED};
 use weir_shard::{Event, Rig, Session};
 
 /// One viewer of a scripted server, on a made-up clock.
@@ -19,7 +23,7 @@ impl Bench {
     /// The same, that chooses so.
     fn start_with(variant: VariantChoice) -> Self {
         let url = "http://127.0.0.1:8080/live/a.m3u8?token=1".to_owned();
-        let fields = HlsFields { variant, low_latency: true };
+        let fields = HlsFields { variant, bandwidth: None, low_latency: true };
         let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
         let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
@@ -43,6 +47,29 @@ impl Bench {
         let sent = String::from_utf8(self.rig.take_sent()).unwrap();
         let line = sent.lines().next().unwrap_or_default();
         line.trim_start_matches("GET ").trim_end_matches(" HTTP/1.1").to_owned()
+    }
+
+    /// The same of the link beside it, which is there from its first request on.
+    fn asked_beside(&mut self) -> String {
+        if self.rig.side.is_some() && self.rig.side_sent.is_empty() {
+            self.tell(Event::Side(Side::Connected));
+        }
+        let sent = String::from_utf8(std::mem::take(&mut self.rig.side_sent)).unwrap();
+        let line = sent.lines().next().unwrap_or_default();
+        line.trim_start_matches("GET ").trim_end_matches(" HTTP/1.1").to_owned()
+    }
+
+    fn answer_beside(&mut self, status: &str, body: &str) {
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        self.rig.dispatch_side(&mut *self.viewer, head.as_bytes());
+    }
+
+    /// Answers with fields and a body.
+    fn answer_with(&mut self, fields: &str, body: &str) {
+        let length = body.len();
+        self.tell(Event::Bytes(
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{fields}\r\n{body}").as_bytes(),
+        ));
     }
 
     /// Answers with a status and a body.
@@ -225,7 +252,7 @@ fn a_variant_is_chosen_and_the_chosen_playlist_is_the_one_that_is_loaded_again()
 }
 
 #[test]
-fn the_highest_variant_is_played_if_that_is_asked_for_and_its_sound_apart_is_counted() {
+fn the_highest_variant_is_played_if_that_is_asked_for_and_its_sound_is_loaded_beside_it() {
     let mut bench = Bench::start_with(VariantChoice::Highest);
     bench.asked();
     bench.wait(0.25);
@@ -235,14 +262,32 @@ fn the_highest_variant_is_played_if_that_is_asked_for_and_its_sound_apart_is_cou
     );
     // The query is that of the URI, and not the one of the playlist that names it.
     assert_eq!(bench.asked(), "/live/high/v.m3u8?b=2");
+    assert_eq!(bench.asked_beside(), "/live/a.m3u8");
     bench.wait(0.5);
     bench.playlist(0..1);
     assert_eq!(bench.asked(), "/live/high/0.ts");
     bench.answer("200 OK", "media");
+    let sound = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\ns0.aac\n#EXTINF:2,\ns1.aac\n";
+    bench.answer_beside("200 OK", sound);
+    assert_eq!(bench.asked_beside(), "/live/s0.aac");
+    // Nothing is shown before there is sound: no stall, however long that takes.
+    bench.wait(1.4);
+    bench.answer_beside("200 OK", "sound");
+    assert_eq!(bench.asked_beside(), "/live/s1.aac");
+    bench.wait(1.0);
+    assert_eq!(bench.asked(), "/live/high/v.m3u8?b=2");
+    bench.playlist(0..2);
+    assert_eq!(bench.asked(), "/live/high/1.ts");
+    bench.answer("200 OK", "media");
+    bench.wait(2.0);
+    bench.answer_beside("200 OK", "sound");
     let (figures, failure) = bench.end();
     assert_eq!(failure, None);
-    assert_eq!(counts(&figures, [MULTIVARIANT, AUDIO_APART, SEGMENTS, CONNECTIONS]), [1, 1, 1, 1]);
-    let times = [MULTIVARIANT_TIME, PLAYLIST_TIME].map(|spread| figures.spread(spread).max() / 10_000);
+    assert_eq!(counts(&figures, [MULTIVARIANT, AUDIO_APART, SEGMENTS, CONNECTIONS]), [1, 1, 4, 2]);
+    // Two seconds of both are there for three: the pictures wait for the sound.
+    assert_eq!(counts(&figures, [STALLS, STALLED]), [1, 1_000_000]);
+    let times =
+        [MULTIVARIANT_TIME, PLAYLIST_TIME].map(|spread| (figures.spread(spread).min() + 5_000) / 10_000);
     assert_eq!(times, [25, 50]);
 }
 
@@ -315,6 +360,7 @@ fn playing_parts() -> Bench {
         bench.answer("200 OK", "media");
     }
     assert_eq!(bench.asked(), "", "no playlist is asked for twice at once");
+    assert_eq!(bench.asked_beside(), "");
     bench.wait(0.05);
     bench
 }
@@ -324,14 +370,14 @@ fn a_viewer_of_parts_asks_for_what_is_to_come_and_loads_each_part_once() {
     let mut bench = playing_parts();
     for (whole, behind) in [(6, 1), (6, 2), (6, 3), (7, 0), (7, 1)] {
         assert_eq!(
-            bench.asked(),
+            bench.asked_beside(),
             format!("/live/a.m3u8?token=1&_HLS_msn={whole}&_HLS_part={behind}&_HLS_skip=YES")
         );
         // The server holds it until the part is there.
         bench.wait(0.5);
         let (segment, part) = (whole, behind);
         let (whole, behind) = if part == 3 { (whole + 1, 0) } else { (whole, part + 1) };
-        bench.answer("200 OK", &low_latency(2, whole, behind, 2));
+        bench.answer_beside("200 OK", &low_latency(2, whole, behind, 2));
         assert_eq!(bench.asked(), format!("/live/{segment}.{part}.mp4"));
         bench.answer("200 OK", "media");
     }
@@ -348,16 +394,16 @@ fn a_server_that_answers_at_once_is_asked_once_a_part_and_one_that_refuses_is_as
     let mut bench = playing_parts();
     let blocking = "/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part=1&_HLS_skip=YES";
     for _ in 0..4 {
-        assert_eq!(bench.asked(), blocking);
-        bench.answer("200 OK", &low_latency(2, 6, 1, 0));
-        assert_eq!(bench.asked(), "", "it is not asked at once again");
+        assert_eq!(bench.asked_beside(), blocking);
+        bench.answer_beside("200 OK", &low_latency(2, 6, 1, 0));
+        assert_eq!(bench.asked_beside(), "", "it is not asked at once again");
         bench.wait(0.5);
     }
-    assert_eq!(bench.asked(), blocking);
-    bench.answer("400 Bad Request", "");
-    assert_eq!(bench.asked(), "");
+    assert_eq!(bench.asked_beside(), blocking);
+    bench.answer_beside("400 Bad Request", "");
+    assert_eq!(bench.asked_beside(), "");
     bench.wait(1.0);
-    assert_eq!(bench.asked(), "/live/a.m3u8?token=1", "as after a publisher came back");
+    assert_eq!(bench.asked_beside(), "/live/a.m3u8?token=1", "as after a publisher came back");
     let (figures, _) = bench.end();
     assert_eq!(counts(&figures, [EARLY, REFUSED, RELOADS, STALE]), [4, 1, 4, 0]);
 }
@@ -365,12 +411,12 @@ fn a_server_that_answers_at_once_is_asked_once_a_part_and_one_that_refuses_is_as
 #[test]
 fn a_part_that_is_not_there_is_counted_and_a_held_request_may_take_three_target_durations_longer() {
     let mut bench = playing_parts();
-    bench.asked();
+    bench.asked_beside();
     bench.wait(0.5);
-    bench.answer("200 OK", &low_latency(2, 6, 2, 0));
+    bench.answer_beside("200 OK", &low_latency(2, 6, 2, 0));
     assert_eq!(bench.asked(), "/live/6.1.mp4");
     bench.answer("404 Not Found", "");
-    assert_eq!(bench.asked(), "/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part=2&_HLS_skip=YES");
+    assert_eq!(bench.asked_beside(), "/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part=2&_HLS_skip=YES");
     let request = PlayOptions::default().timeouts.request.as_secs_f64();
     bench.wait(request + 5.9);
     assert!(!bench.rig.closed, "the source stands still, and the server says so in its time");
@@ -379,4 +425,198 @@ fn a_part_that_is_not_there_is_counted_and_a_held_request_may_take_three_target_
     let (figures, failure) = bench.end();
     assert_eq!(counts(&figures, [NOT_FOUND, REFUSED, STALLS]), [1, 1, 1]);
     assert_eq!(failure.unwrap().0, Failure::RequestTimeout);
+}
+
+/// The same with the part that is to come as a hint.
+fn hinting(first: u64, whole: u64, behind: u32) -> String {
+    let playlist = low_latency(first, whole, behind, 0);
+    format!("{playlist}#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{whole}.{behind}.mp4\"\n")
+}
+
+#[test]
+fn a_part_that_is_hinted_at_is_asked_for_before_it_is_there_and_loaded_once() {
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.answer("200 OK", &hinting(2, 6, 1));
+    for uri in ["5.mp4", "6.0.mp4"] {
+        assert_eq!(bench.asked(), format!("/live/{uri}"));
+        bench.answer("200 OK", "media");
+    }
+    bench.wait(0.05);
+    for (part, first_comes) in [(1, "part"), (2, "playlist")] {
+        assert_eq!(bench.asked(), format!("/live/6.{part}.mp4"), "the server holds it");
+        assert_eq!(
+            bench.asked_beside(),
+            format!("/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part={part}&_HLS_skip=YES")
+        );
+        bench.wait(0.5);
+        if first_comes == "part" {
+            bench.answer("200 OK", "media");
+            assert_eq!(bench.asked(), "");
+        }
+        bench.answer_beside("200 OK", &hinting(2, 6, part + 1));
+        if first_comes == "playlist" {
+            assert_eq!(bench.asked(), "", "it is under way");
+            bench.answer("200 OK", "media");
+        }
+    }
+    // The segment ends without the part that was hinted at: what the server goes on to hold is given up.
+    assert_eq!(bench.asked(), "/live/6.3.mp4");
+    bench.asked_beside();
+    bench.wait(0.1);
+    let end = low_latency(2, 7, 1, 0).replace("#EXT-X-PART:DURATION=0.5,URI=\"6.3.mp4\"\n", "");
+    bench.answer_beside("200 OK", &end);
+    assert!(bench.rig.reopened.is_some(), "its link goes with it");
+    bench.tell(Event::Connected);
+    assert_eq!(bench.asked(), "/live/7.0.mp4");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [PARTS, SEGMENTS, HINTS_UNUSED, REFUSED, CONNECTIONS]), [3, 1, 1, 0, 3]);
+    assert_eq!(figures.spread(HINT_TIME).len(), 2);
+}
+
+#[test]
+fn a_hint_that_comes_to_nothing_harms_nobody() {
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.answer("200 OK", &hinting(2, 6, 1));
+    for _ in ["5.mp4", "6.0.mp4"] {
+        bench.asked();
+        bench.answer("200 OK", "media");
+    }
+    bench.wait(0.05);
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("404 Not Found", "");
+    assert_eq!(bench.asked(), "", "it is not asked for again before it is named");
+    bench.asked_beside();
+    bench.answer_beside("200 OK", &hinting(2, 6, 2));
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("200 OK", "media");
+    assert_eq!(bench.asked(), "/live/6.2.mp4");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [HINTS_UNUSED, NOT_FOUND, REFUSED, PARTS]), [1, 0, 0, 2]);
+}
+
+#[test]
+fn latency_is_told_by_the_dates_of_the_playlist_and_grows_by_each_stall() {
+    let mut bench = Bench::start();
+    bench.asked();
+    // The playlist ends with what was captured a second ago.
+    let wall = HostClock::read().at(bench.rig.now).wall_nanos as i64;
+    let begin = date::write(wall - 7_000_000_000);
+    let playlist = |count: u64| {
+        let segments: String = (0..count).map(|it| format!("#EXTINF:2.0,\n{it}.ts\n")).collect();
+        format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-PROGRAM-DATE-TIME:{begin}\n{segments}")
+    };
+    bench.answer_with("Age: 1\r\n", &playlist(3));
+    for _ in 0..3 {
+        bench.asked();
+        bench.answer_with("X-Cache: MISS\r\n", "media");
+    }
+    bench.wait(2.0);
+    bench.asked();
+    bench.answer("200 OK", &playlist(4));
+    bench.asked();
+    // Six seconds were there, and two are gone: it comes a second after they have been shown.
+    bench.wait(5.0);
+    bench.answer("200 OK", "media");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [STALLS, CACHE_HITS, CACHE_MISSES]), [1, 1, 3]);
+    let seconds = |signed| {
+        let values = figures.signed(signed);
+        let round = |micros: i64| (micros as f64 / 1e6).round();
+        (round(values.min()), round(values.value_at_quantile(1.0)), values.len())
+    };
+    assert_eq!(seconds(LATENCY), (7.0, 8.0, 2));
+    assert_eq!(seconds(EDGE_LATENCY), (1.0, 1.0, 2));
+}
+
+#[test]
+fn a_key_is_loaded_before_the_first_segment_that_needs_it() {
+    let mut bench = Bench::start();
+    bench.asked();
+    let playlist = |count: u64| {
+        let segments: String = (0..count).map(|it| format!("#EXTINF:2.0,\n{it}.ts\n")).collect();
+        format!(
+            "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-KEY:METHOD=AES-128,URI=\"key?a=1\"\n{segments}#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://x\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n#EXT-X-KEY:METHOD=AES-128,URI=\"other\"\n#EXTINF:2.0,\nlast.ts\n#EXT-X-ENDLIST\n"
+        )
+    };
+    bench.answer("200 OK", &playlist(2));
+    assert_eq!(bench.asked(), "/live/key?a=1");
+    bench.answer("200 OK", "0123456789abcdef");
+    for number in 0..2 {
+        assert_eq!(bench.asked(), format!("/live/{number}.ts"));
+        bench.answer("200 OK", "media");
+    }
+    assert_eq!(bench.asked(), "/live/other");
+    // What is no key is of no use.
+    bench.answer("200 OK", "short");
+    assert_eq!(bench.asked(), "");
+    let (figures, _) = bench.end();
+    assert_eq!(counts(&figures, [KEYS, REFUSED, SEGMENTS, SEALED, MEDIA]), [1, 1, 2, 0, 10]);
+}
+
+#[test]
+fn a_viewer_changes_to_the_variant_that_its_link_can_bring_and_goes_on_where_it_was() {
+    let mut bench = Bench::start_with(VariantChoice::Auto);
+    bench.asked();
+    // Five bytes in a millisecond are 40 kbit/s.
+    bench.answer(
+        "200 OK",
+        "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=9000\nlow/v.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=20000\nhigh/v.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=39000\nhighest/v.m3u8\n",
+    );
+    assert_eq!(bench.asked(), "/live/low/v.m3u8");
+    bench.playlist(0..3);
+    assert_eq!(bench.asked(), "/live/low/0.ts");
+    bench.answer("200 OK", "media");
+    assert_eq!(bench.asked(), "/live/high/v.m3u8");
+    // It is one segment behind.
+    bench.playlist(0..2);
+    assert_eq!(bench.asked(), "/live/high/1.ts");
+    bench.answer("200 OK", "media");
+    bench.wait(1.0);
+    assert_eq!(bench.asked(), "/live/high/v.m3u8");
+    bench.playlist(0..4);
+    for number in 2..4 {
+        assert_eq!(bench.asked(), format!("/live/high/{number}.ts"));
+        // The last takes nine seconds.
+        bench.wait(if number == 3 { 9.0 } else { 0.0 });
+        bench.answer("200 OK", "media");
+    }
+    assert_eq!(bench.asked(), "/live/low/v.m3u8");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [SWITCHES, SEGMENTS, WENT_BACK, SKIPPED, STALE]), [2, 4, 0, 0, 0]);
+    assert_eq!(counts(&figures, [ANNOUNCED, LOADED]), [8_000_000; 2]);
+    assert_eq!(figures.spread(VARIANT_BANDWIDTH).len(), 4);
+}
+
+#[test]
+fn a_viewer_of_a_narrow_link_reads_no_faster() {
+    let url = "http://127.0.0.1:8080/live/a.m3u8".to_owned();
+    let fields = HlsFields {
+        variant: VariantChoice::First,
+        bandwidth: Some("80kbps".parse().unwrap()),
+        low_latency: true,
+    };
+    let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
+    let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
+    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
+    let viewer = workload.start(planned, rig.now, &mut rig.world);
+    let mut bench = Bench { rig, viewer };
+    bench.tell(Event::Opening);
+    bench.tell(Event::Connected);
+    bench.asked();
+    bench.playlist(0..3);
+    assert_eq!(bench.asked(), "/live/0.ts");
+    bench.wait(1.0);
+    assert!(!bench.rig.paused);
+    bench.answer("200 OK", &"x".repeat(10_000));
+    assert!(bench.rig.paused, "it takes a second to come");
+    bench.wait(0.99);
+    assert!(bench.rig.paused);
+    bench.wait(0.1);
+    assert!(!bench.rig.paused);
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::hls::playlist::StartOffset;
 use proptest::prelude::*;
 
 const PLAIN: Directives = Directives { until: None, skips: false };
@@ -13,6 +14,9 @@ fn playlist(numbers: std::ops::Range<u64>) -> MediaPlaylist {
         resource: Resource { uri: format!("{number}.ts"), range: None },
         duration: Duration::from_secs(2),
         map: None,
+        key: None,
+        is_sealed: false,
+        date: None,
         is_gap: false,
         is_part: false,
     };
@@ -74,9 +78,9 @@ fn a_playlist_is_loaded_again_after_a_target_duration_or_half_of_one_if_it_has_n
     let mut schedule = Schedule::new(at(0.0), true);
     schedule.take(playlist(0..6), PLAIN, at(0.0), at(0.1));
     queued(&mut schedule);
-    assert_eq!(schedule.reload_at(at(0.1)), Some(at(2.0)));
+    assert_eq!(schedule.reload_at(at(0.1), false), Some(at(2.0)));
     schedule.take(playlist(0..6), PLAIN, at(2.0), at(2.1));
-    assert_eq!(schedule.reload_at(at(2.1)), Some(at(3.0)));
+    assert_eq!(schedule.reload_at(at(2.1), false), Some(at(3.0)));
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn a_playlist_is_stale_that_was_asked_for_two_and_a_half_target_durations_after_
     assert!(!schedule.take(ended(), PLAIN, at(100.0), at(100.1)).is_stale);
     queued(&mut schedule);
     assert!(schedule.is_over() && !schedule.is_recording());
-    assert_eq!(schedule.reload_at(at(101.0)), None);
+    assert_eq!(schedule.reload_at(at(101.0), false), None);
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn a_recording_is_read_from_its_beginning_a_few_segments_at_a_time() {
     let update = schedule.take(recording(), PLAIN, at(0.0), at(0.0));
     assert_eq!((update.starts_with, update.announced.as_secs()), (Some(Duration::from_secs(6)), 80));
     let mut all = queued(&mut schedule);
-    while schedule.reload_at(at(1.0)).is_some() {
+    while schedule.reload_at(at(1.0), false).is_some() {
         assert_eq!(schedule.take(recording(), PLAIN, at(1.0), at(1.0)).announced, Duration::ZERO);
         all.extend(queued(&mut schedule));
     }
@@ -145,15 +149,15 @@ fn a_recording_whose_playlist_is_refused_or_shrinks_is_asked_for_at_the_usual_pa
     let mut schedule = Schedule::new(at(0.0), true);
     schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
     queued(&mut schedule);
-    assert_eq!(schedule.reload_at(at(30.0)), Some(at(30.0)));
+    assert_eq!(schedule.reload_at(at(30.0), false), Some(at(30.0)));
     schedule.refused(at(30.0));
-    assert_eq!(schedule.reload_at(at(30.1)), Some(at(31.0)));
+    assert_eq!(schedule.reload_at(at(30.1), false), Some(at(31.0)));
     assert!(schedule.take(recording(8), PLAIN, at(31.0), at(31.1)).starts_with.is_some());
     let mut schedule = Schedule::new(at(0.0), true);
     schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
     queued(&mut schedule);
     assert!(schedule.take(recording(8), PLAIN, at(1.0), at(1.1)).went_back);
-    assert_eq!(schedule.reload_at(at(1.1)), Some(at(2.0)));
+    assert_eq!(schedule.reload_at(at(1.1), false), Some(at(2.0)));
     assert!(!schedule.is_over());
 }
 
@@ -168,6 +172,9 @@ fn parts(first: u64, whole: u64, behind: u32) -> MediaPlaylist {
             resource: Resource { uri: format!("{segment}.{index}"), range: None },
             duration: half,
             map: None,
+            key: None,
+            is_sealed: false,
+            date: None,
             is_gap: false,
             is_part: true,
         },
@@ -193,9 +200,9 @@ fn a_viewer_of_parts_starts_at_a_picture_behind_the_hold_back_and_asks_for_what_
     assert_eq!(update.starts_with, Some(Duration::from_millis(2_500)));
     assert!(update.starts_with_parts && update.announced == Duration::from_millis(2_500));
     // The segment is whole: one request instead of four.
-    assert_eq!(schedule.reload_at(at(0.1)), None, "what is there comes first");
+    assert_eq!(schedule.reload_at(at(0.1), false), None, "what is there comes first");
     assert_eq!(queued(&mut schedule), ["5.ts", "6.0"]);
-    assert_eq!(schedule.reload_at(at(0.1)), Some(at(0.05)));
+    assert_eq!(schedule.reload_at(at(0.1), false), Some(at(0.05)));
     let asked = schedule.directives(at(0.1));
     assert_eq!(asked, Directives { until: Some((6, Some(1))), skips: true });
     for (next, announced) in [(2, ["6.1"]), (3, ["6.2"])] {
@@ -234,7 +241,7 @@ fn a_server_that_answers_before_there_is_anything_new_is_not_asked_at_once_again
     let asked = schedule.directives(at(0.1));
     let update = schedule.take(parts(0, 6, 1), asked, at(0.1), at(0.11));
     assert!(update.is_early && !update.is_stale);
-    assert_eq!(schedule.reload_at(at(0.11)), Some(at(0.6)), "a part later");
+    assert_eq!(schedule.reload_at(at(0.11), false), Some(at(0.6)), "a part later");
     // After a refusal the playlist is asked for as it is.
     schedule.refused(at(0.6));
     assert_eq!(schedule.directives(at(1.6)), PLAIN);
@@ -268,7 +275,7 @@ fn who_wants_no_parts_plays_whole_segments_and_asks_at_the_usual_pace() {
     let update = schedule.take(parts(0, 6, 1), PLAIN, at(0.0), at(0.1));
     assert_eq!((update.starts_with, update.starts_with_parts), (Some(Duration::from_secs(6)), false));
     assert_eq!(queued(&mut schedule), ["3.ts", "4.ts", "5.ts"]);
-    assert_eq!((schedule.directives(at(0.1)), schedule.reload_at(at(0.1))), (PLAIN, Some(at(2.0))));
+    assert_eq!((schedule.directives(at(0.1)), schedule.reload_at(at(0.1), false)), (PLAIN, Some(at(2.0))));
 }
 
 #[test]
@@ -308,9 +315,9 @@ fn a_viewer_that_is_behind_asks_for_what_is_there_and_never_at_once_again() {
     schedule.take(long.clone(), asked, at(0.1), at(0.11));
     assert_eq!(queued(&mut schedule).len(), MOST_QUEUED);
     assert_eq!(schedule.directives(at(0.12)), PLAIN, "a request for what is to come would be held");
-    assert_eq!(schedule.reload_at(at(0.12)), Some(at(0.15)));
+    assert_eq!(schedule.reload_at(at(0.12), false), Some(at(0.15)));
     schedule.take(long, PLAIN, at(0.15), at(0.16));
-    assert_eq!(schedule.reload_at(at(0.2)), None, "what is there comes first");
+    assert_eq!(schedule.reload_at(at(0.2), false), None, "what is there comes first");
 }
 
 #[test]
@@ -327,5 +334,58 @@ fn a_delta_has_the_map_that_it_leaves_out_and_an_answer_that_was_held_is_not_ear
     // The source stands still: the server has held the request, and gives what it has.
     let asked = schedule.directives(at(0.6));
     let update = schedule.take(parts(0, 6, 2), asked, at(0.6), at(6.6));
-    assert!(!update.is_early && schedule.reload_at(at(6.6)) == Some(at(1.1)));
+    assert!(!update.is_early && schedule.reload_at(at(6.6), false) == Some(at(1.1)));
+}
+
+#[test]
+fn an_author_may_want_viewers_to_begin_elsewhere() {
+    let start = |from_end: bool, seconds: u64, has_ended: bool| {
+        let offset = Duration::from_secs(seconds);
+        let start = Some(StartOffset { offset, from_end });
+        let mut schedule = Schedule::new(at(0.0), true);
+        let update = schedule.take(
+            MediaPlaylist { start, has_ended, ..playlist(10..20) },
+            Directives::default(),
+            at(0.0),
+            at(0.0),
+        );
+        (schedule.pop().unwrap().resource.uri, update.starts_with.unwrap().as_secs())
+    };
+    // Of a live stream, never closer to the end than three target durations, of which no more are buffered first.
+    assert_eq!(start(true, 1, false), ("17.ts".to_owned(), 6));
+    assert_eq!(start(true, 9, false), ("15.ts".to_owned(), 6));
+    assert_eq!(start(false, 4, false), ("12.ts".to_owned(), 6));
+    assert_eq!(start(false, 19, false), ("17.ts".to_owned(), 6));
+    assert_eq!(start(true, 900, false), ("10.ts".to_owned(), 6));
+    // A recording is begun anywhere.
+    assert_eq!(start(false, 5, true), ("12.ts".to_owned(), 6));
+    assert_eq!(start(true, 3, true), ("18.ts".to_owned(), 4));
+}
+
+#[test]
+fn segments_longer_than_the_target_duration_make_no_playlist_stale() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    let long = |numbers| {
+        let mut playlist = playlist(numbers);
+        playlist.segments.iter_mut().for_each(|it| it.duration = Duration::from_secs(5));
+        playlist
+    };
+    schedule.take(long(0..3), Directives::default(), at(0.0), at(0.0));
+    for (second, is_stale) in [(5.5, false), (12.0, false), (12.6, true)] {
+        let update = schedule.take(long(0..3), Directives::default(), at(second), at(second));
+        assert_eq!(update.is_stale, is_stale, "{second}");
+    }
+}
+
+#[test]
+fn a_delta_whose_ranges_follow_on_what_it_leaves_out_is_asked_for_whole() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    schedule.take(parts(0, 6, 1), Directives::default(), at(0.0), at(0.0));
+    while schedule.pop().is_some() {}
+    let delta = MediaPlaylist { left_out: 2, lacks_offset: true, first: 2, ..parts(2, 6, 2) };
+    let directives = schedule.directives(at(0.5));
+    schedule.take(delta, directives, at(0.0), at(0.5));
+    assert!(!schedule.has_segment() && schedule.directives(at(1.0)) == Directives::default());
+    schedule.take(parts(0, 6, 2), Directives::default(), at(1.0), at(1.0));
+    assert!(schedule.has_segment());
 }

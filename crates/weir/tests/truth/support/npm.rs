@@ -6,14 +6,18 @@ use std::process::Command;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use weir_testing::program;
 
-/// A program of a folder of `tests/truth`, whose packages are installed once.
+/// A program of a folder of `tests/truth`.
 pub(super) fn node(folder: &'static str, script: &str) -> Command {
+    let mut command = program("node", "nodejs");
+    command.current_dir(npm_folder(folder)).arg(script);
+    command
+}
+
+/// A copy of a folder of `tests/truth`, into which its packages are installed once.
+pub(crate) fn npm_folder(folder: &'static str) -> PathBuf {
     static INSTALLED: LazyLock<Mutex<HashMap<&str, PathBuf>>> = LazyLock::new(Mutex::default);
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = installed.entry(folder).or_insert_with(|| install(folder));
-    let mut command = program("node", "nodejs");
-    command.current_dir(place).arg(script);
-    command
+    installed.entry(folder).or_insert_with(|| install(folder)).clone()
 }
 
 fn install(folder: &str) -> PathBuf {

@@ -1,0 +1,111 @@
+//! What a viewer plays of one playlist: what it has loaded of it, and what is next.
+
+use super::link::Media;
+use crate::hls::playlist::{Key, Resource, Segment};
+use crate::hls::schedule::{Directives, Schedule};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_clients::{End, Request};
+use weir_metrics::{Failure, Moment};
+
+pub(super) struct Track {
+    /// The playlist to load: the one of the URL, then the Media Playlist of the variant that was chosen.
+    pub(super) playlist: Arc<Request>,
+    /// Whether it was loaded, and is a Media Playlist.
+    pub(super) is_media: bool,
+    /// Where redirects led for the playlist: its URIs are relative to that (RFC 3986, section 5.1.3).
+    pub(super) base: Option<Arc<Request>>,
+    pub(super) schedule: Schedule,
+    /// The last key and the last Media Initialization Section that were loaded.
+    pub(super) key: Option<Arc<Key>>,
+    pub(super) map: Option<Arc<Resource>>,
+    /// What is to be buffered before playback starts; `None` before the first segment is named.
+    pub(super) start: Option<Duration>,
+    /// Media time that was loaded.
+    pub(super) loaded: Duration,
+    /// What of it lies before the place that the player began to show.
+    pub(super) lead: Duration,
+    /// The part that was asked for before it was there, and is whole, and how many bytes it has.
+    pub(super) hinted: Option<(Resource, u64)>,
+    /// The hint that came to nothing.
+    pub(super) failed_hint: Option<Resource>,
+    /// A segment was met that is encrypted in a way that is not read.
+    pub(super) is_sealed: bool,
+}
+
+impl Track {
+    pub(super) fn new(playlist: Arc<Request>, schedule: Schedule) -> Self {
+        Self {
+            playlist,
+            is_media: false,
+            base: None,
+            schedule,
+            key: None,
+            map: None,
+            start: None,
+            loaded: Duration::ZERO,
+            lead: Duration::ZERO,
+            hinted: None,
+            failed_hint: None,
+            is_sealed: false,
+        }
+    }
+
+    /// Media time that is there to be shown.
+    pub(super) fn shown(&self) -> Duration {
+        self.loaded.saturating_sub(self.lead)
+    }
+
+    /// The request for what the playlist names.
+    pub(super) fn named(&self, resource: &Resource) -> Result<Arc<Request>, End> {
+        let base = self.base.as_ref().unwrap_or(&self.playlist);
+        base.named(&resource.uri, resource.range).map(Arc::new).map_err(|cause| {
+            (Failure::MalformedInput, format!("the playlist names what is no URL of HTTP: {cause}"))
+        })
+    }
+
+    /// The query that the playlist was asked for with.
+    pub(super) fn query(&self) -> &str {
+        self.playlist.target().path.split_once('?').map_or("", |(_, query)| query)
+    }
+
+    /// The request for the playlist, with what it is to be answered with (draft-pantos-hls-rfc8216bis-22, section 6.2.5): behind the
+    /// query that its URL has.
+    pub(super) fn with_directives(&self, directives: Directives) -> Result<Arc<Request>, End> {
+        let mut asked = Vec::new();
+        if let Some((segment, part)) = directives.until {
+            asked.push(format!("_HLS_msn={segment}"));
+            asked.extend(part.map(|part| format!("_HLS_part={part}")));
+        }
+        if directives.skips {
+            asked.push("_HLS_skip=YES".to_owned());
+        }
+        if asked.is_empty() {
+            return Ok(Arc::clone(&self.playlist));
+        }
+        let query = Some(self.query()).filter(|query| !query.is_empty());
+        let query: Vec<_> = query.into_iter().chain(asked.iter().map(String::as_str)).collect();
+        let request = self.playlist.named(&format!("?{}", query.join("&")), None);
+        request.map(Arc::new).map_err(|cause| (Failure::MalformedInput, cause))
+    }
+
+    /// The part to ask for before it is there: what the last playlist says will follow on all that it names.
+    pub(super) fn hint(&self) -> Option<Resource> {
+        let hint = self.schedule.hint().filter(|hint| hint.map == self.map)?;
+        let is_new = self.failed_hint.as_ref() != Some(&hint.resource)
+            && self.hinted.as_ref().is_none_or(|(it, _)| *it != hint.resource);
+        is_new.then(|| hint.resource.clone())
+    }
+
+    /// Whether the playlist was asked for, or is to be.
+    pub(super) fn wants_playlist(&self, now: Moment, has_own_link: bool) -> bool {
+        !self.is_media || self.schedule.reload_at(now, has_own_link).is_some_and(|at| at <= now)
+    }
+}
+
+impl Media {
+    pub(super) fn of(segment: &Segment, is_hinted: bool) -> Self {
+        let (duration, is_part, end_date) = (segment.duration, segment.is_part, segment.end_date());
+        Self { duration, is_part, end_date, is_hinted }
+    }
+}

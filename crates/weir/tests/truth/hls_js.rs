@@ -1,0 +1,79 @@
+//! hls.js in Chromium plays weir's origin, and sees of it what weir sees.
+
+use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, shared, soon};
+use std::time::Duration;
+use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
+
+/// Length of a segment, and of a part where there are some.
+const SEGMENT: Duration = Duration::from_secs(1);
+const PART: Duration = Duration::from_millis(200);
+
+/// A stream that is cut each second, with four seconds of it there; the URL of its playlist.
+fn on_air(container: SegmentContainer, part: Option<Duration>, faults: &[&str]) -> (Air, String) {
+    let hls = HlsSettings { container, part, segment: SEGMENT, ..HlsSettings::default() };
+    let air = air(&OriginConfig { hls, ..config(faults) }.listening(&HLS, ANY_PORT));
+    let url = format!("http://{}/live/a.m3u8", air.origin.address("hls").unwrap());
+    let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+    soon("four seconds are there", || received().is_some_and(|frames| frames >= 110));
+    (air, url)
+}
+
+fn player(part: Option<Duration>, url: &str) -> Browser {
+    let page = npm_folder("hls-js").join("player.html");
+    let how = if part.is_some() { "parts" } else { "segments" };
+    Browser::open(&format!("file://{}#{how}|{url}", page.display()))
+}
+
+/// A number of a line of the page.
+fn number(line: &str, before: &str, after: &str) -> f64 {
+    line.split(before).nth(1).and_then(|rest| rest.split(after).next()).unwrap().parse().unwrap()
+}
+
+fn seconds(run: &Run, figure: &str) -> f64 {
+    run.spread(figure)["p50"].as_f64().unwrap()
+}
+
+#[test]
+fn hls_js_is_as_far_behind_as_weir_says() {
+    let _machine = shared();
+    for (container, part) in [
+        (SegmentContainer::TransportStream, None),
+        (SegmentContainer::FragmentedMp4, None),
+        (SegmentContainer::FragmentedMp4, Some(PART)),
+    ] {
+        let (_air, url) = on_air(container, part, &[]);
+        let browser = player(part, &url);
+        browser.says(" latency, ", 1, " on time");
+        let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
+        let (_, line) = browser.says(" on time, ", 150, " frames");
+        assert!(line.contains(" 0 stalls") && line.contains("troubles {}"), "{line}");
+        assert_eq!([run.total("played"), run.total("stalls")], [3.0, 0.0], "{:#}", run.summary["verdict"]);
+        assert_eq!(run.total("hls.low_latency"), if part.is_some() { 3.0 } else { 0.0 });
+        let theirs = number(&line, "weir: ", " ms latency") / 1e3;
+        let ours = seconds(&run, "hls.latency");
+        // They began at other moments of a segment, or of a part; the page looks every 20 ms.
+        let apart = part.unwrap_or(SEGMENT).as_secs_f64() + 0.05;
+        assert!((ours - theirs).abs() <= apart, "weir {ours} s, hls.js {theirs} s: {container:?} {part:?}");
+        // The origin's clock is weir's.
+        assert!(seconds(&run, "hls.clock_ahead").abs() <= 1.0 && run.total("hls.clocks_apart") == 0.0);
+        assert_eq!(run.total("hls.hints_unused"), 0.0);
+    }
+}
+
+#[test]
+fn a_source_that_stands_still_for_six_seconds_is_one_stall_in_hls_js_and_in_weir() {
+    let _machine = shared();
+    let part = Some(PART);
+    let (_air, url) = on_air(SegmentContainer::FragmentedMp4, part, &["stall at=24s for=6s stream=live/a"]);
+    let browser = player(part, &url);
+    let (_, before) = browser.says(" latency, ", 1, " on time");
+    assert!(before.contains(" 0 stalls"), "{before}");
+    let run = measure(["play", &url, "-c", "3", "-d", "30s", "--warmup", "0s"]);
+    let (frames, _) = browser.says(" on time, ", 1, " frames");
+    let (_, line) = browser.says(" on time, ", frames + 20, " frames");
+    assert!(line.contains(" 1 stalls"), "{line}");
+    let theirs = number(&line, " stalls, ", " ms stalled") / 1e3;
+    let ours = run.total("stalled") / 3.0;
+    assert_eq!(run.total("stalls"), 3.0, "{:#}", run.summary["verdict"]);
+    assert!((ours - theirs).abs() <= 0.5, "weir {ours} s, hls.js {theirs} s: {line}");
+}
