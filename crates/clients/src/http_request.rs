@@ -69,6 +69,18 @@ impl Request {
         Self { bytes, target, fields: fields.to_vec(), given, keeps }
     }
 
+    /// The same with these fields in the place of those whose names begin so.
+    #[must_use]
+    pub fn with_fields(
+        &self,
+        prefix: &str,
+        fields: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Self {
+        let others = self.fields.iter().filter(|(name, _)| !name.starts_with(prefix)).cloned();
+        let fields: Vec<_> = others.chain(fields).collect();
+        Self::of(self.target.clone(), &fields, self.given.clone(), self.keeps)
+    }
+
     /// The request that follows from an answer that leads elsewhere. Credentials, fields that a person gave and cookies go along
     /// to the same scheme, host and port only.
     ///

@@ -31,6 +31,7 @@ pub mod rtsp;
 mod sequence;
 mod shard_recorder;
 mod stall_recorder;
+mod stamp_scanner;
 mod suggest;
 mod target;
 mod timeline;
@@ -71,6 +72,7 @@ pub use shard_recorder::{
     ClientFailure, ClientRecord, Ending, Gap, Latest, ON_TIME, PlannedStart, ShardRecorder, Turn,
 };
 pub use stall_recorder::StallRecorder;
+pub use stamp_scanner::StampScanner;
 pub use suggest::meant;
 pub use target::{
     Credentials, Link, Password, Scheme, Target, TargetError, check_templates, expand, scheme_of,

@@ -3,6 +3,7 @@
 mod bandwidth;
 mod cache;
 mod client;
+mod cmcd;
 mod date;
 mod figures;
 #[cfg(any(test, feature = "fuzz"))]

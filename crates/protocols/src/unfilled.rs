@@ -66,10 +66,13 @@ pub(crate) const TS_VIEWER: &[Unfilled] = &[
     },
 ];
 
-/// Viewers of HLS, who load segments and parts whole and look into none.
+/// Viewers of HLS, who load segments and parts whole and read clock stamps in them at the most.
 pub(crate) const SEGMENT_VIEWER: &[Unfilled] = &[
     SENDS_NOTHING,
-    Unfilled { groups: RECEPTION, instead: "it looks into no segment; ask for stalled.ratio <= 1%" },
+    Unfilled {
+        groups: &[FigureGroup::Numbering, FigureGroup::Loss],
+        instead: "it looks into no segment; ask for stalled.ratio <= 1%",
+    },
     Unfilled {
         groups: &[FigureGroup::Pictures, FigureGroup::Decoding],
         instead: "it looks into no segment; ask for hls.segments >= 100",

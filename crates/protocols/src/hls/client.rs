@@ -11,6 +11,7 @@ use self::link::{Link, LinkName};
 use self::track::Track;
 use super::SCHEMES;
 use super::bandwidth::Throttle;
+use super::cmcd::Cmcd;
 use super::figures::{CLOCK_AHEAD, CLOCK_ERROR, CLOCKS_APART, CONNECTIONS, FIGURES};
 use super::playback::Playback;
 use super::schedule::Schedule;
@@ -20,8 +21,8 @@ use super::variant::{HlsFields, VariantChoice};
 use std::sync::Arc;
 use weir_clients::{
     ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, HostClock, HttpConnection,
-    HttpOptions, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, Target,
-    TargetError, Timeouts, Workload, WorkloadError, ts,
+    HttpOptions, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, StampScanner,
+    Target, TargetError, Timeouts, Workload, WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment, Recorder, Schema};
@@ -53,6 +54,8 @@ pub(super) fn play(
     let redirects = Redirects::new(finder);
     let timeouts = options.timeouts;
     let (choice, low_latency, bandwidth) = (fields.variant, fields.low_latency, fields.bandwidth);
+    let witnesses = options.clone();
+    let cmcd = fields.cmcd;
     let (clock, variables) = (HostClock::read(), Arc::new(Variables::default()));
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
@@ -72,6 +75,8 @@ pub(super) fn play(
             throttle: bandwidth.map(|rate| Throttle::new(rate, now)),
             is_paused: false,
             ladder: None,
+            scanner: witnesses.is_witness(planned.client).then(Box::default),
+            cmcd: cmcd.then(|| Box::new(Cmcd::new(planned.number(), now))),
             clock,
             server_clock: ServerClock::default(),
             pulling: false,
@@ -116,6 +121,10 @@ struct Viewer {
     is_paused: bool,
     /// The variants that it changes between.
     ladder: Option<Box<Ladder>>,
+    /// Of a witness: what looks for clock stamps in segments of pictures.
+    scanner: Option<Box<StampScanner>>,
+    /// What it tells the server of itself with each request, if that is asked for.
+    cmcd: Option<Box<Cmcd>>,
     clock: HostClock,
     server_clock: ServerClock,
     /// The player would run dry, and what waits unread is asked for first.

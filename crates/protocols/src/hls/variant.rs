@@ -16,6 +16,9 @@ pub(super) struct HlsFields {
     /// A viewer reads no faster than this, as if its link were as narrow: it has one connection then, and `--variant auto` sees what it is worth
     #[arg(long, value_name = "RATE")]
     pub(super) bandwidth: Option<BitRate>,
+    /// Tell servers with each request what it is for and how the player is (CMCD, CTA-5004), as players do whose CDN evaluates that: on or off
+    #[arg(long, value_name = "on|off", default_value = "off", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub(super) cmcd: bool,
     /// Whether to play partial segments where the server has them, and to ask for what is to come (LL-HLS): on or off
     #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub(super) low_latency: bool,

@@ -154,6 +154,32 @@ fn viewers_change_to_the_variant_that_their_link_can_bring() {
     }
 }
 
+/// By IPv6; and a witness reads the clock stamps of weir's publisher, whichever container they are in.
+#[test]
+fn witnesses_tell_the_latency_of_stamped_pictures_and_the_playlists_dates_agree() {
+    let _machine = shared();
+    for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
+        let hls = HlsSettings { container, ..settings() };
+        let config = OriginConfig { hls, ..config(&[]) };
+        let air = air(&config.listening(&HLS, "[::1]:0".parse().unwrap()));
+        let url = format!("http://{}/live/a.m3u8", air.origin.address("hls").unwrap());
+        assert!(url.starts_with("http://[::1]:"), "{url}");
+        let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+        soon("four seconds are there", || received().is_some_and(|frames| frames >= 110));
+        let run = measure(["play", &url, "-c", "2", "-d", "8s", "--warmup", "0s"]);
+        assert_eq!(numbers(&run, ["played", "stalls", "wall_latencies"]), [2.0, 0.0, 0.0]);
+        let value = |figure: &str, statistic: &str| run.spread(figure)[statistic].as_f64().unwrap();
+        // A frame comes with its segment, a second and a reload behind its capture at the most; those of the beginning are older.
+        let latency = value("latency", "p50");
+        assert!(run.total("stamped") >= 2.0 * 200.0 && (0.0..=2.5).contains(&latency), "{latency}");
+        // What the playlist's dates say of the newest frame is no other clock's.
+        let edge = value("hls.edge_latency", "p50");
+        assert!((0.0..=2.5).contains(&edge), "{edge}");
+        let shown = value("hls.latency", "p50");
+        assert!((3.0..=4.6).contains(&shown), "{shown}");
+    }
+}
+
 fn numbers<const COUNT: usize>(run: &Run, figures: [&str; COUNT]) -> [f64; COUNT] {
     figures.map(|figure| run.total(figure))
 }

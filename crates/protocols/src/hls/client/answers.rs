@@ -130,7 +130,8 @@ impl Viewer {
         let Some((track, loading)) = self.link_mut(link).and_then(|it| it.loading.as_mut()) else {
             return Ok(());
         };
-        match loading {
+        let is_main = *track == TrackName::Main;
+        let begins = match loading {
             Loading::Playlist(_, text) => {
                 if text.len() + piece.len() > LONGEST_PLAYLIST {
                     let words = format!("the playlist is longer than {LONGEST_PLAYLIST} bytes");
@@ -159,13 +160,23 @@ impl Viewer {
                 *came += length;
                 return Ok(());
             }
-            Loading::Segment(_, came) | Loading::Hint(_, came) => *came += length,
-            Loading::Map(..) => {}
+            Loading::Segment(_, came) | Loading::Hint(_, came) => {
+                *came += length;
+                *came == length
+            }
+            Loading::Map(..) => true,
             Loading::Refusal => return Ok(()),
-        }
+        };
         self.state.reach(ClientPhase::Opening, now, context.world);
         self.state.fed(now, context.world);
-        context.world.of(planned).count(MEDIA, length);
+        let recorder = context.world.of(planned);
+        recorder.count(MEDIA, length);
+        if let Some(scanner) = self.scanner.as_mut().filter(|_| is_main) {
+            if begins {
+                scanner.reset();
+            }
+            scanner.take(piece, now, &self.clock, recorder);
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::Viewer;
 use super::link::{Link, LinkName, Loading, Media, TrackName};
 use super::track::Track;
+use crate::hls::cmcd::{self, ObjectType, Report};
 use crate::hls::figures::{GAPS, HINTS_UNUSED, REQUESTS, SEALED};
 use crate::hls::playback::Playback;
 use crate::hls::playlist::Segment;
@@ -193,8 +194,42 @@ impl Viewer {
         context: &mut Context<'_, ShardRecorder>,
     ) {
         self.recorder(context.world).count(REQUESTS, 1);
+        let request = match &self.cmcd {
+            Some(cmcd) => {
+                let fields = cmcd.fields(&self.report(track, &loading, context.now));
+                Arc::new(request.with_fields(cmcd::PREFIX, fields))
+            }
+            None => request,
+        };
         if let Some(at) = self.link_mut(link) {
             at.get(request, track, loading, context.now);
+        }
+    }
+
+    /// What there is to say of a request and of the player.
+    fn report(&self, track: TrackName, loading: &Loading, now: Moment) -> Report {
+        let media = match track {
+            TrackName::Sound => ObjectType::Audio,
+            TrackName::Main if self.sound.is_some() => ObjectType::Video,
+            TrackName::Main => ObjectType::Muxed,
+        };
+        let (object, duration) = match loading {
+            Loading::Playlist(..) => (ObjectType::Manifest, None),
+            Loading::Key(..) => (ObjectType::Key, None),
+            Loading::Map(..) => (ObjectType::Initialization, None),
+            Loading::Segment(of, _) => (media, Some(of.duration)),
+            Loading::Hint(..) | Loading::Refusal => (media, None),
+        };
+        let ladder = self.ladder.as_ref().filter(|_| track == TrackName::Main && duration.is_some());
+        let bandwidth = ladder.and_then(|it| Some(it.variants.get(it.current)?.bandwidth));
+        let dry = self.playback.as_ref().and_then(Playback::runs_dry);
+        Report {
+            object,
+            duration,
+            bandwidth,
+            buffer: dry.map(|dry| dry.since(now) + self.ahead(track)),
+            is_stalled: self.playback.as_ref().is_some_and(Playback::is_stalled),
+            is_live: !self.main.schedule.is_recording(),
         }
     }
 

@@ -23,7 +23,7 @@ impl Bench {
     /// The same, that chooses so.
     fn start_with(variant: VariantChoice) -> Self {
         let url = "http://127.0.0.1:8080/live/a.m3u8?token=1".to_owned();
-        let fields = HlsFields { variant, bandwidth: None, low_latency: true };
+        let fields = HlsFields { variant, bandwidth: None, cmcd: false, low_latency: true };
         let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
         let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
@@ -599,6 +599,7 @@ fn a_viewer_of_a_narrow_link_reads_no_faster() {
     let fields = HlsFields {
         variant: VariantChoice::First,
         bandwidth: Some("80kbps".parse().unwrap()),
+        cmcd: true,
         low_latency: true,
     };
     let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
@@ -608,9 +609,18 @@ fn a_viewer_of_a_narrow_link_reads_no_faster() {
     let mut bench = Bench { rig, viewer };
     bench.tell(Event::Opening);
     bench.tell(Event::Connected);
-    bench.asked();
+    let sent = String::from_utf8(bench.rig.take_sent()).unwrap();
+    assert!(
+        sent.contains("\r\nCMCD-Object: ot=m\r\n") && sent.contains("\r\nCMCD-Request: su\r\n"),
+        "{sent}"
+    );
     bench.playlist(0..3);
-    assert_eq!(bench.asked(), "/live/0.ts");
+    let sent = String::from_utf8(bench.rig.take_sent()).unwrap();
+    assert!(
+        sent.starts_with("GET /live/0.ts ") && sent.contains("\r\nCMCD-Object: d=2000,ot=av\r\n"),
+        "{sent}"
+    );
+    assert_eq!(sent.matches("CMCD-Object").count(), 1, "{sent}");
     bench.wait(1.0);
     assert!(!bench.rig.paused);
     bench.answer("200 OK", &"x".repeat(10_000));
