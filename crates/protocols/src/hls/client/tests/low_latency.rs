@@ -1,0 +1,170 @@
+//! Viewers of Partial Segments.
+
+use super::*;
+
+/// Playlists of segments of four parts of 500 ms; the first of each can be begun with.
+fn low_latency(first: u64, whole: u64, behind: u32, left_out: u64) -> String {
+    let part = |segment: u64, index: u32| {
+        let independent = if index == 0 { ",INDEPENDENT=YES" } else { "" };
+        format!("#EXT-X-PART:DURATION=0.5,URI=\"{segment}.{index}.mp4\"{independent}\n")
+    };
+    let skip =
+        if left_out > 0 { format!("#EXT-X-SKIP:SKIPPED-SEGMENTS={left_out}\n") } else { String::new() };
+    let segments = (first + left_out..whole).map(|segment| {
+        let parts: String = (0..4).map(|index| part(segment, index)).collect();
+        format!("{parts}#EXTINF:2.0,\n{segment}.mp4\n")
+    });
+    let behind: String = (0..behind).map(|index| part(whole, index)).collect();
+    format!(
+        "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12\n#EXT-X-PART-INF:PART-TARGET=0.5\n#EXT-X-MEDIA-SEQUENCE:{first}\n{skip}{}{behind}",
+        segments.collect::<String>()
+    )
+}
+
+/// A viewer of parts that has all there is: segment 5, and one part of segment 6.
+fn playing_parts() -> Bench {
+    let mut bench = Bench::start();
+    assert_eq!(bench.asked(), "/live/a.m3u8?token=1");
+    bench.answer("200 OK", &low_latency(2, 6, 1, 0));
+    for uri in ["5.mp4", "6.0.mp4"] {
+        assert_eq!(bench.asked(), format!("/live/{uri}"));
+        bench.answer("200 OK", "media");
+    }
+    assert_eq!(bench.asked(), "", "no playlist is asked for twice at once");
+    assert_eq!(bench.asked_beside(), "");
+    bench.wait(0.05);
+    bench
+}
+
+#[test]
+fn a_viewer_of_parts_asks_for_what_is_to_come_and_loads_each_part_once() {
+    let mut bench = playing_parts();
+    for (whole, behind) in [(6, 1), (6, 2), (6, 3), (7, 0), (7, 1)] {
+        assert_eq!(
+            bench.asked_beside(),
+            format!("/live/a.m3u8?token=1&_HLS_msn={whole}&_HLS_part={behind}&_HLS_skip=YES")
+        );
+        // The server holds it until the part is there.
+        bench.wait(0.5);
+        let (segment, part) = (whole, behind);
+        let (whole, behind) = if part == 3 { (whole + 1, 0) } else { (whole, part + 1) };
+        bench.answer_beside("200 OK", &low_latency(2, whole, behind, 2));
+        assert_eq!(bench.asked(), format!("/live/{segment}.{part}.mp4"));
+        bench.answer("200 OK", "media");
+    }
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [PLAYED, LOW_LATENCY, SEGMENTS, PARTS, DELTAS]), [1, 1, 1, 6, 5]);
+    assert_eq!(counts(&figures, [STALLS, STALE, REFUSED, EARLY, SKIPPED]), [0; 5]);
+    assert_eq!(counts(&figures, [LOADED, ANNOUNCED]), [5_000_000; 2]);
+    assert_eq!(figures.spread(BLOCK_TIME).len(), 5);
+}
+
+#[test]
+fn a_server_that_answers_at_once_is_asked_once_a_part_and_one_that_refuses_is_asked_plainly() {
+    let mut bench = playing_parts();
+    let blocking = "/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part=1&_HLS_skip=YES";
+    for _ in 0..4 {
+        assert_eq!(bench.asked_beside(), blocking);
+        bench.answer_beside("200 OK", &low_latency(2, 6, 1, 0));
+        assert_eq!(bench.asked_beside(), "", "it is not asked at once again");
+        bench.wait(0.5);
+    }
+    assert_eq!(bench.asked_beside(), blocking);
+    bench.answer_beside("400 Bad Request", "");
+    assert_eq!(bench.asked_beside(), "");
+    bench.wait(1.0);
+    assert_eq!(bench.asked_beside(), "/live/a.m3u8?token=1", "as after a publisher came back");
+    let (figures, _) = bench.end();
+    assert_eq!(counts(&figures, [EARLY, REFUSED, RELOADS, STALE]), [4, 1, 4, 0]);
+}
+
+#[test]
+fn a_part_that_is_not_there_is_counted_and_a_held_request_may_take_three_target_durations_longer() {
+    let mut bench = playing_parts();
+    bench.asked_beside();
+    bench.wait(0.5);
+    bench.answer_beside("200 OK", &low_latency(2, 6, 2, 0));
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("404 Not Found", "");
+    assert_eq!(bench.asked_beside(), "/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part=2&_HLS_skip=YES");
+    let request = PlayOptions::default().timeouts.request.as_secs_f64();
+    bench.wait(request + 5.9);
+    assert!(!bench.rig.closed, "the source stands still, and the server says so in its time");
+    bench.wait(0.2);
+    assert!(bench.rig.closed);
+    let (figures, failure) = bench.end();
+    assert_eq!(counts(&figures, [NOT_FOUND, REFUSED, STALLS]), [1, 1, 1]);
+    assert_eq!(failure.unwrap().0, Failure::RequestTimeout);
+}
+
+/// The same with the part that is to come as a hint.
+fn hinting(first: u64, whole: u64, behind: u32) -> String {
+    let playlist = low_latency(first, whole, behind, 0);
+    format!("{playlist}#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{whole}.{behind}.mp4\"\n")
+}
+
+#[test]
+fn a_part_that_is_hinted_at_is_asked_for_before_it_is_there_and_loaded_once() {
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.answer("200 OK", &hinting(2, 6, 1));
+    for uri in ["5.mp4", "6.0.mp4"] {
+        assert_eq!(bench.asked(), format!("/live/{uri}"));
+        bench.answer("200 OK", "media");
+    }
+    bench.wait(0.05);
+    for (part, first_comes) in [(1, "part"), (2, "playlist")] {
+        assert_eq!(bench.asked(), format!("/live/6.{part}.mp4"), "the server holds it");
+        assert_eq!(
+            bench.asked_beside(),
+            format!("/live/a.m3u8?token=1&_HLS_msn=6&_HLS_part={part}&_HLS_skip=YES")
+        );
+        bench.wait(0.5);
+        if first_comes == "part" {
+            bench.answer("200 OK", "media");
+            assert_eq!(bench.asked(), "");
+        }
+        bench.answer_beside("200 OK", &hinting(2, 6, part + 1));
+        if first_comes == "playlist" {
+            assert_eq!(bench.asked(), "", "it is under way");
+            bench.answer("200 OK", "media");
+        }
+    }
+    // The segment ends without the part that was hinted at: what the server goes on to hold is given up.
+    assert_eq!(bench.asked(), "/live/6.3.mp4");
+    bench.asked_beside();
+    bench.wait(0.1);
+    let end = low_latency(2, 7, 1, 0).replace("#EXT-X-PART:DURATION=0.5,URI=\"6.3.mp4\"\n", "");
+    bench.answer_beside("200 OK", &end);
+    assert!(bench.rig.reopened.is_some(), "its link goes with it");
+    bench.tell(Event::Connected);
+    assert_eq!(bench.asked(), "/live/7.0.mp4");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [PARTS, SEGMENTS, HINTS_UNUSED, REFUSED, CONNECTIONS]), [3, 1, 1, 0, 3]);
+    assert_eq!(figures.spread(HINT_TIME).len(), 2);
+}
+
+#[test]
+fn a_hint_that_comes_to_nothing_harms_nobody() {
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.answer("200 OK", &hinting(2, 6, 1));
+    for _ in ["5.mp4", "6.0.mp4"] {
+        bench.asked();
+        bench.answer("200 OK", "media");
+    }
+    bench.wait(0.05);
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("404 Not Found", "");
+    assert_eq!(bench.asked(), "", "it is not asked for again before it is named");
+    bench.asked_beside();
+    bench.answer_beside("200 OK", &hinting(2, 6, 2));
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("200 OK", "media");
+    assert_eq!(bench.asked(), "/live/6.2.mp4");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [HINTS_UNUSED, NOT_FOUND, REFUSED, PARTS]), [1, 0, 0, 2]);
+}
