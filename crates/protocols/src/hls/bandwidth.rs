@@ -29,7 +29,7 @@ impl Throttle {
         ((self.bytes_per_second * AT_ONCE.as_secs_f64()) as usize).max(LEAST_READ)
     }
 
-    /// So many bytes were read. When to read again, if not now.
+    /// This many bytes were read. When to read again, if not now.
     pub(super) fn take(&mut self, bytes: usize, now: Moment) -> Option<Moment> {
         let span = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);
         self.free_at = self.free_at.max(now) + span;
@@ -78,7 +78,7 @@ impl Average {
 }
 
 impl Throughput {
-    /// So many bytes came in this time.
+    /// This many bytes came in this time.
     pub(super) fn add(&mut self, bytes: u64, took: Duration) {
         let seconds = took.max(SHORTEST).as_secs_f64();
         let rate = bytes as f64 * 8.0 / seconds;

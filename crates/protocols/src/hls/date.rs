@@ -58,7 +58,7 @@ fn offset(zone: &str) -> Option<i64> {
     Some(sign * (digits(hours, 2)? * 3_600 + minutes * 60))
 }
 
-/// A number of at most so many digits and nothing else.
+/// A number of this many digits at the most and nothing else.
 fn digits(text: &str, most: usize) -> Option<i64> {
     let is_number = !text.is_empty() && text.len() <= most && text.bytes().all(|it| it.is_ascii_digit());
     if is_number { text.parse().ok() } else { None }
