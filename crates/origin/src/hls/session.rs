@@ -6,7 +6,6 @@ use self::outcome::{Outcome, outcome};
 use super::answer::{ByteRange, Range, cut, http_date};
 use super::path::Resource;
 use super::playlist::{Directives, Playlist};
-use super::shelf::Shelves;
 use super::window::Window;
 use crate::counts::UnitCounts;
 use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Script, Subject, Why};

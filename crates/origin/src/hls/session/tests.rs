@@ -1,7 +1,7 @@
 //! Connections on a made-up clock.
 
 use super::super::settings::HlsSettings;
-use super::super::shelf::Shelf;
+use super::super::shelf::{Shelf, Shelves};
 use super::super::window::Segment;
 use super::*;
 use crate::harness::settings as usual;
