@@ -85,7 +85,7 @@ impl SeriesSummary {
         let runs = &table.runs;
         let variants: Vec<_> = facts.variants.iter().map(|variant| sum_up(variant, runs)).collect();
         let comparisons = facts.variants.split_first().map_or_else(Vec::new, |(base, others)| {
-            others.iter().map(|other| compare(&base.name, &other.name, table)).collect()
+            others.iter().map(|other| difference_of_pairs(&base.name, &other.name, table)).collect()
         });
         let verdict = if runs.iter().all(|run| run.verdict == VerdictState::NothingMeasured) {
             VerdictState::NothingMeasured
@@ -149,8 +149,8 @@ fn sum_up(variant: &Variant, runs: &[TableRun]) -> VariantSummary {
     VariantSummary::of(&variant.name, variant.shown(), all.len(), &counted)
 }
 
-/// How a variant differs from another in the repetitions in which both are counted.
-fn compare(base: &str, other: &str, table: &Table) -> VariantComparison {
+/// How a variant differs from another in the repetitions in which both are counted. There is no margin: nothing is the same.
+fn difference_of_pairs(base: &str, other: &str, table: &Table) -> VariantComparison {
     let pairs = pairs(base, other, &table.runs);
     let differences = table.figures.iter().filter_map(|figure| {
         let both = |(one, two): &(&TableRun, &TableRun)| {

@@ -1,5 +1,5 @@
 //! Runs × figures, which every answer stands on: a row a run, a column a figure, one form of a variant (the rows of one kind) and one
-//! of a judgement (how two kinds of rows differ in a column). Values only: nothing here knows which question is asked.
+//! of a difference (of two kinds of rows in a column). Values only: each question decides by its own rule, in its own module.
 
 mod contrast;
 mod difference;

@@ -76,7 +76,7 @@ crate::figures! {
     REQUEST: Spread = "request", Micros, [Request], "from the handshake to the server's consent";
     FIRST_BYTE: Spread = "first_byte", Micros, [FirstMedia], "from the server's consent to the first media unit";
     FIRST_FRAME: Spread = "first_frame", Micros, [FirstMedia], "from the first media unit to the first decodable frame";
-    STARTUP: Spread = "startup", Micros, [Connection, Lower, "Startup"], "from the planned start to the first decodable frame";
+    STARTUP: Spread = "startup", Micros, [Connection, Lower, "Startup"], "from the planned start to the first decodable frame; of a publisher, to the server's acceptance";
     SEND_LAG: Spread = "send_lag", Micros, [Sending, "Send lag"], "a publisher's write after the frame's time on the media timeline";
     STALL_LENGTH: Spread = "stall_length", Micros, [Stalls], "length of each stall";
     RECOVERY: Spread = "recovery", Micros, [Playout, Lower], "without a frame, from the last one before a publisher stopped or a server fell silent to the first that can be shown behind it, witnesses only";

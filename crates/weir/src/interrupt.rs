@@ -24,7 +24,7 @@ pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>, RunError> {
             let since = asked.get_or_insert_with(Instant::now).elapsed();
             if interrupt.swap(true, Ordering::SeqCst) && since >= SAME_SIGNAL {
                 weir_runner::kill_all();
-                signal_hook::low_level::exit(ErrorKind::Interrupted as i32);
+                signal_hook::low_level::exit(ErrorKind::Interrupted.code().into());
             }
         }
     };

@@ -51,7 +51,7 @@ pub enum Finding {
     Worse,
     /// It changed, and is neither better nor worse for that.
     Different,
-    /// The interval of the change lies within the margin.
+    /// All values are equal, or the interval of the change lies within the margin and there are six runs a side.
     Same,
     /// Neither a difference nor its absence is certain.
     Undecided,

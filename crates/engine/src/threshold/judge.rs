@@ -38,7 +38,7 @@ impl Threshold {
         }
     }
 
-    /// Compares a finished run: every stage of every workload that has the figure must hold. The
+    /// Compares these workloads, finished or so far, or one slice of them: every stage of every workload that has the figure must hold. The
     /// value is the one farthest on the wrong side. Nothing measured fails.
     pub fn judge(&self, workloads: &[WorkloadSummary]) -> ThresholdResult {
         let is_asked = |number| self.default_of.as_ref().is_none_or(|of| of.contains(&number));

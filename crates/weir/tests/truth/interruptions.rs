@@ -3,11 +3,12 @@
 use crate::support::{Kept, air, config, program, report, says, shared, soon, start_measuring, weir};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 #[test]
 fn ctrl_c_leaves_whole_artefacts_and_the_same_summary_when_read_again() {
@@ -45,6 +46,31 @@ fn ctrl_c_leaves_whole_artefacts_and_the_same_summary_when_read_again() {
     assert_eq!(without_length(&written), without_length(&run.summary));
     let again = report(run.directory());
     assert_eq!(without_length(&again.summary), without_length(&run.summary));
+}
+
+/// A broker that accepts a client and acknowledges nothing: the publisher waits for it for most of the drain.
+#[test]
+fn a_second_ctrl_c_ends_weir_at_once_with_the_number_of_an_interruption() {
+    let _machine = shared();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("mqtt://{}/a", listener.local_addr().unwrap());
+    let broker = std::thread::spawn(move || {
+        let (mut link, _) = listener.accept().unwrap();
+        // CONNACK of MQTT 3.1.1, section 3.2: accepted.
+        link.write_all(&[0x20, 2, 0, 0]).unwrap();
+        let _ = std::io::copy(&mut link, &mut std::io::sink());
+    });
+    let mut command = weir();
+    command.args(["publish", &url, "--mqtt-version", "3.1.1", "--qos", "1", "-d", "300s", "--drain", "300s"]);
+    let mut measuring = start_measuring(&mut command);
+    soon("a second is written", || seconds_written(&measuring.directory()) >= 1);
+    measuring.process.interrupt();
+    // Signals within a second are taken for the same one.
+    std::thread::sleep(Duration::from_millis(1_300));
+    assert!(measuring.process.0.try_wait().unwrap().is_none(), "it waits for acknowledgements");
+    measuring.process.interrupt();
+    assert_eq!(measuring.process.0.wait().unwrap().code(), Some(105));
+    broker.join().unwrap();
 }
 
 #[test]
