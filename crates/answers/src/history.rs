@@ -1,5 +1,5 @@
 //! Since when: a figure over all runs of a name, in the order in which they were made, and where it changed. Values only; who
-//! finds the runs is the binary.
+//! finds the runs is the runner.
 
 mod divisive;
 

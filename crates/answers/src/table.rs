@@ -24,7 +24,7 @@ pub const FEWEST_FOR_DIFFERENCE: usize = 4;
 /// Runs with their figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Table {
-    /// What was measured of each run, in the order of the table: figures with titles first.
+    /// What the table is of, in its order, figures with titles first: all that was measured, or what was asked for. Runs may have more.
     pub figures: Vec<TableFigure>,
     /// All runs, in the order in which they were made. Each has a directory of its own.
     pub runs: Vec<TableRun>,

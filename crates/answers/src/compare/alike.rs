@@ -320,7 +320,7 @@ fn flatten(path: &str, value: &Value, flat: &mut BTreeMap<String, String>) {
 
 impl ComparedRun {
     /// Why its figures cannot be believed, if they cannot.
-    pub fn not_counted(&self) -> Option<String> {
+    pub(crate) fn not_counted(&self) -> Option<String> {
         use weir_engine::summary::Outcome;
         let summary = &self.summary;
         Some(match &summary.outcome {

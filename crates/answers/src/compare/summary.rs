@@ -132,6 +132,18 @@ pub(super) fn differences(measured: &[&Measured<'_>], margin: f64) -> Vec<Differ
     measured.iter().map(|it| it.difference(it.p().and_then(|_| corrected.next()), margin)).collect()
 }
 
+/// What each side is called in the table: by its own name, and where an earlier side has that, by one of its own. Runs that are compared with
+/// themselves are two sides.
+fn names(sides: &[Side]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for side in sides {
+        let others = (2..).map(|number| format!("{} ({number})", side.name));
+        let free = std::iter::once(side.name.clone()).chain(others).find(|name| !names.contains(name));
+        names.extend(free);
+    }
+    names
+}
+
 impl Comparison {
     /// Compares every side with the first one.
     ///
@@ -149,13 +161,14 @@ impl Comparison {
         if !unlike.is_empty() && !options.anyway {
             return Err(ComparisonError::Unlike(unlike));
         }
+        let names = names(sides);
         let mut table = Table::default();
         // Where the runs of each side stand in the table.
         let mut rows = Vec::new();
-        for side in sides {
+        for (side, name) in sides.iter().zip(&names) {
             let first = table.runs.len();
             for (number, run) in (1..).zip(&side.runs) {
-                let (row, figures) = run.row(&side.name, number);
+                let (row, figures) = run.row(name, number);
                 table.add(row, figures);
             }
             rows.push(first..table.runs.len());
@@ -174,14 +187,14 @@ impl Comparison {
         let mut limits = Vec::new();
         let mut comparisons = Vec::new();
         for (at, paired, measured) in &measured {
-            let side = &sides[*at];
+            let side = &names[*at];
             let differences: Vec<_> = all.by_ref().take(measured.len()).collect();
             for it in measured {
                 let asked = options.limits.iter().filter(|limit| means(limit.figure(), &it.figure.name));
                 limits.extend(asked.map(|limit| LimitResult {
                     expression: limit.text().to_owned(),
                     figure: it.figure.name.clone(),
-                    side: side.name.clone(),
+                    side: side.clone(),
                     finding: it.judge(limit),
                 }));
             }
@@ -193,21 +206,21 @@ impl Comparison {
                 limits.extend(asked.map(|limit| LimitResult {
                     expression: limit.text().to_owned(),
                     figure: figure.name.clone(),
-                    side: side.name.clone(),
+                    side: side.clone(),
                     finding: LimitFinding::NotJudged("one of the sides has no value of it".to_owned()),
                 }));
             }
             let pairs = of_side(0).iter().filter(|run| beside(run, of_side(*at)).is_some()).count() as u64;
             comparisons.push(VariantComparison {
-                base: sides[0].name.clone(),
-                other: side.name.clone(),
+                base: names[0].clone(),
+                other: side.clone(),
                 pairs: paired.then_some(pairs),
                 differences,
             });
         }
-        let variants = sides.iter().enumerate().map(|(at, side)| {
+        let variants = names.iter().enumerate().map(|(at, name)| {
             let runs: Vec<_> = of_side(at).iter().collect();
-            VariantSummary::of(&side.name, BTreeMap::new(), runs.len(), &runs)
+            VariantSummary::of(name, BTreeMap::new(), runs.len(), &runs)
         });
         let variants = variants.collect();
         Ok(Self {

@@ -258,6 +258,26 @@ mod tests {
         ["a", "b", "c"].map(|name| variant(name, &[("v", name)])).into()
     }
 
+    /// A default threshold is left out of a run that has no value of it.
+    #[test]
+    fn a_threshold_that_few_runs_judged_fails_nothing() {
+        let fails = |judged: &[bool]| {
+            let cell = |number: u32| TableRun {
+                thresholds: judged
+                    .get(number as usize)
+                    .map(|fails| failing("t > 1", *fails))
+                    .into_iter()
+                    .collect(),
+                ..run("a", number + 1)
+            };
+            let summed = summary(&abc(), Ranked::by_cpu_per_client(), &(0..4).map(cell).collect::<Vec<_>>());
+            summed.series.variants[0].failed().first().map(|it| (it.passed, it.runs))
+        };
+        assert_eq!(fails(&[true]), None);
+        assert_eq!(fails(&[true, true, false]), None);
+        assert_eq!(fails(&[true, true, true]), Some((1, 4)));
+    }
+
     #[test]
     fn of_capacities_those_are_worse_that_did_not_carry_what_the_best_did() {
         let by = || Ranked::by_capacity(LoadKind::Clients, "viewers");

@@ -33,7 +33,8 @@ pub struct Difference {
     /// The ratio of the geometric means; none if a value is not above 0.
     pub ratio: Option<Estimate>,
     /// The probability of such a difference between runs that are the same in truth, corrected for the number of figures. None
-    /// where the judgement rests on the interval alone, or with fewer than four runs a group.
+    /// where the judgement rests on the interval alone, where all values are equal, or with fewer than four runs a group. In a history it is
+    /// a share of random orders, not corrected.
     pub p: Option<f64>,
     /// What is found.
     pub finding: Finding,

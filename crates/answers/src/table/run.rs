@@ -16,13 +16,13 @@ pub struct TableRun {
     /// Its variant, or its side of a comparison; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
-    /// Which repetition of it, from 1.
+    /// Which repetition of it, from 1; of a run that is of no series, its number among those of its variant.
     pub repetition: u32,
     /// Its directory, in that of the whole if there is one.
     pub directory: String,
     /// Start, in seconds since the Unix epoch.
     pub started_at_seconds: f64,
-    /// How it ended.
+    /// How it ended; of a search that failed, `reason` has why.
     pub outcome: Outcome,
     /// Whether the target gave no client an answer.
     pub unanswered: bool,
@@ -139,6 +139,7 @@ impl TableRun {
             Ending::Completed | Ending::Interrupted | Ending::Running => None,
         };
         let is_whole = search.ending == Ending::Completed || reason.is_some();
+        let unanswered = search.ending == Ending::Completed && search.is_unanswered();
         let carried = bounds.lower.and_then(|lower| search.at_with(lower, Verdict::Pass));
         let targets = carried.map_or(&[][..], |carried| &carried.targets);
         Self {
@@ -151,8 +152,11 @@ impl TableRun {
                 Ending::Interrupted => Outcome::Interrupted,
                 Ending::Running => Outcome::Running,
             },
-            unanswered: search.ending == Ending::Completed && search.is_unanswered(),
-            verdict: if reason.is_none() { VerdictState::Valid } else { VerdictState::NothingMeasured },
+            unanswered,
+            verdict: match &reason {
+                None if !unanswered => VerdictState::Valid,
+                _ => VerdictState::NothingMeasured,
+            },
             reason,
             warnings: Vec::new(),
             thresholds: Vec::new(),

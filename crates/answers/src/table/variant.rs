@@ -15,9 +15,10 @@ pub struct VariantSummary {
     pub name: String,
     /// What stood for each key; URLs without user, password and token.
     pub values: BTreeMap<String, String>,
-    /// Runs, or searches, that were made.
+    /// Runs, or searches, that were made; of a comparison, those that are compared.
     pub runs: u64,
     /// Of these, those that are in the figures: they ran to their end, something was measured, and the verdict on them was not `invalid`.
+    /// All that are compared are in those of a comparison.
     pub counted: u64,
     /// By the figure's name.
     pub figures: BTreeMap<String, Counted>,
@@ -127,9 +128,15 @@ impl VariantSummary {
         }
     }
 
-    /// The thresholds that did not hold in most of its runs.
+    /// The thresholds that did not hold in most of its counted runs. One that a run did not judge did not fail there.
     pub fn failed(&self) -> Vec<VariantThreshold> {
-        self.thresholds.iter().filter(|it| it.passed * 2 < it.runs).cloned().collect()
+        let most = |it: &&VariantThreshold| (it.runs - it.passed) * 2 > self.counted;
+        let of_counted = |it: &VariantThreshold| VariantThreshold {
+            passed: self.counted - (it.runs - it.passed),
+            runs: self.counted,
+            ..it.clone()
+        };
+        self.thresholds.iter().filter(most).map(of_counted).collect()
     }
 }
 

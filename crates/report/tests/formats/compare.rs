@@ -95,6 +95,16 @@ fn the_page_has_the_seconds_of_both_sides_over_each_other() {
 }
 
 #[test]
+fn sides_of_one_name_are_two_sides() {
+    let comparison = Comparison::new(&[side("today", 4, 1.0), side("today", 4, 1.2)], &options()).unwrap();
+    let of = |variant: &str| comparison.table.runs.iter().filter(|run| run.variant == variant).count();
+    assert_eq!((of("today"), of("today (2)")), (4, 4));
+    assert_eq!((&*comparison.comparisons[0].base, &*comparison.comparisons[0].other), ("today", "today (2)"));
+    let text = written(&comparison, "text", &Text::default());
+    assert!(text.contains("B against A"), "{text}");
+}
+
+#[test]
 fn the_order_of_the_runs_changes_nothing() {
     let (mut base, other) = (side("yesterday", 6, 1.0), side("today", 6, 1.2));
     let there = Comparison::new(&[base.clone(), other.clone()], &options()).unwrap();
