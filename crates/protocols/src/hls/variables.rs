@@ -11,6 +11,16 @@ pub(super) struct Variables(HashMap<String, String>);
 
 const DEFINE: &str = "#EXT-X-DEFINE:";
 
+/// Bytes that the variables of a playlist may come to in all: their names, their values, and the lines that they stand in.
+struct Budget(usize);
+
+impl Budget {
+    fn charge(&mut self, bytes: usize) -> Result<(), PlaylistError> {
+        self.0 = self.0.checked_sub(bytes).ok_or(PlaylistError::Variable)?;
+        Ok(())
+    }
+}
+
 /// A playlist with its variables replaced, and what it has defined. It may import `known` ones, and those of the `query` of its URL.
 pub(super) fn expand<'a>(
     text: &'a str,
@@ -23,24 +33,31 @@ pub(super) fn expand<'a>(
         return Ok((Cow::Borrowed(text), defined));
     }
     let mut expanded = String::with_capacity(text.len());
+    // A variable may be as long as the playlist, and stand in each of its lines: in names and values of others as well.
+    let mut budget = Budget(2 * LONGEST_PLAYLIST);
     for line in text.lines() {
         let line = defined.replace(line)?;
+        if let Cow::Owned(replaced) = &line {
+            budget.charge(replaced.len())?;
+        }
         if let Some(attributes) = line.strip_prefix(DEFINE) {
-            defined.define(attributes, known, query)?;
+            defined.define(attributes, known, query, &mut budget)?;
         } else {
             expanded.push_str(&line);
             expanded.push('\n');
-        }
-        // A variable may be as long as the playlist, and stand in each of its lines.
-        if expanded.len() > LONGEST_PLAYLIST {
-            return Err(PlaylistError::Variable);
         }
     }
     Ok((Cow::Owned(expanded), defined))
 }
 
 impl Variables {
-    fn define(&mut self, attributes: &str, known: &Self, query: &str) -> Result<(), PlaylistError> {
+    fn define(
+        &mut self,
+        attributes: &str,
+        known: &Self,
+        query: &str,
+        budget: &mut Budget,
+    ) -> Result<(), PlaylistError> {
         let (name, value) = if let Some(name) = attribute(attributes, "NAME") {
             (name, attribute(attributes, "VALUE").map(str::to_owned))
         } else if let Some(name) = attribute(attributes, "IMPORT") {
@@ -53,11 +70,7 @@ impl Variables {
         };
         // Section 4.4.2.3: what is not there, and a name that is there already, MUST fail the playlist.
         let value = value.ok_or(PlaylistError::Variable)?;
-        // Each may be made of those before it.
-        let length: usize = self.0.values().map(String::len).sum();
-        if length + value.len() > LONGEST_PLAYLIST {
-            return Err(PlaylistError::Variable);
-        }
+        budget.charge(name.len() + value.len())?;
         match self.0.insert(name.to_owned(), value) {
             None => Ok(()),
             Some(_) => Err(PlaylistError::Variable),
@@ -164,6 +177,11 @@ mod tests {
             bomb.push_str(&format!("#EXT-X-DEFINE:NAME=\"{number}\",VALUE=\"{value}\"\n"));
         }
         assert_eq!(expanded(&format!("{bomb}{{$8}}\n"), ""), Err(PlaylistError::Variable));
+        // Names may be made of variables, too.
+        let long = format!("#EXT-X-DEFINE:NAME=\"a\",VALUE=\"{}\"\n", "x".repeat(100_000));
+        let names: String =
+            (0..100).map(|it| format!("#EXT-X-DEFINE:NAME=\"{{$a}}{it}\",VALUE=\"\"\n")).collect();
+        assert_eq!(expanded(&(long + &names), ""), Err(PlaylistError::Variable));
     }
 
     proptest! {
