@@ -184,8 +184,11 @@ impl Lines {
     fn date_parts(&mut self, duration: Duration) {
         let Some(begin) = self.date else { return };
         let segment = self.segment();
-        let parts = self.media.parts.iter_mut().filter(|it| Some(it.segment) == segment);
-        parts.fold(begin, |at, part| {
+        // They are the last that were read.
+        let parts = &mut self.media.parts;
+        let before = parts.iter().rev().position(|it| Some(it.segment) != segment).unwrap_or(parts.len());
+        let first = parts.len() - before;
+        parts.iter_mut().skip(first).fold(begin, |at, part| {
             part.media.date = Some(at);
             at.saturating_add(nanoseconds(part.media.duration))
         });

@@ -153,3 +153,17 @@ fn a_range_without_an_offset_that_follows_on_nothing_is_noted() {
     assert!(range("#EXT-X-BYTERANGE:9") && range("#EXT-X-PART:DURATION=1,URI=\"a.ts\",BYTERANGE=\"9\""));
     assert!(!range("#EXT-X-BYTERANGE:9@0"));
 }
+
+#[test]
+fn the_parts_of_each_segment_are_dated_from_its_beginning() {
+    let part = |name: &str| format!("#EXT-X-PART:DURATION=0.5,URI=\"{name}\"\n");
+    let segments: String = (0..3)
+        .map(|it| format!("{}{}#EXTINF:1,\n{it}\n", part(&format!("{it}.0")), part(&format!("{it}.1"))))
+        .collect();
+    let read = media(&format!(
+        "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-PART-INF:PART-TARGET=0.5\n#EXT-X-PROGRAM-DATE-TIME:1970-01-01T00:00:10Z\n{segments}{}",
+        part("3.0")
+    ));
+    let dates: Vec<_> = read.parts.iter().map(|it| it.media.date.unwrap() / 500_000_000).collect();
+    assert_eq!(dates, [20, 21, 22, 23, 24, 25, 26]);
+}
