@@ -44,6 +44,17 @@ const EXCEEDED: Excess = Excess {
     words: "{count} segments that playlists announced were longer than the target duration (hls.target_exceeded; {beside} were loaded): players may reload too seldom; let the encoder send keyframes as often",
 };
 
+/// What is refused is never shown: nothing else tells of it where the player goes on without it.
+const REFUSED: Excess = Excess {
+    counter: figures::REFUSED,
+    beside: figures::REQUESTS,
+    above: 0.01,
+    words: "{count} of {beside} requests for playlists and segments were refused or brought nothing (hls.refused): viewers did without that",
+};
+
+/// The same as a threshold: a viewer that is late may ask for a segment that has just left.
+const SERVED: &str = "hls.refused.ratio <= 1%";
+
 const NOT_FOUND: Excess = Excess {
     counter: figures::NOT_FOUND,
     beside: figures::SEGMENTS,
@@ -74,10 +85,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, NOT_FOUND, EARLY, CLOCKS_APART],
+    excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, EARLY, CLOCKS_APART],
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
-        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH]),
+        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
         discovers: false,
