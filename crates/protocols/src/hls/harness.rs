@@ -1,7 +1,7 @@
 //! Playlists as a server sends them, read from bytes: what the fuzz target `playlists` shares with a test. Nothing here is part of a run.
 
 use super::playlist::Playlist;
-use super::schedule::{MOST_QUEUED, Schedule};
+use super::schedule::{MOST_QUEUED_OF_ENDED, Schedule};
 use super::variables::Variables;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -29,7 +29,7 @@ pub fn playlists(bytes: &[u8]) {
             }
             Err(_) => schedule.refused(now),
         }
-        assert!(schedule.queued() <= MOST_QUEUED);
+        assert!(schedule.queued() <= MOST_QUEUED_OF_ENDED);
         let asks_at_once = schedule.reload_at(now, false).is_some_and(|at| at <= now);
         assert!(!asks_at_once || has_changed || schedule.queued() != queued);
         schedule.pop();

@@ -11,6 +11,9 @@ use weir_metrics::Moment;
 /// Segments whose URIs are kept: a minute of the usual ones. Those behind them are read off the playlist again.
 pub(super) const MOST_QUEUED: usize = 16;
 
+/// The same of a playlist that has ended, which players load once: four hours and a half of segments of 4 s.
+pub(super) const MOST_QUEUED_OF_ENDED: usize = 4_096;
+
 /// What the durations of parts and of their segment may differ by in playlists that round them.
 const SHORTEST_REST: Duration = Duration::from_millis(20);
 
@@ -39,9 +42,13 @@ pub(super) struct Schedule {
     wants_parts: bool,
     /// What is to be queued next; `None` before the start.
     next: Option<Position>,
-    /// One past the last segment or part that was announced.
+    /// The first segment of the last playlist.
+    first: u64,
+    /// One past the last segment or part that the playlist has named.
     end: Position,
-    /// Media time of the parts of the segment at the end that were announced, or that are before the start.
+    /// One past the last that counts as announced: beyond the end where the variant before had more.
+    announced: Position,
+    /// Media time of the parts of the segment there that were announced, or that are before the start.
     parts_of_end: Duration,
     queue: VecDeque<Segment>,
     target: Duration,
@@ -114,7 +121,9 @@ impl Schedule {
         Self {
             wants_parts,
             next: None,
+            first: 0,
             end: Position::default(),
+            announced: Position::default(),
             parts_of_end: Duration::ZERO,
             queue: VecDeque::new(),
             target: Duration::from_secs(1),
@@ -155,9 +164,12 @@ impl Schedule {
         let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
         let (end, parts_of_end) = self.end_of(&playlist);
         // A server that was restarted counts from the beginning; a cache may hand out an old copy once.
-        // Another variant may be behind the one before, and is no older for that.
+        let has_switched = std::mem::take(&mut self.has_switched) && self.next.is_some();
+        if has_switched {
+            self.change_over(&playlist, end, parts_of_end);
+        }
         let lags = self.next.is_some() && end < self.end;
-        update.went_back = lags && !std::mem::take(&mut self.has_switched);
+        update.went_back = lags;
         // A server that cuts longer segments than it says changes its playlist as seldom.
         let longest = playlist.segments.iter().map(|it| it.duration).max().unwrap_or_default();
         let patience = playlist.target.max(longest).mul_f64(2.5);
@@ -167,8 +179,9 @@ impl Schedule {
             self.queue.clear();
         }
         let is_start = self.next.is_none() && end > Position::of(playlist.first);
+        let known = if has_switched { self.announced } else { self.end };
         let has_changed =
-            is_start || !update.went_back && end > self.end || playlist.has_ended && !self.has_ended;
+            is_start || !update.went_back && end > known || playlist.has_ended && !self.has_ended;
         if has_changed {
             self.last_change = now;
             update.edge = self.edge(&playlist).filter(|_| !playlist.has_ended);
@@ -184,13 +197,14 @@ impl Schedule {
             update.lead = lead;
             let is_before = |part: &&Part| part.segment == from.segment && part.index < from.part;
             self.parts_of_end = playlist.parts.iter().filter(is_before).map(|it| it.media.duration).sum();
-            (self.next, self.end) = (Some(from), from);
+            (self.next, self.end, self.announced) = (Some(from), from, from);
             update.starts_with = Some(buffered);
             update.starts_with_parts = self.low_latency.is_some();
             self.is_recording = playlist.has_ended;
         }
         self.has_ended |= playlist.has_ended;
         if !update.went_back || is_start {
+            self.first = playlist.first;
             let rest = self.announce(&playlist, (end, parts_of_end), &mut update);
             self.queue_from(playlist, rest, &mut update);
         }
@@ -247,24 +261,45 @@ impl Schedule {
         update: &mut Update,
     ) -> (u64, Duration) {
         let target = playlist.target.as_secs_f64();
-        let mut rest = (self.end.segment, Duration::ZERO);
+        let known = self.announced;
+        let mut rest = (known.segment, Duration::ZERO);
         for (number, segment) in (playlist.first..).zip(&playlist.segments) {
-            if number >= self.end.segment {
-                let before = if number == self.end.segment { self.parts_of_end } else { Duration::ZERO };
+            if number >= known.segment {
+                let before = if number == known.segment { self.parts_of_end } else { Duration::ZERO };
                 let new = segment.duration.saturating_sub(before);
                 update.announced += new;
-                if number == self.end.segment {
+                if number == known.segment {
                     rest.1 = new;
                 }
                 update.exceeded += u64::from(segment.duration.as_secs_f64().round() > target);
             }
         }
-        if end > self.end {
-            let before = if end.segment == self.end.segment { self.parts_of_end } else { Duration::ZERO };
+        self.end = self.end.max(end);
+        if end > known {
+            let before = if end.segment == known.segment { self.parts_of_end } else { Duration::ZERO };
             update.announced += parts_of_end.saturating_sub(before);
-            (self.end, self.parts_of_end) = (end, parts_of_end);
+            (self.announced, self.parts_of_end) = (end, parts_of_end);
         }
         rest
+    }
+
+    /// The first playlist of another variant: it may be behind the one before, and is no older for that. RFC 8216, section 4.3.3.2: "A
+    /// client MUST NOT assume that segments with the same Media Sequence Number in different Media Playlists contain matching content". That
+    /// is seen where the two have none in common: then what is next is as far from the end.
+    fn change_over(&mut self, playlist: &MediaPlaylist, end: Position, parts_of_end: Duration) {
+        if let Some(next) = &mut self.next
+            && (playlist.first > self.end.segment || end.segment < self.first)
+        {
+            let left = self.end.segment.saturating_sub(next.segment);
+            *next = Position::of(end.segment.saturating_sub(left).max(playlist.first));
+            (self.announced, self.parts_of_end) = (end, parts_of_end);
+        }
+        self.end = Position::of(playlist.first);
+    }
+
+    /// How many segments are kept.
+    fn most_queued(&self) -> usize {
+        if self.has_ended { MOST_QUEUED_OF_ENDED } else { MOST_QUEUED }
     }
 
     fn queue_from(&mut self, playlist: MediaPlaylist, rest: (u64, Duration), update: &mut Update) {
@@ -278,14 +313,14 @@ impl Schedule {
             next = Position::of(playlist.first);
         }
         let mut parts = playlist.parts.into_iter().filter(|_| self.low_latency.is_some()).peekable();
-        let count = playlist.segments.len();
+        let (count, most) = (playlist.segments.len(), self.most_queued());
         let segments = playlist.segments.into_iter().map(Some).chain([None]);
         for (number, segment) in (playlist.first..).zip(segments).take(count + 1) {
             if number != next.segment {
                 continue;
             }
             if let Some(segment) = segment.as_ref().filter(|_| next.part == 0) {
-                if self.queue.len() == MOST_QUEUED {
+                if self.queue.len() >= most {
                     break;
                 }
                 self.queue.push_back(segment.clone());
@@ -296,12 +331,12 @@ impl Schedule {
             while let Some(part) = parts.next_if(|it| it.segment <= number) {
                 is_listed |= part.segment == number;
                 let is_next = (part.segment, part.index) == (next.segment, next.part);
-                if is_next && self.queue.len() < MOST_QUEUED {
+                if is_next && self.queue.len() < most {
                     self.queue.push_back(part.media);
                     next.part += 1;
                 }
             }
-            if segment.is_some() && self.queue.len() < MOST_QUEUED {
+            if segment.is_some() && self.queue.len() < most {
                 // Parts leave a playlist before their segments do: what was left of this one cannot be loaded alone.
                 let was_loaded = rest.0 == number && rest.1 < SHORTEST_REST;
                 update.skipped += u64::from(!is_listed && !was_loaded);
@@ -348,7 +383,7 @@ impl Schedule {
         is_whole && has_more && self.queue.iter().all(|it| !it.is_part)
     }
 
-    /// The next playlist is that of another variant, whose segments have the same numbers: what waits is read off it again.
+    /// The next playlist is that of another variant: what waits is read off it again.
     pub(super) fn switch(&mut self, now: Moment) {
         if let Some(next) = &mut self.next {
             next.segment = next.segment.saturating_sub(self.queue.len() as u64);

@@ -129,32 +129,84 @@ fn an_old_copy_changes_nothing_and_a_server_that_counts_from_the_beginning_is_jo
 }
 
 #[test]
-fn a_recording_is_read_from_its_beginning_a_few_segments_at_a_time() {
+fn a_recording_is_read_from_its_beginning_and_its_playlist_is_loaded_once() {
     let mut schedule = Schedule::new(at(0.0), true);
-    let recording = || MediaPlaylist { has_ended: true, ..playlist(0..40) };
+    let recording = |end| MediaPlaylist { has_ended: true, ..playlist(0..end) };
+    schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
+    assert_eq!(schedule.reload_at(at(1.0), false), None);
+    assert_eq!(queued(&mut schedule).len(), 40);
+    assert_eq!(schedule.reload_at(at(80.0), false), None);
+    assert!(schedule.is_over() && schedule.is_recording());
+    // A very long one, some thousands of segments at a time.
+    let mut schedule = Schedule::new(at(0.0), true);
+    let recording = || recording(10_000);
     let update = schedule.take(recording(), PLAIN, at(0.0), at(0.0));
-    assert_eq!((update.starts_with, update.announced.as_secs()), (Some(Duration::from_secs(6)), 80));
+    assert_eq!((update.starts_with, update.announced.as_secs()), (Some(Duration::from_secs(6)), 20_000));
+    assert_eq!(schedule.queued(), MOST_QUEUED_OF_ENDED);
     let mut all = queued(&mut schedule);
     while schedule.reload_at(at(1.0), false).is_some() {
         assert_eq!(schedule.take(recording(), PLAIN, at(1.0), at(1.0)).announced, Duration::ZERO);
         all.extend(queued(&mut schedule));
     }
-    assert_eq!(all.len(), 40);
+    assert_eq!(all.len(), 10_000);
     assert!(schedule.is_over() && schedule.is_recording());
+}
+
+#[test]
+fn a_variant_that_lags_goes_back_nowhere_and_announces_nothing_twice() {
+    let mut schedule = Schedule::new(at(0.0), true);
+    schedule.take(playlist(0..6), PLAIN, at(0.0), at(0.1));
+    assert_eq!(queued(&mut schedule).len(), 3);
+    schedule.switch(at(1.0));
+    for (end, announced, new) in [(5, 0, 0), (5, 0, 0), (6, 0, 0), (7, 2, 1)] {
+        let update = schedule.take(playlist(0..end), PLAIN, at(end as f64), at(end as f64 + 0.1));
+        assert_eq!((update.went_back, update.announced.as_secs(), update.skipped), (false, announced, 0));
+        assert_eq!(queued(&mut schedule).len(), new, "{end}");
+    }
+    // The next one is not behind: an old copy of it is one.
+    schedule.switch(at(8.0));
+    assert!(!schedule.take(playlist(2..8), PLAIN, at(8.0), at(8.1)).went_back);
+    assert!(schedule.take(playlist(1..7), PLAIN, at(9.0), at(9.1)).went_back);
+}
+
+#[test]
+fn a_variant_with_other_numbers_is_gone_on_with_as_far_from_its_end() {
+    for first in [5_000, 100_000_000, 0] {
+        let mut schedule = Schedule::new(at(0.0), true);
+        schedule.take(playlist(100..110), PLAIN, at(0.0), at(0.1));
+        assert_eq!(schedule.pop().unwrap().resource.uri, "107.ts");
+        schedule.switch(at(1.0));
+        let update = schedule.take(playlist(first..first + 10), PLAIN, at(1.0), at(1.1));
+        assert_eq!((update.went_back, update.skipped, update.starts_with), (false, 0, None));
+        assert_eq!(update.announced, Duration::ZERO);
+        assert_eq!(queued(&mut schedule), [format!("{}.ts", first + 8), format!("{}.ts", first + 9)]);
+        let update = schedule.take(playlist(first + 1..first + 11), PLAIN, at(3.0), at(3.1));
+        assert_eq!((update.went_back, update.announced.as_secs()), (false, 2));
+        assert_eq!(queued(&mut schedule), [format!("{}.ts", first + 10)]);
+    }
+    // A recording is over where its other variant is, though that has fewer segments.
+    let recording = |numbers| MediaPlaylist { has_ended: true, ..playlist(numbers) };
+    let mut schedule = Schedule::new(at(0.0), true);
+    schedule.take(recording(0..6), PLAIN, at(0.0), at(0.1));
+    schedule.pop();
+    schedule.switch(at(1.0));
+    schedule.take(recording(0..5), PLAIN, at(1.0), at(1.1));
+    assert_eq!(queued(&mut schedule), ["1.ts", "2.ts", "3.ts", "4.ts"]);
+    assert!(schedule.is_over());
 }
 
 #[test]
 fn a_recording_whose_playlist_is_refused_or_shrinks_is_asked_for_at_the_usual_pace() {
     let recording = |end| MediaPlaylist { has_ended: true, ..playlist(0..end) };
     let mut schedule = Schedule::new(at(0.0), true);
-    schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
+    schedule.take(recording(5_000), PLAIN, at(0.0), at(0.0));
     queued(&mut schedule);
     assert_eq!(schedule.reload_at(at(30.0), false), Some(at(30.0)));
     schedule.refused(at(30.0));
     assert_eq!(schedule.reload_at(at(30.1), false), Some(at(31.0)));
     assert!(schedule.take(recording(8), PLAIN, at(31.0), at(31.1)).starts_with.is_some());
     let mut schedule = Schedule::new(at(0.0), true);
-    schedule.take(recording(40), PLAIN, at(0.0), at(0.0));
+    schedule.take(recording(5_000), PLAIN, at(0.0), at(0.0));
     queued(&mut schedule);
     assert!(schedule.take(recording(8), PLAIN, at(1.0), at(1.1)).went_back);
     assert_eq!(schedule.reload_at(at(1.1), false), Some(at(2.0)));
