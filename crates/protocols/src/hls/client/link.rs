@@ -76,6 +76,8 @@ impl Link {
         match &self.loading {
             Some((_, Loading::Playlist(directives, _))) => directives.until.is_some(),
             Some((_, Loading::Hint(..))) => true,
+            // It was asked for as one, and named since.
+            Some((_, Loading::Segment(media, _))) => media.is_hinted,
             _ => false,
         }
     }

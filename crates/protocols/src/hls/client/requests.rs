@@ -302,16 +302,23 @@ impl Viewer {
         if self.answer_due(name).is_none_or(|at| at > context.now) {
             return Ok(());
         }
-        if let Some((_, Loading::Hint(resource, _))) = &self.first.loading
-            && name == LinkName::First
-        {
-            // It was never promised.
-            self.main.failed_hint = Some(resource.clone());
-            self.first.connection.abort(context);
-            self.first.loading = None;
-            self.recorder(context.world).count(HINTS_UNUSED, 1);
+        if self.give_up_hint(name, context) {
             return Ok(());
         }
         Err((Failure::RequestTimeout, "the server did not answer the request in time".to_owned()))
+    }
+
+    /// What was asked for as a hint does not come: it was never promised. Whether there was one on this link.
+    pub(super) fn give_up_hint(&mut self, name: LinkName, context: &mut Context<'_, ShardRecorder>) -> bool {
+        let Some(link) = self.link_mut(name) else { return false };
+        let Some((track, Loading::Hint(resource, _))) = &link.loading else { return false };
+        let (track, resource) = (*track, resource.clone());
+        link.connection.abort(context);
+        link.loading = None;
+        if let Some(track) = self.track_mut(track) {
+            track.failed_hint = Some(resource);
+        }
+        self.recorder(context.world).count(HINTS_UNUSED, 1);
+        true
     }
 }

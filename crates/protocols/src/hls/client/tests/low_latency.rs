@@ -168,3 +168,53 @@ fn a_hint_that_comes_to_nothing_harms_nobody() {
     assert_eq!(failure, None);
     assert_eq!(counts(&figures, [HINTS_UNUSED, NOT_FOUND, REFUSED, PARTS]), [1, 0, 0, 2]);
 }
+
+/// A viewer of parts that has all there is, and has asked for the part that is hinted at.
+fn waiting_for_a_hint() -> Bench {
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.answer("200 OK", &hinting(2, 6, 1));
+    for _ in ["5.mp4", "6.0.mp4"] {
+        bench.asked();
+        bench.answer("200 OK", "media");
+    }
+    bench.wait(0.05);
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.asked_beside();
+    bench
+}
+
+#[test]
+fn a_hint_whose_link_is_closed_is_unused_and_its_part_loaded_as_it_is_named() {
+    let mut bench = waiting_for_a_hint();
+    // It is asked for once more, and then given up.
+    for _ in 0..2 {
+        bench.tell(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        bench.wait(0.01);
+        if bench.rig.reopened.take().is_some() {
+            bench.tell(Event::Connected);
+        }
+        assert!(!bench.rig.closed);
+    }
+    bench.asked();
+    bench.answer_beside("200 OK", &hinting(2, 6, 2));
+    bench.wait(0.01);
+    bench.tell(Event::Connected);
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("200 OK", "media");
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [HINTS_UNUSED, REFUSED, PARTS]), [1, 0, 2]);
+}
+
+#[test]
+fn a_hint_that_has_been_named_may_be_held_as_long_as_before() {
+    let mut bench = waiting_for_a_hint();
+    bench.wait(0.5);
+    bench.answer_beside("200 OK", &hinting(2, 6, 2));
+    let request = PlayOptions::default().timeouts.request.as_secs_f64();
+    bench.wait(request + 5.0);
+    assert!(!bench.rig.closed, "it was asked for before it was there");
+    bench.wait(0.6);
+    assert_eq!(bench.end().1.unwrap().0, Failure::RequestTimeout);
+}
