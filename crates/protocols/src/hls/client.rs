@@ -7,7 +7,7 @@ mod requests;
 mod track;
 
 use self::ladder::Ladder;
-use self::link::{Link, LinkName};
+use self::link::{Link, LinkName, Loading};
 use self::track::Track;
 use super::SCHEMES;
 use super::bandwidth::Throttle;
@@ -190,6 +190,10 @@ impl Viewer {
         let Some(link) = self.link_mut(name) else { return Ok(()) };
         let effective = link.connection.request().cloned();
         match link.connection.on_closed(failure, words) {
+            LinkEnd::Failed(..) if matches!(link.loading, Some((_, Loading::Hint(..)))) => {
+                self.give_up_hint(name, context);
+                Ok(())
+            }
             LinkEnd::Failed(failure, words) => Err((failure, words)),
             LinkEnd::Whole => {
                 self.rebase(name, effective);
@@ -276,7 +280,7 @@ impl ClientSession for Viewer {
 
     /// Between two segments a viewer gets nothing: it starves when nothing has come for its timeout after its player has run dry.
     fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        if self.playback.as_ref().is_some_and(|playback| !playback.is_stalled()) {
+        if self.playback.as_ref().is_some_and(|playback| playback.runs_dry().is_some()) {
             self.state.fed(context.now, context.world);
         } else if !self.first.connection.is_idle() && self.first.connection.is_up() {
             context.pull();

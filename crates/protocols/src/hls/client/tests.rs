@@ -171,6 +171,27 @@ fn segments_that_are_not_there_are_counted_and_the_next_one_is_loaded() {
 }
 
 #[test]
+fn a_viewer_whose_segments_are_refused_before_it_has_enough_to_begin_starves() {
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.playlist(0..3);
+    bench.asked();
+    bench.answer("200 OK", "media");
+    for _ in 0..2 {
+        bench.asked();
+        bench.answer("404 Not Found", "");
+    }
+    for _ in 0..20 {
+        bench.wait(1.0);
+        if !bench.asked().is_empty() {
+            bench.playlist(0..3);
+        }
+    }
+    let (figures, _) = bench.end();
+    assert_eq!(counts(&figures, [PLAYED, STARVED, NOT_FOUND]), [1, 1, 2]);
+}
+
+#[test]
 fn a_playlist_that_is_not_there_or_is_none_fails_its_viewer() {
     for (status, body, expected) in [
         ("404 Not Found", "", Failure::StreamNotFound),
