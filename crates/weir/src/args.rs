@@ -88,11 +88,11 @@ const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("WEIR_BUILD")
 pub(crate) enum Verb {
     /// Everything on this machine, nothing else installed: origin, publisher, viewers, report
     Demo(Demo),
-    /// Viewers of a server: RTMP, WebRTC, HTTP-FLV, MPEG-TS, Mirakurun, MQTT
+    /// Viewers of a server: RTMP, HTTP-FLV, HLS, RTSP, SRT, WebRTC, MPEG-TS, Mirakurun, MQTT
     ///
     /// `weir help urls` lists the schemes of what can be played.
     Play(Play),
-    /// Publishers to one or several servers: RTMP, WebRTC, MQTT
+    /// Publishers to one or several servers: RTMP, RTSP, SRT, WebRTC, MQTT
     ///
     /// `weir help urls` lists the schemes of what can be published to.
     Publish(Publish),

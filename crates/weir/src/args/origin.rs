@@ -33,16 +33,16 @@ pub(crate) struct Origin {
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http")]
     pub(crate) files: Vec<PathBuf>,
     /// --hls: a segment ends at the first keyframe from this duration on
-    #[arg(long, value_name = "TIME", default_value = "2s", requires = "hls")]
+    #[arg(long, value_name = "TIME", default_value = "2s", requires = "hls", help_heading = "HLS")]
     pub(crate) segment: Span,
     /// --hls: segments that a playlist names, or more until they have three target durations
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=10_000), requires = "hls")]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=10_000), requires = "hls", help_heading = "HLS")]
     pub(crate) segments: u16,
     /// --hls: the longest part of a segment, for Low-Latency HLS: 200ms [default: no parts]
-    #[arg(long, value_name = "TIME", requires = "hls")]
+    #[arg(long, value_name = "TIME", requires = "hls", help_heading = "HLS")]
     pub(crate) part: Option<Span>,
     /// --hls: segments of fragmented MPEG-4 instead of MPEG-2 Transport Streams, with Opus as well as AAC
-    #[arg(long, requires = "hls")]
+    #[arg(long, requires = "hls", help_heading = "HLS")]
     pub(crate) fmp4: bool,
     /// Certificate chain (PEM): listen for RTMPS, HTTPS, WSS and MQTTS instead
     #[arg(long, value_name = "FILE", requires = "key")]
