@@ -19,7 +19,7 @@ const ROUNDING: i64 = 5;
 /// would be too few (draft-pantos-hls-rfc8216bis-22, section 4.4.4.9: 85 % of the part target duration at least).
 pub(super) const PART_ROUNDING: Duration = Duration::from_millis(2);
 /// The longest first segment while no keyframe comes, milliseconds: a player starts after three.
-const LONGEST_FIRST: i64 = 30_000;
+pub(super) const LONGEST_FIRST: i64 = 30_000;
 /// A step of timestamps from which on they are others: no encoder sends a frame so seldom. Milliseconds.
 const LONGEST_STEP: i64 = 10_000;
 /// How far timestamps may go back without being others: frames of two tracks are not always in order. Milliseconds.

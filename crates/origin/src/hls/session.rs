@@ -6,6 +6,8 @@ use self::outcome::{Outcome, outcome};
 use super::answer::{ByteRange, Range, cut, http_date};
 use super::path::Resource;
 use super::playlist::{Directives, Playlist};
+use super::segmenter::LONGEST_FIRST;
+use super::shelf::is_multivariant;
 use super::window::Window;
 use crate::counts::UnitCounts;
 use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Script, Subject, Why};
@@ -27,6 +29,10 @@ const ANSWERS_A_TURN: usize = 16;
 const BUFFERS: usize = 32;
 /// How long the next part of a stream is waited for, at the least: a publisher may stand still.
 const SHORTEST_HOLD: Duration = Duration::from_secs(3);
+/// The same before the first segment of a stream is whole, which is as long at most, with a second for what is on its way.
+const FIRST_HOLD: Duration = Duration::from_millis(LONGEST_FIRST as u64 + 1_000);
+/// How often is looked whether all streams of a Multivariant Playlist are there.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// Bytes a second that a reader takes at the least of what it has asked for, 64 kbit/s: the slowest sound is as fast, and who is slower would
 /// keep a segment for as long as it likes.
 const SLOWEST_READER: u64 = 8_000;
@@ -81,6 +87,8 @@ struct Waiting {
     deadline: Option<Moment>,
     /// Before this a fault allows no answer.
     not_before: Option<Moment>,
+    /// When nothing wakes it, and it is looked again.
+    look_again: Option<Moment>,
     /// Faults have decided about it.
     is_ruled: bool,
     /// Where it waits to be woken.
@@ -204,9 +212,15 @@ impl HlsSession {
         // Draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: "A Server that cannot provide the requested Playlist after blocking for more
         // than three Target Durations SHOULD return Service Unavailable, such as HTTP 503."
         let target = shelf.as_ref().and_then(|shelf| shelf.look(Window::target));
-        let hold = target.map_or(SHORTEST_HOLD, |target| Duration::from_secs(3 * target).max(SHORTEST_HOLD));
-        // Only who waits for a publisher waits without end: of one that sends nothing that can be cut there is never a segment.
-        let waits_for_publisher = shelf.is_none() && resource == Resource::Playlist;
+        let hold = match target {
+            Some(target) => Duration::from_secs(3 * target).max(SHORTEST_HOLD),
+            // The first segment is as long as the publisher's keyframes are apart.
+            None => FIRST_HOLD,
+        };
+        // Only who waits for a publisher waits without end: of one that sends nothing that can be cut there is never a segment. Who waits
+        // for several streams is woken by none of them.
+        let waits_for_publisher =
+            shelf.is_none() && resource == Resource::Playlist && !is_multivariant(&stream);
         self.phase = HlsPhase::Waiting(Box::new(Waiting {
             stream,
             resource,
@@ -216,6 +230,7 @@ impl HlsSession {
             keep_alive,
             deadline: (!waits_for_publisher).then(|| context.now + hold),
             not_before: None,
+            look_again: None,
             is_ruled: false,
             waits_for: None,
         }));
@@ -422,7 +437,7 @@ impl HlsSession {
     /// Sets the one deadline of the session.
     fn arm(&mut self, context: &mut Context<'_, Worker>) {
         let deadline = match &self.phase {
-            HlsPhase::Waiting(waiting) => waiting.not_before.or(waiting.deadline),
+            HlsPhase::Waiting(waiting) => waiting.not_before.or(waiting.look_again).or(waiting.deadline),
             HlsPhase::Sending(sending) => Some(sending.due(context.world.settings().patience.viewer)),
             HlsPhase::Leaving(at) => Some(*at),
             HlsPhase::Asking | HlsPhase::Silent => None,

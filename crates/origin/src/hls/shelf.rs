@@ -61,10 +61,10 @@ impl Shelves {
 
     /// The Multivariant Playlist of several streams of one folder, `APP/ONE,OTHER`; `None` unless each has something to load.
     pub(super) fn multivariant(&self, names: &str) -> Option<Playlist> {
-        let (folder, names) = names.rsplit_once('/').unwrap_or(("", names));
-        if !names.contains(',') {
+        if !is_multivariant(names) {
             return None;
         }
+        let (folder, names) = names.rsplit_once('/').unwrap_or(("", names));
         let variant = |name: &str| {
             let name = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
             let (peak, average) = self.get(&name)?.look(Window::bit_rates)?;
@@ -111,6 +111,11 @@ impl Shelves {
         // No code panics while it holds the lock; if it did, the map would still be whole.
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether several streams of one folder are named: `APP/ONE,OTHER`.
+pub(super) fn is_multivariant(names: &str) -> bool {
+    names.rsplit('/').next().is_some_and(|it| it.contains(','))
 }
 
 impl Shelf {

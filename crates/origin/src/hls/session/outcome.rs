@@ -1,10 +1,10 @@
 //! What a request for something of a stream comes to: an answer, an end, or that it waits.
 
-use super::{HlsViewer, Waiting};
+use super::{HlsViewer, LOOK_INTERVAL, Waiting};
 use crate::fault::LinkEnd;
 use crate::hls::path::Resource;
 use crate::hls::playlist::{Directives, Playlist, Readiness};
-use crate::hls::shelf::{Shelf, Shelves};
+use crate::hls::shelf::{Shelf, Shelves, is_multivariant};
 use crate::hls::window::Lookup;
 use crate::stream::{Kind, Packet};
 use crate::worker::Worker;
@@ -38,6 +38,13 @@ pub(super) fn outcome(
         return Outcome::Wait;
     }
     let shelf = shelves.get(&waiting.stream);
+    waiting.look_again = None;
+    if shelf.is_none() && waiting.resource == Resource::Playlist && is_multivariant(&waiting.stream) {
+        if let Some(playlist) = shelves.multivariant(&waiting.stream) {
+            return Outcome::Answer(200, vec![playlist]);
+        }
+        waiting.look_again = Some(now + LOOK_INTERVAL);
+    }
     let not_yet = |status| match waiting.deadline {
         Some(deadline) if now >= deadline => Outcome::Answer(status, Vec::new()),
         _ => Outcome::Wait,

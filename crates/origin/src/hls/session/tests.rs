@@ -213,6 +213,43 @@ fn streams_of_one_folder_are_variants_once_all_are_there() {
 }
 
 #[test]
+fn who_asks_for_variants_too_early_waits_until_all_are_there_and_not_for_ever() {
+    let mut bench = Bench::new(&[]);
+    bench.ask("/live/a,b.m3u8");
+    bench.advance(1_000);
+    assert_eq!(bench.status(), 0);
+    let shelf = bench.rig.world.settings().hls.as_ref().unwrap().begin(&"live/b".into());
+    let first = std::mem::replace(&mut bench.shelf, shelf);
+    bench.segment();
+    bench.shelf = first;
+    bench.advance(300);
+    assert_eq!(bench.status(), 200);
+    bench.ask("/live/a,c.m3u8");
+    bench.advance(30_900);
+    assert_eq!(bench.status(), 0);
+    bench.advance(300);
+    assert_eq!(bench.status(), 404);
+}
+
+#[test]
+fn who_comes_before_the_first_segment_waits_as_long_as_one_may_take() {
+    let mut bench = Bench::new(&[]);
+    bench.shelf = bench.rig.world.settings().hls.as_ref().unwrap().begin(&"live/b".into());
+    bench.ask("/live/b.m3u8");
+    bench.advance(20_000);
+    assert_eq!(bench.status(), 0);
+    bench.segment();
+    bench.wake();
+    assert_eq!(bench.status(), 200);
+    bench.shelf = bench.rig.world.settings().hls.as_ref().unwrap().begin(&"live/c".into());
+    bench.ask("/live/c.m3u8");
+    bench.advance(30_900);
+    assert_eq!(bench.status(), 0);
+    bench.advance(200);
+    assert_eq!(bench.status(), 503);
+}
+
+#[test]
 fn who_leaves_while_it_waits_leaves_nothing_behind() {
     let mut bench = Bench::new(&[]);
     bench.ask("/live/none.m3u8");
