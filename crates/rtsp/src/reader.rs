@@ -434,7 +434,7 @@ mod tests {
             loop {
                 match reader.take(&mut piece) {
                     Ok(Some(Item::Request(it))) => {
-                        items.push(format!("{} {} {:?}", it.method, it.uri, it.body))
+                        items.push(format!("{} {} {:?}", it.method, it.uri, it.body));
                     }
                     Ok(Some(Item::Response(it))) => {
                         items.push(format!("{} {:?} {:?}", it.said(), it.fields.get("cseq"), it.body));
