@@ -229,7 +229,7 @@ mod tests {
         frames.clear();
         for number in [6, 8] {
             reader.push(number, 20, &[0, 16, 0, 6 << 3, 1, 2, 3], |place, frame| {
-                frames.push((place, frame.to_vec()))
+                frames.push((place, frame.to_vec()));
             });
         }
         assert!(frames.is_empty());
