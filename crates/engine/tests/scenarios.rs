@@ -81,10 +81,11 @@ fn each_scenario_plays_watches_and_asks() {
         for watch in &scenario.watch {
             watch.parse::<weir_observe::Watch>().unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        let url = &scenario.workloads.last().unwrap().play.0[0];
+        let urls = scenario.workloads.iter().flat_map(|spec| spec.publish.0.iter().chain(&spec.play.0));
         // Services of Mirakurun are streams over HTTP.
-        let protocol = url.split("://").next().unwrap().trim_start_matches("mirakurun+");
-        let schemas = [weir_protocols::schema_of(protocol).expect("weir speaks it")];
+        let protocols = urls.map(|url| url.split("://").next().unwrap().trim_start_matches("mirakurun+"));
+        let schemas: Vec<_> =
+            protocols.map(|it| weir_protocols::schema_of(it).expect("weir speaks it")).collect();
         for threshold in &scenario.thresholds {
             threshold.check(&schemas).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
