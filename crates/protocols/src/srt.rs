@@ -17,6 +17,9 @@ use crate::unfilled::{PUBLISHER, TS_VIEWER};
 use crate::viewer::{self, Viewer};
 use weir_clients::{Link, Scheme, ts};
 
+/// Asked of publishers by default: the server acknowledges what it is sent while a copy is kept, for a second or 1.25 latencies.
+const ACKNOWLEDGED: &str = "srt.send_dropped == 0";
+
 /// What is dropped is missing in the stream; whether the server, the path or the latency is to blame, its viewers cannot know.
 const DROPPED: Excess = Excess {
     counter: figures::DROPPED,
@@ -63,7 +66,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<SrtFields>()],
         output: content::output,
-        asked: |_, _| Vec::new(),
+        asked: |_, _| vec![ACKNOWLEDGED],
         unfilled: PUBLISHER,
         make: |making| {
             let options = content::options_without_return(making.options, making.given, making.run.seed)?;

@@ -241,7 +241,7 @@ impl Connection {
                         header.nak(out);
                         crate::loss_report::write(first, last, out);
                     });
-                    transfer.receiver.nak_is_due(now, &self.round_trip);
+                    transfer.receiver.on_loss_reported(now, &self.round_trip);
                     self.said_at = now;
                 }
                 if reaction.light_ack {
@@ -263,11 +263,12 @@ impl Connection {
         }
         let header = self.header(now);
         let Phase::Connected(transfer) = &mut self.phase else { return };
+        transfer.receiver.on_timestamp(from.timestamp);
         let (counts, outbox) = (&mut self.counts, &mut self.outbox);
         match control {
             Control::Ack(ack) => {
                 counts.acknowledgements_received += 1;
-                let [time, _, room] = ack.state.map_or([None; 3], |state| state.map(Some));
+                let [time, variance, room] = ack.state.map_or([None; 3], |state| state.map(Some));
                 transfer.sender.on_acknowledgement(ack.next, room, now);
                 if ack.number != 0 {
                     //= draft-sharabayko-srt-01, section 4.8
@@ -275,9 +276,9 @@ impl Connection {
                     //# its reception to the receiver by sending an ACKACK control packet
                     outbox.add(|out| header.ack_ack(ack.number, out));
                     self.said_at = now;
-                    // A receiver that has not measured yet says the initial value.
-                    if let Some(time) = time.filter(|time| *time != 100_000) {
-                        self.round_trip.measure(time);
+                    // Who receives data measures by its own acknowledgements.
+                    if let (Some(time), Some(variance), 0) = (time, variance, counts.received) {
+                        self.round_trip.set(time, variance);
                     }
                 }
                 transfer.sender.pump(header.destination, now, outbox, counts);

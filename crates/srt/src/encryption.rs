@@ -299,6 +299,11 @@ impl Keys {
         self.length
     }
 
+    /// Whether this one of the two is there.
+    pub(crate) fn has(&self, key: u8) -> bool {
+        self.keys[usize::from(key != EVEN)].is_some()
+    }
+
     /// Encrypts or decrypts the payload of a packet with one of the keys. Whether there is such a key.
     pub(crate) fn apply(&self, key: u8, number: SequenceNumber, payload: &mut [u8]) -> bool {
         let place = match key {

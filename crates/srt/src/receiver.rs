@@ -36,6 +36,8 @@ enum Arrival {
     Overtaken,
     /// Sent again.
     Repaired,
+    /// It came, and cannot be read: there is nothing to deliver, and nothing is missing.
+    Undecrypted,
 }
 
 #[derive(Debug)]
@@ -104,6 +106,13 @@ struct Rate {
     packets: u32,
     bytes: u32,
     last: [u32; 2],
+}
+
+/// How long after a loss report the next one names what is still missing.
+fn nak_interval(round_trip: &RoundTrip) -> Duration {
+    //= draft-sharabayko-srt-01, section 5.1.2
+    //# NAKInterval = max((RTT + 4 * RTTVar) / 2, 20000)
+    (round_trip.patience() / 2).max(LEAST_NAK_INTERVAL)
 }
 
 fn micros(moment: Moment) -> i64 {
@@ -207,14 +216,15 @@ impl Receiver {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(payload);
-        if header.key != 0 && !decrypt(&mut buffer) {
+        let is_readable = header.key == 0 || decrypt(&mut buffer);
+        if !is_readable {
             counts.undecrypted += 1;
-            self.spare.push(buffer);
-            return reaction;
+            buffer.clear();
         }
+        let arrival = |arrival| if is_readable { arrival } else { Arrival::Undecrypted };
         let due = self.due(header.timestamp);
         if held.is_some() {
-            let arrival = if header.retransmitted { Arrival::Repaired } else { Arrival::Overtaken };
+            let arrival = arrival(if header.retransmitted { Arrival::Repaired } else { Arrival::Overtaken });
             self.slots[offset] = Slot { arrival, due, payload: buffer };
             self.found(header.sequence_number);
         } else {
@@ -229,7 +239,7 @@ impl Receiver {
                 reaction.gap = Some((first, last));
             }
             // The first copy of a packet that is lost as well may be the one that shows a gap.
-            let arrival = if header.retransmitted { Arrival::Repaired } else { Arrival::InOrder };
+            let arrival = arrival(if header.retransmitted { Arrival::Repaired } else { Arrival::InOrder });
             counts.missing += u64::from(header.retransmitted);
             self.slots.push_back(Slot { arrival, due, payload: buffer });
         }
@@ -241,16 +251,22 @@ impl Receiver {
         reaction
     }
 
+    /// The peer's clock says this in a control packet: timestamps wrap after 71 minutes, also while no data comes.
+    pub(crate) fn on_timestamp(&mut self, timestamp: u32) {
+        let (newest, whole) = self.newest;
+        let step = timestamp.wrapping_sub(newest) as i32;
+        if step > 0 {
+            self.newest = (timestamp, whole + i64::from(step));
+        }
+    }
+
     /// When a packet of this timestamp is due.
     fn due(&mut self, timestamp: u32) -> i64 {
         //= draft-sharabayko-srt-01, section 4.5.1
         //# PktTsbpdTime = TsbpdTimeBase + PKT_TIMESTAMP + TsbpdDelay + Drift
         let (newest, whole) = self.newest;
-        let step = i64::from(timestamp.wrapping_sub(newest) as i32);
-        let this = whole + step;
-        if step > 0 {
-            self.newest = (timestamp, this);
-        }
+        let this = whole + i64::from(timestamp.wrapping_sub(newest) as i32);
+        self.on_timestamp(timestamp);
         self.base + this + self.latency
     }
 
@@ -290,12 +306,18 @@ impl Receiver {
             self.give_up(skipped, counts);
             let Some(mut slot) = self.slots.pop_front() else { return };
             self.start = self.start.plus(1);
+            if self.unavailable.since(self.start) < -1 {
+                // It stays right before the first slot: numbers are compared over half of their range only.
+                self.unavailable = self.start.plus(u32::MAX);
+            }
             match slot.arrival {
                 Arrival::Repaired => counts.recovered += 1,
                 Arrival::Overtaken => counts.reordered += 1,
-                Arrival::InOrder | Arrival::Missing => {}
+                Arrival::InOrder | Arrival::Missing | Arrival::Undecrypted => {}
             }
-            take(&slot.payload);
+            if slot.arrival != Arrival::Undecrypted {
+                take(&slot.payload);
+            }
             if self.spare.len() < MOST_SPARE {
                 self.spare.push(std::mem::take(&mut slot.payload));
             }
@@ -331,27 +353,22 @@ impl Receiver {
         }
     }
 
+    /// A new loss was just reported. A periodic report of earlier ones that is due stays due.
+    pub(crate) fn on_loss_reported(&mut self, now: Moment, round_trip: &RoundTrip) {
+        self.nak_at.get_or_insert(now + nak_interval(round_trip));
+    }
+
     /// Whether a periodic loss report is due.
     pub(crate) fn nak_is_due(&mut self, now: Moment, round_trip: &RoundTrip) -> bool {
         if self.losses.is_empty() {
             self.nak_at = None;
             return false;
         }
-        //= draft-sharabayko-srt-01, section 5.1.2
-        //# NAKInterval = max((RTT + 4 * RTTVar) / 2, 20000)
-        let interval = (round_trip.patience() / 2).max(LEAST_NAK_INTERVAL);
-        match self.nak_at {
-            Some(at) if at > now => false,
-            Some(_) => {
-                self.nak_at = Some(now + interval);
-                true
-            }
-            // The loss itself was just reported.
-            None => {
-                self.nak_at = Some(now + interval);
-                false
-            }
+        let at = *self.nak_at.get_or_insert(now + nak_interval(round_trip));
+        if at <= now {
+            self.nak_at = Some(now + nak_interval(round_trip));
         }
+        at <= now
     }
 
     /// The full acknowledgement that is due, if one is.
@@ -441,5 +458,104 @@ impl Rate {
     fn read(&mut self, now: Moment) -> [u32; 2] {
         self.roll(now);
         self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATENCY: Duration = Duration::from_millis(100);
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(1_000_000_000 + millis * 1_000_000)
+    }
+
+    fn receiver() -> Receiver {
+        Receiver::new(SequenceNumber::new(5), 0, LATENCY, at(0))
+    }
+
+    fn header(number: u32, timestamp: u32) -> DataHeader {
+        DataHeader {
+            sequence_number: SequenceNumber::new(number),
+            is_whole: true,
+            key: 0,
+            retransmitted: false,
+            message_number: 1,
+            timestamp,
+            destination: 1,
+        }
+    }
+
+    fn delivered(receiver: &mut Receiver, counts: &mut Statistics, now: Moment) -> Vec<Vec<u8>> {
+        let mut payloads = Vec::new();
+        receiver.deliver(now, counts, &mut |payload| payloads.push(payload.to_vec()));
+        payloads
+    }
+
+    #[test]
+    fn a_new_loss_does_not_put_off_the_report_of_earlier_ones() {
+        let (mut receiver, mut counts, round_trip) =
+            (receiver(), Statistics::default(), RoundTrip::default());
+        for number in [5, 7] {
+            receiver.take(&header(number, 0), b"a", at(0), &mut counts, |_| true);
+        }
+        receiver.on_loss_reported(at(0), &round_trip);
+        assert!(!receiver.nak_is_due(at(1), &round_trip), "it was just reported");
+        // The report is due, and another loss shows itself before it is written.
+        receiver.take(&header(9, 0), b"a", at(400), &mut counts, |_| true);
+        receiver.on_loss_reported(at(400), &round_trip);
+        assert!(receiver.nak_is_due(at(400), &round_trip));
+        assert!(!receiver.nak_is_due(at(401), &round_trip));
+    }
+
+    #[test]
+    fn a_packet_that_no_key_opens_is_not_missing_and_is_not_delivered() {
+        let (mut receiver, mut counts) = (receiver(), Statistics::default());
+        for (number, key) in [(5, 0), (6, 1), (7, 0)] {
+            receiver.take(
+                &DataHeader { key, ..header(number, 0) },
+                &[number as u8],
+                at(0),
+                &mut counts,
+                |_| false,
+            );
+        }
+        assert_eq!(receiver.next_missing(), SequenceNumber::new(8));
+        assert_eq!(delivered(&mut receiver, &mut counts, at(200)), [[5], [7]]);
+        assert_eq!((counts.undecrypted, counts.missing, counts.dropped), (1, 0, 0));
+    }
+
+    #[test]
+    fn losses_are_reported_however_long_ago_the_peer_dropped_something() {
+        let (mut receiver, mut counts) = (receiver(), Statistics::default());
+        // Three quarters of all numbers later, in steps, nothing but a gap.
+        for _ in 0..6 {
+            receiver.start = receiver.start.plus(1 << 28);
+            let header = DataHeader { sequence_number: receiver.start, ..header(0, 0) };
+            receiver.take(&header, b"a", at(0), &mut counts, |_| true);
+            delivered(&mut receiver, &mut counts, at(100));
+        }
+        let header = DataHeader { sequence_number: receiver.start.plus(1), ..header(0, 0) };
+        receiver.take(&header, b"a", at(0), &mut counts, |_| true);
+        let mut report = Vec::new();
+        receiver.write_losses(&mut report);
+        assert_eq!(report.len(), 4, "one number");
+    }
+
+    #[test]
+    fn timestamps_of_keep_alives_carry_a_silent_stream_over_a_wrap() {
+        let (mut receiver, mut counts) = (receiver(), Statistics::default());
+        let half_an_hour: u64 = 1_800_000;
+        for times in 1..=3 {
+            receiver.on_timestamp((times * half_an_hour * 1_000) as u32);
+        }
+        let sent = 3 * half_an_hour;
+        receiver.take(&header(5, (sent * 1_000) as u32), b"a", at(sent + 1), &mut counts, |_| true);
+        assert!(
+            delivered(&mut receiver, &mut counts, at(sent + 99)).is_empty(),
+            "it is due after the latency"
+        );
+        assert_eq!(delivered(&mut receiver, &mut counts, at(sent + 100)).len(), 1);
     }
 }

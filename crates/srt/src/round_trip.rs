@@ -42,6 +42,13 @@ impl RoundTrip {
         [self.time, self.variance]
     }
 
+    /// What the peer has measured and smoothed. One that has not measured yet says the initial values.
+    pub(crate) fn set(&mut self, time: u32, variance: u32) {
+        if (time, variance) != (INITIAL.time, INITIAL.variance) {
+            *self = Self { time: time.min(LONGEST), variance: variance.min(LONGEST), is_measured: true };
+        }
+    }
+
     /// One more measurement.
     pub(crate) fn measure(&mut self, micros: u32) {
         let sample = micros.min(LONGEST);

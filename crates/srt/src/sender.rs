@@ -31,7 +31,8 @@ struct Kept {
     queued: Moment,
     message_number: u32,
     key: u8,
-    sent: Moment,
+    /// When it was sent again last.
+    resent: Option<Moment>,
 }
 
 /// The sending side of a connection.
@@ -102,8 +103,8 @@ impl Sender {
 
     pub(crate) fn encrypt(&mut self, keys: Keys, encryption: &Encryption) {
         self.keys = Some(OutgoingKeys {
+            active: if keys.has(EVEN) { EVEN } else { ODD },
             keys,
-            active: EVEN,
             used: 0,
             refresh_after: encryption.refresh_after.max(2),
             announce_before: encryption.announce_before.clamp(1, encryption.refresh_after.max(2) / 2),
@@ -131,7 +132,7 @@ impl Sender {
             queued: now,
             message_number: self.message_number,
             key: 0,
-            sent: now,
+            resent: None,
         });
     }
 
@@ -146,12 +147,19 @@ impl Sender {
         while self.sent < self.kept.len().min(self.window) {
             let number = self.start.plus(self.sent as u32);
             let packet = &mut self.kept[self.sent];
+            let mut is_ready = true;
             if let Some(keys) = &mut self.keys {
                 packet.key = keys.next_key(counts);
-                keys.keys.apply(packet.key, number, &mut packet.payload);
+                is_ready = keys.keys.apply(packet.key, number, &mut packet.payload);
             }
-            packet.sent = now;
-            write(packet, number, false, destination, outbox);
+            if is_ready {
+                write(packet, number, false, destination, outbox);
+            } else {
+                // Without a key nothing leaves: it would be readable. The peer finds it missing, and gets nothing either.
+                packet.payload.clear();
+                packet.key = 0;
+                counts.send_dropped += 1;
+            }
             self.sent += 1;
             self.progress = now;
             counts.sent += 1;
@@ -203,8 +211,13 @@ impl Sender {
         counts: &mut Statistics,
     ) {
         let (timestamp, destination) = to;
-        // What was sent less than a round trip ago may be on its way.
-        let apart = if round_trip.is_measured() { round_trip.time() } else { SYN }.max(LEAST_APART);
+        // What was sent again less than a round trip ago may be on its way, and a peer that reports periodically asks again.
+        let apart = if round_trip.is_measured() {
+            round_trip.time().saturating_sub(4 * round_trip.variance())
+        } else {
+            SYN
+        };
+        let apart = if self.has_periodic_reports { apart.max(LEAST_APART) } else { Duration::ZERO };
         let mut reached = -(WINDOW as i32);
         for (first, last) in report {
             let (from, to) = (first.since(self.start), last.since(self.start));
@@ -226,10 +239,10 @@ impl Sender {
             for place in from.max(0) as usize..self.sent.min(to as usize + 1) {
                 let number = self.start.plus(place as u32);
                 let packet = &mut self.kept[place];
-                if now < packet.sent + apart {
+                if packet.payload.is_empty() || packet.resent.is_some_and(|at| now < at + apart) {
                     continue;
                 }
-                packet.sent = now;
+                packet.resent = Some(now);
                 write(packet, number, true, destination, outbox);
                 counts.retransmitted += 1;
             }
@@ -256,7 +269,10 @@ impl Sender {
             for place in from..self.sent {
                 let number = self.start.plus(place as u32);
                 let packet = &mut self.kept[place];
-                packet.sent = now;
+                if packet.payload.is_empty() {
+                    continue;
+                }
+                packet.resent = Some(now);
                 write(packet, number, true, destination, outbox);
                 counts.retransmitted += 1;
             }

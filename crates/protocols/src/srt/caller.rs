@@ -82,17 +82,23 @@ impl Caller {
         self.connection.as_deref_mut()
     }
 
-    /// Datagrams came. `deliver` gets what is due.
-    pub(super) fn receive(&mut self, mut datagrams: Datagrams<'_>, context: &mut Context<'_, ShardRecorder>) {
-        let Some(connection) = &mut self.connection else { return };
-        let mut received = 0;
+    /// Datagrams came, up to the returned moment: what came later may wait unread, so that nothing is given up after it.
+    pub(super) fn receive(
+        &mut self,
+        mut datagrams: Datagrams<'_>,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Moment {
+        let Some(connection) = &mut self.connection else { return context.now };
+        let (mut received, mut read_up_to) = (0, None);
         while let Some(Incoming { arrived, bytes, .. }) = datagrams.take_next() {
             received += bytes.len() as u64;
+            read_up_to = Some(arrived);
             connection.handle_datagram(bytes, arrived);
         }
         let recorder = context.world.of(self.planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, received);
+        read_up_to.unwrap_or(context.now).min(context.now)
     }
 
     /// Takes note of what has happened to the connection: what was agreed on, when it is established.
@@ -160,11 +166,15 @@ impl Caller {
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Moment) {
-        if let Some(connection) = &mut self.connection
-            && connection.poll_timeout().is_some_and(|at| at <= now)
-        {
-            connection.handle_timeout(now);
+    /// A deadline has come, which is returned: a thread that stood still has read everything up to there, and not up to now.
+    pub(super) fn handle_timeout(&mut self, now: Moment) -> Moment {
+        let Some(connection) = &mut self.connection else { return now };
+        match connection.poll_timeout().filter(|at| *at <= now) {
+            Some(at) => {
+                connection.handle_timeout(at);
+                at
+            }
+            None => now,
         }
     }
 

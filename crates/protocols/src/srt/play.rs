@@ -43,13 +43,13 @@ struct Player {
 }
 
 impl Player {
-    /// Gives the viewer what is due.
-    fn advance(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
+    /// Gives the viewer what is due at a moment up to which everything was read.
+    fn advance(&mut self, read_up_to: Moment, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.caller.settle(&mut self.viewer.state, context)?;
         let (now, shard) = (context.now, &mut *context.world);
         if let Some(connection) = self.caller.connection() {
             let due = &mut self.due;
-            connection.deliver(now, &mut |payload| due.extend_from_slice(payload));
+            connection.deliver(read_up_to, &mut |payload| due.extend_from_slice(payload));
         }
         if !self.due.is_empty() {
             self.viewer.take(&self.due, now, shard);
@@ -84,13 +84,13 @@ impl ClientSession for Player {
         datagrams: Datagrams<'_>,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        self.caller.receive(datagrams, context);
-        self.advance(context)
+        let read_up_to = self.caller.receive(datagrams, context);
+        self.advance(read_up_to, context)
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.caller.handle_timeout(context.now);
-        self.advance(context)?;
+        let at = self.caller.handle_timeout(context.now);
+        self.advance(at, context)?;
         self.viewer.handle_timeout(context.now, 0, context.world);
         Ok(())
     }

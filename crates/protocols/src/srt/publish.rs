@@ -61,7 +61,14 @@ impl Publisher {
         if let Some(agreement) = self.caller.settle(&mut self.state, context)? {
             self.state.reach(ClientPhase::Playing, context.now, context.world);
             self.start = context.now;
-            self.payload = (agreement.most_payload / PACKET).clamp(1, 7) * PACKET;
+            let most = agreement.most_payload;
+            if most < PACKET {
+                let words = format!(
+                    "the server takes payloads of {most} bytes, and a packet of MPEG-TS has {PACKET}"
+                );
+                return Err((Failure::Rejected, words));
+            }
+            self.payload = (most / PACKET).min(7) * PACKET;
             self.feed = Some(self.content.feed().map_err(|error| source_failed(&error))?);
         }
         let sent = self.send_due(context);
@@ -80,11 +87,10 @@ impl Publisher {
             let sent = feed.take(now, &mut self.waiting).map_err(|error| source_failed(&error))?;
             recorder.count(FRAMES, sent.frames);
             recorder.count(KEYFRAMES, sent.keyframes);
-            for payload in self.waiting.chunks(self.payload) {
-                connection.send(payload, now);
-            }
-            recorder.count(UNITS, (self.waiting.len() / PACKET) as u64);
-            recorder.count(MEDIA, self.waiting.len() as u64);
+            let taken = self.waiting.chunks(self.payload).filter(|payload| connection.send(payload, now));
+            let bytes: usize = taken.map(<[u8]>::len).sum();
+            recorder.count(UNITS, (bytes / PACKET) as u64);
+            recorder.count(MEDIA, bytes as u64);
             self.waiting.clear();
         }
         Ok(())
