@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// The longest playlist that is read: a day of segments of four seconds, 48 bytes each.
-pub(super) const LONGEST_PLAYLIST: usize = 1 << 20;
+/// The longest playlist that is read: 13,000 segments under signed URLs of 600 bytes, which is a day of segments of six seconds.
+pub(super) const LONGEST_PLAYLIST: usize = 8 << 20;
 
 /// The shortest Part Target Duration that is believed: three pictures at 60 a second. Servers use 200 ms and more.
 const SHORTEST_PART: Duration = Duration::from_millis(50);

@@ -1,9 +1,12 @@
 //! Variables of playlists (`EXT-X-DEFINE`; draft-pantos-hls-rfc8216bis-22, sections 4.3 and 4.4.2.3).
 
-use super::playlist::{LONGEST_PLAYLIST, PlaylistError};
+use super::playlist::PlaylistError;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use weir_web::uri::decoded;
+
+/// The longest line that variables may make: a few of them in a playlist of 8 MiB could otherwise make each line as long.
+const LONGEST_EXPANSION: usize = 1 << 20;
 
 /// Variables by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub(super) fn expand<'a>(
     }
     let mut expanded = String::with_capacity(text.len());
     // A variable may be as long as the playlist, and stand in each of its lines: in names and values of others as well.
-    let mut budget = Budget(2 * LONGEST_PLAYLIST);
+    let mut budget = Budget(2 * LONGEST_EXPANSION);
     for line in text.lines() {
         let line = defined.replace(line)?;
         if let Cow::Owned(replaced) = &line {
@@ -93,7 +96,7 @@ impl Variables {
             } else {
                 self.append(piece, &mut replaced)?;
             }
-            if replaced.len() > LONGEST_PLAYLIST {
+            if replaced.len() > LONGEST_EXPANSION {
                 return Err(PlaylistError::Variable);
             }
         }
@@ -105,7 +108,7 @@ impl Variables {
             replaced.push_str(before);
             let (name, behind) = rest.split_once('}').ok_or(PlaylistError::Variable)?;
             replaced.push_str(self.0.get(name).ok_or(PlaylistError::Variable)?);
-            if replaced.len() > LONGEST_PLAYLIST {
+            if replaced.len() > LONGEST_EXPANSION {
                 return Err(PlaylistError::Variable);
             }
             piece = behind;

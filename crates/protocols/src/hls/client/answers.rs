@@ -134,7 +134,7 @@ impl Viewer {
         let begins = match loading {
             Loading::Playlist(_, text) => {
                 if text.len() + piece.len() > LONGEST_PLAYLIST {
-                    let words = format!("the playlist is longer than {LONGEST_PLAYLIST} bytes");
+                    let words = format!("the playlist is longer than weir reads ({LONGEST_PLAYLIST} bytes)");
                     return Err((Failure::MalformedInput, words));
                 }
                 text.extend_from_slice(piece);

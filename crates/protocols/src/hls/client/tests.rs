@@ -209,7 +209,7 @@ fn a_playlist_without_end_is_cut_off() {
     let mut bench = Bench::start();
     bench.tell(Event::Bytes(b"HTTP/1.1 200 OK\r\n\r\n#EXTM3U\n"));
     let lines = "#EXTINF:2,\na.ts\n".repeat(4_096);
-    for _ in 0..100 {
+    for _ in 0..200 {
         if !bench.rig.closed {
             bench.tell(Event::Bytes(lines.as_bytes()));
         }
