@@ -343,12 +343,12 @@ fn what_a_broker_drops_is_missing_to_the_last_message() {
     };
     // Slow enough, and for long enough, for what comes last to be delivered: after the hold it may be two seconds until
     // the next attempt.
-    let published = publish(&broker, "l/{seq}", "400/s", "3200", "size:200");
+    let published = publish(&broker, "l/{seq}", "400/s", "4800", "size:200");
     holder.join().unwrap();
-    soon("what came last is saved", || count(&file, "SELECT max(seq) FROM messages") == 3_199);
+    soon("what came last is saved", || count(&file, "SELECT max(seq) FROM messages") == 4_799);
     let settled = ingester.stop();
     let saved = count(&file, "SELECT count(*) FROM messages");
-    assert_eq!((published, settled.total("saved")), (3_200, saved), "{}", settled.err);
+    assert_eq!((published, settled.total("saved")), (4_800, saved), "{}", settled.err);
     assert!(saved < published, "the broker dropped none");
     assert_eq!(settled.total("missing"), published - saved, "{:#}", settled.summary);
 }
