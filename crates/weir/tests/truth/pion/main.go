@@ -30,7 +30,7 @@ import (
 // What was counted, of all peers.
 var (
 	peers, connected, sent, withheld, repeated, reports, nacks, keyframesAsked, reportedLost atomic.Int64
-	received, lost, recovered, frames, keyframes                                             atomic.Int64
+	received, lost, recovered, frames, keyframes, arrived                                    atomic.Int64
 )
 
 func printCounts() {
@@ -42,6 +42,7 @@ func printCounts() {
 		{"repeated", &repeated}, {"reports", &reports}, {"nacks", &nacks},
 		{"keyframes_asked", &keyframesAsked}, {"reported_lost", &reportedLost}, {"received", &received},
 		{"lost", &lost}, {"recovered", &recovered}, {"frames", &frames}, {"keyframes", &keyframes},
+		{"arrived", &arrived},
 	} {
 		fmt.Printf("%s=%d ", count.name, count.value.Load())
 	}
@@ -60,6 +61,18 @@ func check(err error) {
 	}
 }
 
+// The socket of a peer, which counts the media that arrives at it: a goodbye makes pion forget what it has not read yet.
+type countingSocket struct{ net.PacketConn }
+
+func (s countingSocket) ReadFrom(into []byte) (int, net.Addr, error) {
+	length, from, err := s.PacketConn.ReadFrom(into)
+	// RTP, and not RTCP (RFC 7983 section 7, RFC 5761 section 4).
+	if err == nil && length >= 12 && into[0]>>6 == 2 && (into[1] < 192 || into[1] > 223) {
+		arrived.Add(1)
+	}
+	return length, from, err
+}
+
 // A peer connection that reaches this machine itself, with the usual interceptors above those given.
 func connection(below ...interceptor.Factory) *webrtc.PeerConnection {
 	media := &webrtc.MediaEngine{}
@@ -72,6 +85,7 @@ func connection(below ...interceptor.Factory) *webrtc.PeerConnection {
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
+	settings.SetICEUDPMux(webrtc.NewICEUDPMux(nil, countingSocket{must(net.ListenPacket("udp4", "127.0.0.1:0"))}))
 	api := webrtc.NewAPI(
 		webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings),
 	)
