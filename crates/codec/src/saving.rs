@@ -203,15 +203,15 @@ impl SavedEncoding {
     }
 
     fn times(&mut self, interrupt: &AtomicBool, say: &dyn Fn(&str)) -> Result<SavingTimes, RunError> {
-        let stock = self
+        let contents = self
             .loader
-            .stock(&waiting(&is_over(interrupt), say))
+            .contents(&waiting(&is_over(interrupt), say))
             .map_err(RunError::with(ErrorKind::Internal))?;
         Ok(SavingTimes {
             encoding: self.format.to_string(),
             seconds: self.seconds.clone(),
             cpu_seconds: self.cpu_seconds.clone(),
-            row_bytes: stock.bytes as f64 / stock.rows as f64,
+            row_bytes: contents.bytes as f64 / contents.rows as f64,
         })
     }
 }

@@ -34,7 +34,7 @@ impl From<DatabaseError> for ProbeError {
 /// A store that cannot be had.
 pub(crate) fn of_store(stage: IngestStage, error: &StoreError) -> ConsumerError {
     ConsumerError {
-        is_of_scenario: matches!(error, StoreError::Locked(_)),
+        is_of_scenario: matches!(error, StoreError::AccessDenied(_)),
         ..ConsumerError::new(stage, error.to_string())
     }
 }

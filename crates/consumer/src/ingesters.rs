@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_engine::ingest::{
     Both, Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, RowStore,
 };
-use weir_ingest::{Decode, Destination, Durability, IngestSettings, Loader, Stock};
+use weir_ingest::{Contents, Decode, Destination, Durability, IngestSettings, Loader};
 use weir_shard::clock;
 
 /// How often it is asked whether subscriptions were granted.
@@ -28,7 +28,7 @@ pub enum Tables {
 /// The tables, and what was in them before.
 pub(crate) struct CountedTables {
     tables: Loader,
-    before: Stock,
+    before: Contents,
     durability: &'static str,
     attendant: Attendant,
 }
@@ -46,11 +46,11 @@ impl CountedTables {
         let before = {
             // Parquet's directory has one user at a time: what empties it is gone before the ingester comes.
             let mut tables = loader();
-            let stock = attendant.wait(Duration::ZERO, |waiting| {
+            let contents = attendant.wait(Duration::ZERO, |waiting| {
                 let made = if empty { tables.empty(waiting) } else { tables.open(waiting) };
-                made.and_then(|()| tables.stock(waiting))
+                made.and_then(|()| tables.contents(waiting))
             });
-            stock.map_err(|error| of_table(&error))?
+            contents.map_err(|error| of_table(&error))?
         };
         let durability = match settings.durability {
             Durability::Full if matches!(settings.destination, Destination::Kafka(_)) => {
@@ -68,15 +68,15 @@ impl CountedTables {
     /// Puts what they hold more than before beside what was counted.
     pub(crate) fn count(mut self, consumed: Consumed) -> Result<Consumed, ConsumerError> {
         let tables = &mut self.tables;
-        let stock = self.attendant.wait(AFTER_INTERRUPT, |waiting| {
+        let contents = self.attendant.wait(AFTER_INTERRUPT, |waiting| {
             tables.open(waiting)?;
-            tables.stock(waiting)
+            tables.contents(waiting)
         });
-        let stock = stock.map_err(|error| of_table(&error))?;
+        let contents = contents.map_err(|error| of_table(&error))?;
         Ok(Consumed {
-            counted: stock.rows.saturating_sub(self.before.rows),
-            counted_dead: stock.dead.saturating_sub(self.before.dead),
-            table_bytes: stock.bytes.saturating_sub(self.before.bytes),
+            counted: contents.rows.saturating_sub(self.before.rows),
+            counted_dead: contents.dead.saturating_sub(self.before.dead),
+            table_bytes: contents.bytes.saturating_sub(self.before.bytes),
             durability: Some(self.durability.to_owned()),
             ..consumed
         })

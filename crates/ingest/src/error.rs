@@ -11,7 +11,7 @@ pub enum StoreError {
     Refused(String),
     /// It has no such role or database, or asks for a password and was given none, or a wrong one: waiting does not help.
     #[error("{0}")]
-    Locked(String),
+    AccessDenied(String),
     /// It can never take these rows.
     #[error("{0}")]
     Unfit(String),

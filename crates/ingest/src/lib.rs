@@ -30,7 +30,7 @@ pub use lag::Lag;
 pub use loader::{Filled, Loader};
 pub use service::{DRAIN, Ended, IngestError, IngestSettings, Outcome, Source, run, run_with_drain};
 pub use store::{
-    ClickHouse, Cluster, Database, Destination, DestinationError, Durability, RowCounter, Stock,
+    ClickHouse, Cluster, Contents, Database, Destination, DestinationError, Durability, RowCounter,
     UnknownDurability,
 };
 pub use store_thread::{Waiting, working_stores};

@@ -5,7 +5,7 @@ use crate::column::Table;
 use crate::decode::Decode;
 use crate::error::StoreError;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
-use crate::store::{Destination, Durability, Part, Stock, Store};
+use crate::store::{Contents, Destination, Durability, Part, Store};
 use crate::store_thread::{Attended, COUNTING, EMPTYING, OPENING, Waiting};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,8 +63,8 @@ impl Loader {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn stock(&mut self, waiting: &Waiting<'_>) -> Result<Stock, StoreError> {
-        self.attend(waiting, COUNTING, |store| store.stock())
+    pub fn contents(&mut self, waiting: &Waiting<'_>) -> Result<Contents, StoreError> {
+        self.attend(waiting, COUNTING, |store| store.contents())
     }
 
     /// Has the store do this for as long as it takes, and as it is waited for.
@@ -163,11 +163,11 @@ mod tests {
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
             // The same messages again are no new rows.
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 25).unwrap().rows, 25, "{loader:?}");
-            let stock = loader.stock(&PATIENT).unwrap();
-            assert_eq!((stock.rows, stock.dead), (75, 0));
-            assert!(stock.bytes > 1_000, "{stock:?}");
+            let contents = loader.contents(&PATIENT).unwrap();
+            assert_eq!((contents.rows, contents.dead), (75, 0));
+            assert!(contents.bytes > 1_000, "{contents:?}");
             loader.empty(&PATIENT).unwrap();
-            assert_eq!(loader.stock(&PATIENT).unwrap().rows, 0, "{loader:?}");
+            assert_eq!(loader.contents(&PATIENT).unwrap().rows, 0, "{loader:?}");
             assert_eq!(loader.fill(&mut decode, &payloads, 1, 0).unwrap().rows, 50);
         }
     }

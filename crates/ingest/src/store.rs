@@ -63,11 +63,11 @@ enum SaveOutcome {
 
 impl Saved {
     /// Counts a row, or a dead letter.
-    fn count(&mut self, fate: SaveOutcome, is_row: bool) {
-        let kept = u64::from(fate != SaveOutcome::Duplicate);
+    fn count(&mut self, outcome: SaveOutcome, is_row: bool) {
+        let kept = u64::from(outcome != SaveOutcome::Duplicate);
         *(if is_row { &mut self.rows } else { &mut self.dead }) += kept;
         self.duplicate += 1 - kept;
-        self.conflict += u64::from(fate == SaveOutcome::KeptBeside);
+        self.conflict += u64::from(outcome == SaveOutcome::KeptBeside);
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) trait Store: Send {
     ///
     /// # Errors
     /// See [`StoreError`].
-    fn stock(&mut self) -> Result<Stock, StoreError>;
+    fn contents(&mut self) -> Result<Contents, StoreError>;
 
     /// How it is called in a message: without a password.
     fn name(&self) -> String;
@@ -141,7 +141,7 @@ pub(crate) trait Store: Send {
 
 /// What the tables of a place hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stock {
+pub struct Contents {
     /// Rows: `SELECT count(*)`.
     pub rows: u64,
     /// Dead letters.

@@ -189,7 +189,7 @@ mod tests {
     use crate::gather::{Bounds, Gatherer};
     use crate::inbound::{InboundMessage, Origin, ReadBuffer};
     use crate::receive::ReceiverState;
-    use crate::store::Stock;
+    use crate::store::Contents;
     use std::collections::VecDeque;
     use std::sync::Mutex;
     use std::time::Duration;
@@ -247,8 +247,8 @@ mod tests {
             Ok(())
         }
 
-        fn stock(&mut self) -> Result<Stock, StoreError> {
-            Ok(Stock { rows: self.kept.len() as u64, ..Stock::default() })
+        fn contents(&mut self) -> Result<Contents, StoreError> {
+            Ok(Contents { rows: self.kept.len() as u64, ..Contents::default() })
         }
 
         fn name(&self) -> String {

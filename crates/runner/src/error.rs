@@ -66,7 +66,7 @@ impl ErrorKind {
     pub fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
         match error {
             StoreError::Unavailable(_) if destination.is_server() => Self::TargetDied,
-            StoreError::Locked(_) => wrong,
+            StoreError::AccessDenied(_) => wrong,
             _ => Self::Internal,
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!(of("postgres://h/d", StoreError::Unavailable), ErrorKind::TargetDied);
         assert_eq!(of("clickhouse://h/d", StoreError::Unavailable), ErrorKind::TargetDied);
-        assert_eq!(of("postgres://h/d", StoreError::Locked), ErrorKind::Scenario);
+        assert_eq!(of("postgres://h/d", StoreError::AccessDenied), ErrorKind::Scenario);
         assert_eq!(of("postgres://h/d", StoreError::Unfit), ErrorKind::Internal);
         assert_eq!(
             of("sqlite:/no/such/file", StoreError::Unavailable),

@@ -8,7 +8,7 @@ mod stored;
 
 pub use server::ClickHouse;
 
-use super::{Durability, Part, Saved, Stock, Store};
+use super::{Contents, Durability, Part, Saved, Store};
 use crate::batch::{Batch, Source};
 use crate::column::{Provenance, Table};
 use crate::error::StoreError;
@@ -264,7 +264,7 @@ impl ClickHouseTable {
         let mut saved = Saved::default();
         for row in rows {
             let source = batch.source(row);
-            let (fate, conflict) = stored.place(&source, again);
+            let (outcome, conflict) = stored.place(&source, again);
             if let Some(conflict) = conflict {
                 for ((cell, kind), column) in
                     batch.rows.cells(row).zip(&opened.fields).zip(&self.table.columns)
@@ -275,7 +275,7 @@ impl ClickHouseTable {
                 }
                 put_source(&source, self.unmarked.wrapping_add(row as u64), conflict, out);
             }
-            saved.count(fate, true);
+            saved.count(outcome, true);
         }
         Self::insert(opened, statement, out)?;
         Ok(saved)
@@ -296,14 +296,14 @@ impl ClickHouseTable {
         let mut saved = Saved::default();
         for (position, letter) in dead.zip(letters) {
             let (source, payload, size) = batch.dead_source(letter);
-            let (fate, conflict) = stored.place(&source, again);
+            let (outcome, conflict) = stored.place(&source, again);
             if let Some(conflict) = conflict {
                 put_bytes(letter.reason.as_bytes(), out);
                 out.extend_from_slice(&size.to_le_bytes());
                 put_bytes(payload, out);
                 put_source(&source, self.unmarked.wrapping_add(position as u64), conflict, out);
             }
-            saved.count(fate, false);
+            saved.count(outcome, false);
         }
         Self::insert(opened, statement, out)?;
         Ok(saved)
@@ -365,7 +365,7 @@ impl Store for ClickHouseTable {
         Ok(())
     }
 
-    fn stock(&mut self) -> Result<Stock, StoreError> {
+    fn contents(&mut self) -> Result<Contents, StoreError> {
         let Opened { link, is_replacing, .. } = self.opened()?;
         let number = |query: String| {
             let answer = self.ask_texts(link, &format!("SELECT toString({query})"))?;
@@ -374,7 +374,7 @@ impl Store for ClickHouseTable {
         let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
         let last = if *is_replacing { " FINAL" } else { "" };
         let parts = "FROM system.parts WHERE active AND database = currentDatabase() AND table";
-        Ok(Stock {
+        Ok(Contents {
             rows: number(format!("(SELECT count() FROM {rows}{last})"))?,
             dead: number(format!("(SELECT count() FROM {dead} FINAL)"))?,
             bytes: number(format!("(SELECT sum(bytes_on_disk) {parts} = {})", text(&self.table.name)))?,

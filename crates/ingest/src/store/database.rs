@@ -161,7 +161,7 @@ impl Database {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             let words = format!("{self}: {error}{cause}");
             if error.source().is_some_and(|cause| cause.to_string() == NO_PASSWORD) {
-                return StoreError::Locked(format!("{self}: it asks for a password; {PASSWORD}"));
+                return StoreError::AccessDenied(format!("{self}: it asks for a password; {PASSWORD}"));
             }
             if let Some(Exposed { sent }) = cause_of(error) {
                 let words = refusal(sent, "write sslmode=require for TLS, or have it use scram-sha-256");
@@ -185,11 +185,11 @@ impl Database {
                 self.statement.as_secs_f64()
             )),
             code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => match db.routine() {
-                Some(REFUSES_ROLE) => StoreError::Locked(format!(
+                Some(REFUSES_ROLE) => StoreError::AccessDenied(format!(
                     "{words}; name a role that may log in (postgres://ROLE@host/database), or make it: CREATE ROLE \"{}\" LOGIN",
                     self.config.get_user().unwrap_or("ROLE")
                 )),
-                Some(REFUSES_PROOF) if is_local(&self.config) => StoreError::Locked(format!(
+                Some(REFUSES_PROOF) if is_local(&self.config) => StoreError::AccessDenied(format!(
                     "{words}; over a socket it may take a role from the system user of that name alone: run weir as that user, or \
                      connect to 127.0.0.1 with a password"
                 )),
@@ -202,9 +202,9 @@ impl Database {
                 _ => StoreError::Unfit(words),
             },
             code if *code == SqlState::INVALID_PASSWORD => {
-                StoreError::Locked(format!("{words}; check role and password: {PASSWORD}"))
+                StoreError::AccessDenied(format!("{words}; check role and password: {PASSWORD}"))
             }
-            code if *code == SqlState::INVALID_CATALOG_NAME => StoreError::Locked(format!(
+            code if *code == SqlState::INVALID_CATALOG_NAME => StoreError::AccessDenied(format!(
                 "{words}; name one that is there (postgres://user@host/DATABASE), or make it: CREATE DATABASE \"{}\"",
                 self.config.get_dbname().or(self.config.get_user()).unwrap_or("DATABASE")
             )),
@@ -565,7 +565,7 @@ mod tests {
         let server = Postgresql::start();
         let place = server.place();
         let locked = |url: &str, words: &[&str]| {
-            let StoreError::Locked(line) = refusal(url) else { panic!("{url}: {:?}", refusal(url)) };
+            let StoreError::AccessDenied(line) = refusal(url) else { panic!("{url}: {:?}", refusal(url)) };
             assert!(words.iter().all(|words| line.contains(words)) && !line.contains('\n'), "{line}");
             assert!(!line.contains("certificate") && !line.contains("wr0ng"), "{line}");
         };

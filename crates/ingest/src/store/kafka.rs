@@ -27,7 +27,7 @@ use self::newest_records::{Generation, Novelty};
 use self::session::Session;
 use self::topic::Topic;
 use super::json_row;
-use super::{Part, SaveOutcome, Saved, Stock, Store};
+use super::{Contents, Part, SaveOutcome, Saved, Store};
 use crate::batch::Batch;
 use crate::column::Table;
 use crate::decode::Decode;
@@ -93,7 +93,7 @@ impl Kafka {
         match failed {
             Failed::Away(words) => StoreError::Unavailable(format!("{cluster}: {words}")),
             Failed::Closed => StoreError::Unavailable(format!("{cluster}: {}", failed::CLOSED)),
-            Failed::Locked(words) => StoreError::Locked(format!("{cluster}: {words}")),
+            Failed::AccessDenied(words) => StoreError::AccessDenied(format!("{cluster}: {words}")),
             Failed::Unfit(words) => StoreError::Unfit(format!("{cluster}: {words}")),
             Failed::Refused(what, code) => {
                 let words = format!("{cluster}: {what}: {code}");
@@ -185,7 +185,7 @@ impl Kafka {
                     rows.name
                 ))
             })?;
-            saved.count(fate(novelty), true);
+            saved.count(outcome(novelty), true);
         }
         let (new_rows, row_sequences) = packing.finish();
         let mut packing = Packing::new(DEAD, dead, producer, &mut rounds);
@@ -194,7 +194,7 @@ impl Kafka {
             let burial = Burial { reason: &letter.reason, size };
             // What is too large is cut.
             if let Ok(novelty) = packing.add(&source, payload, Some(burial)) {
-                saved.count(fate(novelty), false);
+                saved.count(outcome(novelty), false);
             }
         }
         let (new_dead, dead_sequences) = packing.finish();
@@ -336,7 +336,7 @@ fn is_end_of_producer(failed: &Failed) -> bool {
     )
 }
 
-fn fate(novelty: Novelty) -> SaveOutcome {
+fn outcome(novelty: Novelty) -> SaveOutcome {
     match novelty {
         Novelty::New => SaveOutcome::Kept,
         Novelty::Conflict => SaveOutcome::KeptBeside,
@@ -365,12 +365,12 @@ impl Store for Kafka {
         self.empty().map_err(|failed| self.sort(failed))
     }
 
-    fn stock(&mut self) -> Result<Stock, StoreError> {
+    fn contents(&mut self) -> Result<Contents, StoreError> {
         let Some(session) = &mut self.session else { return Err(self.not_connected()) };
         let [rows, dead] = &self.topics;
         let counted = rows.count(session).and_then(|rows| Ok((rows, dead.count(session)?)));
         let (rows, dead) = counted.map_err(|failed| self.sort(failed))?;
-        Ok(Stock { rows, dead, bytes: 0 })
+        Ok(Contents { rows, dead, bytes: 0 })
     }
 
     fn name(&self) -> String {

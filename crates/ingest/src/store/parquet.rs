@@ -6,7 +6,7 @@
 
 use super::publisher_numbers::PublisherNumbers;
 use super::stored_hashes::{StoredHashes, has_fields, position, time_of, values};
-use super::{Part, SaveOutcome, Saved, Stock, Store};
+use super::{Contents, Part, SaveOutcome, Saved, Store};
 use crate::batch::{Batch, Source};
 use crate::column::{Kind, Provenance, Table};
 use crate::error::StoreError;
@@ -354,23 +354,23 @@ impl Parquet {
         if let Some(schema) = if is_row { &self.rows } else { &self.dead } {
             known.read(parquet_files(directory)?, schema, &self.table, wanted)?;
         }
-        let mut fate = SaveOutcome::Kept;
+        let mut outcome = SaveOutcome::Kept;
         let mut picked = Vec::new();
         for ((source, is_new), place) in sources.iter().zip(&is_new).zip(first..) {
             if let (0, Some(it), Some(hash)) = (source.record, source.origin, source.hash) {
                 let identity = (it.publisher, it.sequence_number);
                 let is_known = before.contains(&identity) && !known.insert(identity, hash);
-                fate = match (is_new, is_known) {
+                outcome = match (is_new, is_known) {
                     (true, _) => SaveOutcome::Kept,
                     (false, false) => SaveOutcome::KeptBeside,
                     (false, true) => SaveOutcome::Duplicate,
                 };
             } else if source.record == 0 {
-                fate = SaveOutcome::Kept;
+                outcome = SaveOutcome::Kept;
             }
-            saved.count(fate, is_row);
-            if fate != SaveOutcome::Duplicate {
-                picked.push((place, fate == SaveOutcome::KeptBeside));
+            saved.count(outcome, is_row);
+            if outcome != SaveOutcome::Duplicate {
+                picked.push((place, outcome == SaveOutcome::KeptBeside));
             }
         }
         Ok(picked)
@@ -424,10 +424,10 @@ impl Store for Parquet {
         Ok(())
     }
 
-    fn stock(&mut self) -> Result<Stock, StoreError> {
+    fn contents(&mut self) -> Result<Contents, StoreError> {
         let (rows, bytes) = taken(&self.directory).map_err(|error| self.fail(&error))?;
         let (dead, _) = taken(&self.directory.join(DEAD)).map_err(|error| self.fail(&error))?;
-        Ok(Stock { rows, dead, bytes })
+        Ok(Contents { rows, dead, bytes })
     }
 
     fn name(&self) -> String {

@@ -7,7 +7,7 @@ mod statements;
 mod types;
 
 use super::database::{Database, Session};
-use super::{Durability, Part, SaveOutcome, Saved, Stock, Store, indexes, without_indexes};
+use super::{Contents, Durability, Part, SaveOutcome, Saved, Store, indexes, without_indexes};
 use crate::batch::{Batch, Source};
 use crate::column::{Provenance, Table, quoted};
 use crate::error::StoreError;
@@ -337,7 +337,7 @@ impl Postgres {
             // No text of PostgreSQL holds U+0000.
             let reason = dead.reason.replace('\0', "");
             let letter = DeadLetterRow { source, reason: &reason, size: size as i64, payload };
-            saved.count(letter.bury(&mut transaction, statements, part.again)?, false);
+            saved.count(letter.insert(&mut transaction, statements, part.again)?, false);
         }
         committed(transaction, unanswered, commit, saved)?;
         Ok(saved)
@@ -404,7 +404,7 @@ struct DeadLetterRow<'a> {
 }
 
 impl DeadLetterRow<'_> {
-    fn bury<C: GenericClient>(
+    fn insert<C: GenericClient>(
         &self,
         client: &mut C,
         statements: &Statements,
@@ -428,7 +428,7 @@ impl DeadLetterRow<'_> {
                 size,
                 payload,
             ];
-            client.execute(&statements.bury, &parameters)
+            client.execute(&statements.insert_dead, &parameters)
         };
         if put(client, false)? > 0 {
             return Ok(SaveOutcome::Kept);
@@ -436,7 +436,7 @@ impl DeadLetterRow<'_> {
         // As in SQLite: see `put_beside` there.
         let there = |row: &Row| (row.get::<_, Option<Vec<u8>>>(0), row.get::<_, i64>(1));
         let kept_before = |received: Option<i64>| again && received == Some(source.received);
-        let first = client.query_opt(&statements.buried, &[&publisher, &number, &record])?;
+        let first = client.query_opt(&statements.find_dead, &[&publisher, &number, &record])?;
         if let Some((stored, received)) = first.as_ref().map(there)
             && (stored.is_none() || stored.as_deref() == hash)
         {
@@ -445,7 +445,8 @@ impl DeadLetterRow<'_> {
         if put(client, true)? > 0 {
             return Ok(SaveOutcome::KeptBeside);
         }
-        let beside = client.query_opt(&statements.buried_beside, &[&publisher, &number, &record, &hash])?;
+        let beside =
+            client.query_opt(&statements.find_dead_beside, &[&publisher, &number, &record, &hash])?;
         let received = beside.as_ref().map(|row| there(row).1);
         Ok(if kept_before(received) { SaveOutcome::KeptBeside } else { SaveOutcome::Duplicate })
     }
@@ -535,7 +536,7 @@ impl Store for Postgres {
             .map_err(|error| self.database.sort(&error))
     }
 
-    fn stock(&mut self) -> Result<Stock, StoreError> {
+    fn contents(&mut self) -> Result<Contents, StoreError> {
         let [rows, dead] = [&self.table.name, &self.table.dead_letters()].map(|name| quoted(name));
         // A partitioned table takes no room itself; its partitions and the table of identities do.
         let size = if self.database.is_by_day() {
@@ -558,7 +559,7 @@ impl Store for Postgres {
         let timeout = self.database.statement_timeout().as_millis();
         client.batch_execute(&format!("SET statement_timeout = {timeout}")).map_err(sort)?;
         let number = |column| row.get::<_, i64>(column) as u64;
-        Ok(Stock { rows: number(0), dead: number(1), bytes: number(2) })
+        Ok(Contents { rows: number(0), dead: number(1), bytes: number(2) })
     }
 
     fn name(&self) -> String {

@@ -2,7 +2,7 @@
 
 use super::checkpoint::Checkpointer;
 use super::literal;
-use super::{Durability, Part, SaveOutcome, Saved, Stock, Store, indexes, without_indexes};
+use super::{Contents, Durability, Part, SaveOutcome, Saved, Store, indexes, without_indexes};
 use crate::batch::{Batch, Source};
 use crate::column::{Column, Kind, Provenance, Table, quoted};
 use crate::error::StoreError;
@@ -46,7 +46,7 @@ pub(crate) struct Sqlite {
     /// What each column of the record is written as: [`Kind::Long`] for a date in a column of numbers, for example.
     kinds: Vec<Kind>,
     insert: String,
-    bury: String,
+    insert_dead: String,
     find: Find,
     find_dead: Find,
 }
@@ -62,7 +62,7 @@ struct Find {
 
 impl Sqlite {
     pub(crate) fn new(path: PathBuf, table: Table, durability: Durability) -> Self {
-        let (insert, bury) = (insert(&table), bury(&table));
+        let (insert, insert_dead) = (insert(&table), insert_dead(&table));
         let (find, find_dead) = (Find::new(&table, &table.name), Find::new(&table, &table.dead_letters()));
         Self {
             path,
@@ -74,7 +74,7 @@ impl Sqlite {
             fresh: 0,
             kinds: Vec::new(),
             insert,
-            bury,
+            insert_dead,
             find,
             find_dead,
         }
@@ -262,7 +262,7 @@ impl Sqlite {
         for dead in &batch.dead[part.dead.clone()] {
             let (source, payload, size) = batch.dead_source(dead);
             let mut insert = Insert {
-                statement: transaction.prepare_cached(&self.bury)?,
+                statement: transaction.prepare_cached(&self.insert_dead)?,
                 connection: &transaction,
                 find: &self.find_dead,
                 again: part.again,
@@ -276,7 +276,7 @@ impl Sqlite {
         Ok(saved)
     }
 
-    fn taken(&self) -> rusqlite::Result<Stock> {
+    fn taken(&self) -> rusqlite::Result<Contents> {
         let Some(connection) = &self.connection else {
             return Err(rusqlite::Error::InvalidQuery);
         };
@@ -288,7 +288,7 @@ impl Sqlite {
         let pages = "SELECT total(pgsize) FROM dbstat WHERE name IN (?, ?, ?)";
         let [identity, conflicts] = indexes(table);
         let bytes: f64 = connection.query_row(pages, [table, &identity, &conflicts], |row| row.get(0))?;
-        Ok(Stock {
+        Ok(Contents {
             rows: count(table)? as u64,
             dead: count(&self.table.dead_letters())? as u64,
             bytes: bytes as u64,
@@ -328,7 +328,7 @@ impl Store for Sqlite {
         connection.execute_batch(&drop).map_err(|error| self.sort(&error))
     }
 
-    fn stock(&mut self) -> Result<Stock, StoreError> {
+    fn contents(&mut self) -> Result<Contents, StoreError> {
         self.taken().map_err(|error| self.sort(&error))
     }
 
@@ -415,7 +415,7 @@ fn insert(table: &Table) -> String {
     insert_into(table, &table.name, &names)
 }
 
-fn bury(table: &Table) -> String {
+fn insert_dead(table: &Table) -> String {
     let names: Vec<_> = ["reason", "size", "payload"]
         .map(quoted)
         .into_iter()

@@ -120,8 +120,8 @@ fn a_forged_mark_makes_no_genuine_message_a_duplicate() {
         let all = [(1, 0, "forged"), (1, 3, "!f")];
         assert_eq!(save(&mut *store, &genuine, 3, false), [0, 0, 4, 0], "{place}");
         assert_eq!(save(&mut *store, &all, 4, false), [0, 0, 2, 0], "{place}");
-        let stock = store.stock().unwrap();
-        assert_eq!((stock.rows, stock.dead), (4, 2), "{place}");
+        let contents = store.contents().unwrap();
+        assert_eq!((contents.rows, contents.dead), (4, 2), "{place}");
     }
 }
 
@@ -170,7 +170,7 @@ fn what_two_ingesters_insert_into_clickhouse_at_once_is_one_row() {
             });
         }
     });
-    assert_eq!(opened(&place).stock().unwrap().rows, 100);
+    assert_eq!(opened(&place).contents().unwrap().rows, 100);
     // It is put off while parts are merged in the background.
     soon("ClickHouse has merged all parts", || {
         server.ask("OPTIMIZE TABLE t FINAL").unwrap();
@@ -206,7 +206,7 @@ fn messages_without_a_mark_are_rows_of_their_own_in_clickhouse() {
     }
     for times in 1..=2 {
         let saved = store.save(&batch, &Part { rows: 0..10, dead: 0..0, again: false }).unwrap();
-        assert_eq!((saved.rows, store.stock().unwrap().rows), (10, times * 10));
+        assert_eq!((saved.rows, store.contents().unwrap().rows), (10, times * 10));
     }
 }
 
@@ -241,7 +241,7 @@ fn what_clickhouse_cannot_do_is_one_line() {
     unfit(open(&elsewhere, "t", Durability::Normal), "CREATE DATABASE nowhere");
     let locked = open(&server.place().parse().unwrap(), "t", Durability::Normal);
     assert!(
-        matches!(&locked, Err(StoreError::Locked(line)) if line.contains("CLICKHOUSE_PASSWORD")),
+        matches!(&locked, Err(StoreError::AccessDenied(line)) if line.contains("CLICKHOUSE_PASSWORD")),
         "{locked:?}"
     );
 }
@@ -367,9 +367,9 @@ fn what_comes_again_on_another_day_is_recognised() {
     assert_eq!(save(&mut *store, &fresh, midnight + 1, false), [2, 0, 0, 0]);
     assert_eq!(save(&mut *store, &fresh, midnight + 1, true), [2, 0, 0, 0]);
     assert_eq!(save(&mut *store, &fresh, midnight + DAY, false), [0, 0, 2, 0]);
-    let stock = store.stock().unwrap();
-    assert_eq!((stock.rows, stock.dead), (6, 1));
-    assert!(stock.bytes > 0);
+    let contents = store.contents().unwrap();
+    assert_eq!((contents.rows, contents.dead), (6, 1));
+    assert!(contents.bytes > 0);
     let mut client = server.client();
     let rows = "SELECT tableoid::regclass::text, count(*) FROM t GROUP BY 1 ORDER BY 1";
     let rows: Vec<(String, i64)> =
@@ -399,7 +399,7 @@ fn ingesters_that_make_the_same_partitions_at_once_save_each_message_once() {
     });
     let total = |which: usize| saved.iter().map(|saved| saved[which]).sum::<u64>();
     assert_eq!((total(0), total(2), total(3)), (200, 600, 0), "{saved:?}");
-    assert_eq!(opened(&place).stock().unwrap().rows, 200);
+    assert_eq!(opened(&place).contents().unwrap().rows, 200);
 }
 
 #[test]

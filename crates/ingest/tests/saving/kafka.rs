@@ -40,8 +40,8 @@ fn a_row_is_a_record_and_what_comes_again_is_recognised() {
     // Another payload under the same mark is kept beside it, once.
     assert_eq!(loader.fill(&mut decode, &[payload(99)], 7, 3).unwrap().rows, 1);
     assert_eq!(other.fill(&mut decode, &[payload(99)], 7, 3).unwrap().rows, 0);
-    let stock = loader.stock(&PATIENT).unwrap();
-    assert_eq!((stock.rows, stock.dead), (12, 0));
+    let contents = loader.contents(&PATIENT).unwrap();
+    assert_eq!((contents.rows, contents.dead), (12, 0));
 
     let records = server.records("rows");
     assert_eq!(records.len(), 12);
@@ -55,9 +55,9 @@ fn a_row_is_a_record_and_what_comes_again_is_recognised() {
     assert!(beside.len() == 1 && beside[0].value.contains("[1,99]"), "{beside:?}");
 
     loader.empty(&PATIENT).unwrap();
-    assert_eq!(loader.stock(&PATIENT).unwrap().rows, 0);
+    assert_eq!(loader.contents(&PATIENT).unwrap().rows, 0);
     assert_eq!(loader.fill(&mut decode, &payloads, 7, 0).unwrap().rows, 10);
-    assert_eq!(loader.stock(&PATIENT).unwrap().rows, 10);
+    assert_eq!(loader.contents(&PATIENT).unwrap().rows, 10);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn ways_lead_in(server: &Kafka) {
     // The broker closes a connection whose login has ended, unless the next thing there is another login.
     soon("the login has ended", || saved.elapsed() > SESSION);
     save(&mut short, 7);
-    assert_eq!(short.stock(&PATIENT).unwrap().rows, 8);
+    assert_eq!(short.contents(&PATIENT).unwrap().rows, 8);
 }
 
 fn what_keeps_one_out_is_one_line(server: &Kafka) {
@@ -69,7 +69,7 @@ fn what_keeps_one_out_is_one_line(server: &Kafka) {
     ];
     for (listener, access, words) in locked {
         let refused = loader(&place(server, listener, access, given())).open(&PATIENT).unwrap_err();
-        assert!(matches!(&refused, StoreError::Locked(line) if is_line(line, words)), "{refused:?}");
+        assert!(matches!(&refused, StoreError::AccessDenied(line) if is_line(line, words)), "{refused:?}");
     }
     let elsewhere = [
         (Listener::Open, "kafka://me:s3cr3t@", "takes no login; leave the user out"),

@@ -70,7 +70,7 @@ fn what_is_compressed_is_recognised(server: &Kafka) {
         second.open(&PATIENT).unwrap();
         assert_eq!(second.fill(&mut decode, &payloads(0, 1_010), 7, 0).unwrap().rows, 10, "{codec}");
         assert_eq!(first.fill(&mut decode, &payloads(0, 1_010), 7, 0).unwrap().rows, 0, "{codec}");
-        assert_eq!(first.stock(&PATIENT).unwrap().rows, 1_010, "{codec}");
+        assert_eq!(first.contents(&PATIENT).unwrap().rows, 1_010, "{codec}");
     }
 }
 

@@ -34,11 +34,11 @@ pub(crate) struct Shelf {
     name: Arc<str>,
     /// Changes with each thing that can be loaded.
     version: AtomicU64,
-    stock: Mutex<Stock>,
+    state: Mutex<ShelfState>,
 }
 
 #[derive(Debug)]
-struct Stock {
+struct ShelfState {
     window: Window,
     /// The whole playlist and the one with skipped segments, of the version that they are of.
     playlists: [Option<(u64, Playlist)>; 2],
@@ -84,8 +84,8 @@ impl Shelves {
         let mut shelves = self.lock();
         shelves.ended.retain(|ended| ended != name);
         let shelf = shelves.names.entry(name.clone()).or_insert_with(|| {
-            let stock = Stock { window: Window::new(self.settings.clone()), playlists: [None, None] };
-            Arc::new(Shelf { name: name.clone(), version: AtomicU64::new(1), stock: Mutex::new(stock) })
+            let state = ShelfState { window: Window::new(self.settings.clone()), playlists: [None, None] };
+            Arc::new(Shelf { name: name.clone(), version: AtomicU64::new(1), state: Mutex::new(state) })
         });
         let shelf = shelf.clone();
         drop(shelves);
@@ -125,8 +125,8 @@ impl Shelf {
 
     /// Changes what is there; `change` says whether there is something new to load.
     pub(super) fn change(&self, change: impl FnOnce(&mut Window) -> bool) {
-        let mut stock = self.lock();
-        if change(&mut stock.window) {
+        let mut state = self.lock();
+        if change(&mut state.window) {
             self.version.fetch_add(1, Ordering::Release);
         }
     }
@@ -138,9 +138,9 @@ impl Shelf {
 
     /// The playlist as it is now, in which older segments may be skipped; `None` before the first segment is whole.
     pub(super) fn playlist(&self, skips: bool, settings: &HlsSettings) -> Option<Playlist> {
-        let mut stock = self.lock();
+        let mut state = self.lock();
         let version = self.version();
-        let Stock { window, playlists } = &mut *stock;
+        let ShelfState { window, playlists } = &mut *state;
         let written = &mut playlists[usize::from(skips)];
         if written.as_ref().is_none_or(|(of, _)| *of != version) {
             *written = playlist::write(window, &self.name, skips, settings).map(|text| (version, text));
@@ -148,7 +148,7 @@ impl Shelf {
         written.as_ref().map(|(_, text)| text.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ShelfState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -113,7 +113,7 @@ impl ClickHouse {
         let words = format!("{self}: {words}");
         match code {
             // UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED
-            192..=194 | 516 => StoreError::Locked(format!("{words}; {PASSWORD}")),
+            192..=194 | 516 => StoreError::AccessDenied(format!("{words}; {PASSWORD}")),
             // NOT_ENOUGH_SPACE; ENOSPC comes with the code of what was tried.
             243 => StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on")),
             _ if body.contains("No space left on device") => {
@@ -299,7 +299,7 @@ mod tests {
         let place: ClickHouse = "clickhouse://me:s3cr3t@h/d".parse().unwrap();
         let sort = |body: &str| place.sort(500, body.as_bytes());
         let old = "Code: 193, e.displayText() = DB::Exception: Wrong password for user me, e.what() = DB::Exception\n";
-        let StoreError::Locked(words) = sort(old) else { panic!() };
+        let StoreError::AccessDenied(words) = sort(old) else { panic!() };
         assert!(words.starts_with("clickhouse://h:8123/d: Wrong password for user me; give it"), "{words}");
         let new = "Code: 60. DB::Exception: Unknown table expression identifier 't'. (UNKNOWN_TABLE) (version 26.9.2.1 (official build))\n";
         assert_eq!(

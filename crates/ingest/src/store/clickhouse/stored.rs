@@ -57,12 +57,12 @@ impl StoredRows {
         let is_same = |row: &&mut StoredRow| row.hash == hash.0 || !row.conflict && row.hash == NO_HASH;
         if let Some(row) = rows.iter_mut().find(is_same) {
             let received = row.received.take();
-            let fate = match row.conflict {
+            let outcome = match row.conflict {
                 _ if !again || received != Some(source.received) => SaveOutcome::Duplicate,
                 true => SaveOutcome::KeptBeside,
                 false => SaveOutcome::Kept,
             };
-            return (fate, None);
+            return (outcome, None);
         }
         let conflict = rows.iter().any(|row| !row.conflict);
         rows.push(StoredRow { hash: hash.0, conflict, received: None });

@@ -65,7 +65,9 @@ impl Access {
         let tls = tls.map_err(|error| Failed::Unfit(error.to_string()))?;
         let login = match (cluster.user(), cluster.password()) {
             (None, _) => None,
-            (Some(_), None) => return Err(Failed::Locked(format!("a user without a password; {PASSWORD}"))),
+            (Some(_), None) => {
+                return Err(Failed::AccessDenied(format!("a user without a password; {PASSWORD}")));
+            }
             (Some(user), Some(password)) => Some((user.to_owned(), password.to_owned())),
         };
         let allows_clear_text = cluster.allows_clear_text();
@@ -122,7 +124,7 @@ impl Connection {
             } else {
                 ""
             };
-            Failed::Locked(format!(
+            Failed::AccessDenied(format!(
                 "it does not take user and password ({refused}); check both, and {PASSWORD}{withheld}"
             ))
         } else if is_exposed {
@@ -148,7 +150,7 @@ impl Connection {
             return Err(Failed::Refused("another login".to_owned(), mechanisms.error));
         }
         self.log_in(mechanism).map_err(|error| match error {
-            LoginError::Refused(words) => Failed::Locked(format!("it refuses another login ({words})")),
+            LoginError::Refused(words) => Failed::AccessDenied(format!("it refuses another login ({words})")),
             LoginError::Failed(failed) => failed,
         })
     }
@@ -268,7 +270,7 @@ mod tests {
                 .text("no")
                 .number([0; 12]),
         });
-        let Err(Failed::Locked(words)) = open(port, None) else { panic!() };
+        let Err(Failed::AccessDenied(words)) = open(port, None) else { panic!() };
         assert!(words.contains("(SCRAM-SHA-512: no)") && words.contains("PLAIN is left out"), "{words}");
         assert_eq!(asked.try_iter().collect::<Vec<_>>(), [18, 17, 36, 18, 17]);
     }
@@ -293,7 +295,7 @@ mod tests {
             }
             _ => Answer::authenticated("e=invalid-proof", 0),
         });
-        let Err(Failed::Locked(words)) = open(port, None) else { panic!() };
+        let Err(Failed::AccessDenied(words)) = open(port, None) else { panic!() };
         assert!(words.contains("(SCRAM-SHA-512: invalid-proof)"), "{words}");
     }
 

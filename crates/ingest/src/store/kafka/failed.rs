@@ -20,7 +20,7 @@ pub(super) enum Failed {
     /// A broker says no: what it was about, and why.
     Refused(String, ErrorCode),
     /// A broker lets nobody in with this user and this password.
-    Locked(String),
+    AccessDenied(String),
     /// The cluster or the topic is not as it must be.
     Unfit(String),
 }
@@ -33,7 +33,7 @@ impl Failed {
             Self::Away(words) => Self::Away(of(words)),
             Self::Closed => Self::Away(of(CLOSED.to_owned())),
             Self::Refused(what, code) => Self::Refused(of(what), code),
-            Self::Locked(words) => Self::Locked(of(words)),
+            Self::AccessDenied(words) => Self::AccessDenied(of(words)),
             Self::Unfit(words) => Self::Unfit(of(words)),
         }
     }

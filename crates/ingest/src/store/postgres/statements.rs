@@ -14,9 +14,9 @@ pub(super) struct Statements {
     pub(super) insert: String,
     pub(super) insert_beside: String,
     pub(super) again: String,
-    pub(super) bury: String,
-    pub(super) buried: String,
-    pub(super) buried_beside: String,
+    pub(super) insert_dead: String,
+    pub(super) find_dead: String,
+    pub(super) find_dead_beside: String,
 }
 
 impl Statements {
@@ -99,12 +99,12 @@ impl Statements {
                  FROM {STAGE} s JOIN {known_in} t ON {same} AND t.{hash} = s.{hash} AND t.{received} = s.{received} \
                  GROUP BY s.{publisher}, s.{number}, s.{record}, s.{hash}) AS found"
             ),
-            bury: format!(
+            insert_dead: format!(
                 "INSERT INTO {dead} ({provenance}, reason, size, payload) VALUES ($1, $2, $3, $4, \
                  to_timestamp(0) + $5::bigint * interval '1 microsecond', $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
             ),
-            buried: format!("SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND NOT {conflict}"),
-            buried_beside: format!(
+            find_dead: format!("SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND NOT {conflict}"),
+            find_dead_beside: format!(
                 "SELECT {hash}, {microseconds} FROM {dead} WHERE {known} AND {conflict} AND {hash} = $4"
             ),
         }
