@@ -19,7 +19,7 @@ struct RowOrigin {
 
 /// What a row says of where it came from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct RowSource<'a> {
     pub(crate) topic: &'a str,
     pub(crate) origin: Option<Origin>,
     pub(crate) record: u32,
@@ -126,15 +126,15 @@ impl Batch {
 
     /// Where a row came from.
     #[inline]
-    pub(crate) fn source(&self, row: usize) -> Source<'_> {
+    pub(crate) fn source(&self, row: usize) -> RowSource<'_> {
         self.source_at(self.places[row])
     }
 
     #[inline]
-    fn source_at(&self, place: RowOrigin) -> Source<'_> {
+    fn source_at(&self, place: RowOrigin) -> RowSource<'_> {
         let (buffer, message) = self.at(place);
         let InboundMessage { origin, received, .. } = *message;
-        Source { topic: buffer.topic(message), origin, record: place.record, received, hash: place.hash }
+        RowSource { topic: buffer.topic(message), origin, record: place.record, received, hash: place.hash }
     }
 
     fn at(&self, place: RowOrigin) -> (&ReadBuffer, &InboundMessage) {
@@ -143,7 +143,7 @@ impl Batch {
     }
 
     /// Where a dead letter came from, what is kept of its payload, and how long that was.
-    pub(crate) fn dead_source(&self, dead: &DeadLetter) -> (Source<'_>, &[u8], u64) {
+    pub(crate) fn dead_source(&self, dead: &DeadLetter) -> (RowSource<'_>, &[u8], u64) {
         let (buffer, message) = self.at(dead.place);
         let kept = buffer.payload(message);
         let size = if message.too_large > 0 { message.too_large.into() } else { kept.len() as u64 };

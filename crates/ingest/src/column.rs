@@ -4,7 +4,7 @@ use weir_record::TimeUnit;
 
 /// What a column holds, by the type of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// `boolean`
     Boolean,
     /// `int`
@@ -49,7 +49,7 @@ pub(crate) struct Column {
     /// The field's name.
     pub(crate) name: String,
     /// What it holds.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     /// Whether it may be null.
     pub(crate) nullable: bool,
 }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn column(name: &str) -> Column {
-        Column { name: name.into(), kind: Kind::Text, nullable: false }
+        Column { name: name.into(), kind: ColumnKind::Text, nullable: false }
     }
 
     #[test]

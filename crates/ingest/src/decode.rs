@@ -1,6 +1,6 @@
 //! From the payload of a message to rows.
 
-use crate::column::{Column, Kind};
+use crate::column::{Column, ColumnKind};
 use crate::rows::{Cell, Rows};
 use uuid::Uuid;
 use weir_record::{
@@ -69,7 +69,7 @@ impl Decode {
     /// The columns of each row.
     pub(crate) fn columns(&self) -> Vec<Column> {
         match &self.0 {
-            How::Raw => vec![Column { name: "payload".to_owned(), kind: Kind::Bytes, nullable: false }],
+            How::Raw => vec![Column { name: "payload".to_owned(), kind: ColumnKind::Bytes, nullable: false }],
             How::Records { columns, .. } => columns.clone(),
         }
     }
@@ -138,22 +138,22 @@ impl std::fmt::Debug for How {
 fn column(column: &weir_record::Column) -> Column {
     use weir_record::Kind as Type;
     let kind = match (column.kind(), column.logical()) {
-        (_, Some(Logical::Date)) => Kind::Date,
-        (_, Some(Logical::Time(unit))) => Kind::Time(unit),
-        (_, Some(Logical::Timestamp(unit))) => Kind::Timestamp { unit, utc: true },
-        (_, Some(Logical::LocalTimestamp(unit))) => Kind::Timestamp { unit, utc: false },
+        (_, Some(Logical::Date)) => ColumnKind::Date,
+        (_, Some(Logical::Time(unit))) => ColumnKind::Time(unit),
+        (_, Some(Logical::Timestamp(unit))) => ColumnKind::Timestamp { unit, utc: true },
+        (_, Some(Logical::LocalTimestamp(unit))) => ColumnKind::Timestamp { unit, utc: false },
         (_, Some(Logical::Decimal { precision, scale })) if precision <= MOST_DIGITS => {
-            Kind::Decimal { precision, scale }
+            ColumnKind::Decimal { precision, scale }
         }
-        (_, Some(Logical::Uuid)) => Kind::Uuid,
-        (Type::Boolean, _) => Kind::Boolean,
-        (Type::Int, _) => Kind::Integer,
-        (Type::Long, _) => Kind::Long,
-        (Type::Float, _) => Kind::Float,
-        (Type::Double, _) => Kind::Double,
-        (Type::Bytes | Type::Fixed(_), _) => Kind::Bytes,
-        (Type::String | Type::Enum, _) => Kind::Text,
-        (Type::Null | Type::Array | Type::Map | Type::Record | Type::Union, _) => Kind::Json,
+        (_, Some(Logical::Uuid)) => ColumnKind::Uuid,
+        (Type::Boolean, _) => ColumnKind::Boolean,
+        (Type::Int, _) => ColumnKind::Integer,
+        (Type::Long, _) => ColumnKind::Long,
+        (Type::Float, _) => ColumnKind::Float,
+        (Type::Double, _) => ColumnKind::Double,
+        (Type::Bytes | Type::Fixed(_), _) => ColumnKind::Bytes,
+        (Type::String | Type::Enum, _) => ColumnKind::Text,
+        (Type::Null | Type::Array | Type::Map | Type::Record | Type::Union, _) => ColumnKind::Json,
     };
     Column { name: column.name().to_owned(), kind, nullable: column.nullable() }
 }
@@ -165,23 +165,23 @@ fn push(record: &Record<'_>, columns: &[Column], rows: &mut Rows) -> Result<(), 
         match (value, column.kind) {
             (Value::Null, _) => rows.push(Cell::Null),
             // A value of a union may be of any type.
-            (value, Kind::Json) => rows.push_text(|out| value.write_json(out)),
-            (Value::String(text), Kind::Uuid) => {
+            (value, ColumnKind::Json) => rows.push_text(|out| value.write_json(out)),
+            (Value::String(text), ColumnKind::Uuid) => {
                 let uuid = Uuid::try_parse(text).map_err(|_| wrong("the text is no UUID"))?;
                 rows.push(Cell::Bytes(uuid.as_bytes()));
             }
-            (Value::Bytes(bytes) | Value::Fixed(bytes), Kind::Decimal { precision, .. }) => {
+            (Value::Bytes(bytes) | Value::Fixed(bytes), ColumnKind::Decimal { precision, .. }) => {
                 if !fits(bytes, precision) {
                     return Err(wrong(&format!("the decimal has more than {precision} digits")));
                 }
                 // No bytes are a zero to Avro, and nothing to a store.
                 rows.push(Cell::Bytes(if bytes.is_empty() { &[0] } else { bytes }));
             }
-            (Value::Int(value), Kind::Date | Kind::Time(_)) => {
+            (Value::Int(value), ColumnKind::Date | ColumnKind::Time(_)) => {
                 is_in_range(value.into(), column.kind).then_some(()).ok_or_else(|| wrong(BEYOND))?;
                 rows.push(Cell::Integer(value));
             }
-            (Value::Long(value), Kind::Time(_) | Kind::Timestamp { .. }) => {
+            (Value::Long(value), ColumnKind::Time(_) | ColumnKind::Timestamp { .. }) => {
                 is_in_range(value, column.kind).then_some(()).ok_or_else(|| wrong(BEYOND))?;
                 rows.push(Cell::Long(value));
             }
@@ -201,11 +201,11 @@ fn push(record: &Record<'_>, columns: &[Column], rows: &mut Rows) -> Result<(), 
 const BEYOND: &str = "the number is no date or time: a day has 24 hours, and years end at 260,000";
 
 /// Whether a number is a date or a time of this kind.
-fn is_in_range(value: i64, kind: Kind) -> bool {
+fn is_in_range(value: i64, kind: ColumnKind) -> bool {
     match kind {
-        Kind::Date => value.abs() < MOST_SECONDS / DAY_SECONDS,
-        Kind::Time(unit) => (0..DAY_SECONDS * a_second(unit)).contains(&value),
-        Kind::Timestamp { unit, .. } => (value / a_second(unit)).abs() < MOST_SECONDS,
+        ColumnKind::Date => value.abs() < MOST_SECONDS / DAY_SECONDS,
+        ColumnKind::Time(unit) => (0..DAY_SECONDS * a_second(unit)).contains(&value),
+        ColumnKind::Timestamp { unit, .. } => (value / a_second(unit)).abs() < MOST_SECONDS,
         _ => true,
     }
 }
@@ -258,10 +258,10 @@ mod tests {
 
     #[test]
     fn times_are_of_a_day_and_dates_of_a_calendar() {
-        let time = Kind::Time(TimeUnit::Millis);
+        let time = ColumnKind::Time(TimeUnit::Millis);
         assert!(is_in_range(86_399_999, time) && !is_in_range(86_400_000, time) && !is_in_range(-1, time));
-        assert!(is_in_range(-719_162, Kind::Date) && !is_in_range(i32::MIN.into(), Kind::Date));
-        let moment = |unit| Kind::Timestamp { unit, utc: true };
+        assert!(is_in_range(-719_162, ColumnKind::Date) && !is_in_range(i32::MIN.into(), ColumnKind::Date));
+        let moment = |unit| ColumnKind::Timestamp { unit, utc: true };
         assert!(is_in_range(i64::MIN, moment(TimeUnit::Nanos)));
         assert!(
             !is_in_range(i64::MIN, moment(TimeUnit::Micros))

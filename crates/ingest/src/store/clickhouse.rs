@@ -9,7 +9,7 @@ mod stored;
 pub use server::ClickHouse;
 
 use super::{Contents, Durability, Part, Saved, Store};
-use crate::batch::{Batch, Source};
+use crate::batch::{Batch, RowSource};
 use crate::column::{Provenance, Table};
 use crate::error::StoreError;
 use aws_lc_rs::rand;
@@ -195,7 +195,7 @@ impl ClickHouseTable {
         &self,
         opened: &Opened,
         is_rows: bool,
-        sources: impl Iterator<Item = Source<'a>>,
+        sources: impl Iterator<Item = RowSource<'a>>,
     ) -> Result<StoredRows, StoreError> {
         let [publisher, number, record, received, hash, conflict] = [
             Provenance::Publisher,

@@ -1,7 +1,7 @@
 //! A row as one object of JSON, dates, times and decimals in the text that SQLite gets of them.
 
 use super::literal;
-use crate::column::{Column, Kind};
+use crate::column::{Column, ColumnKind};
 use crate::rows::Cell;
 use weir_record::Value;
 
@@ -18,9 +18,9 @@ pub(super) fn write<'a>(columns: &[Column], cells: impl Iterator<Item = Cell<'a>
     out.push_str(if before == '{' { "{}" } else { "}" });
 }
 
-fn write_cell(cell: Cell<'_>, kind: Kind, out: &mut String) {
+fn write_cell(cell: Cell<'_>, kind: ColumnKind, out: &mut String) {
     // What is nested was written as JSON when it was decoded.
-    if let (Cell::Text(text), Kind::Json) = (cell, kind) {
+    if let (Cell::Text(text), ColumnKind::Json) = (cell, kind) {
         return out.push_str(text);
     }
     let literal = literal::of(cell, kind);
@@ -43,8 +43,8 @@ mod tests {
     use super::*;
     use weir_record::TimeUnit;
 
-    fn row(cells: &[(&str, Kind, Cell<'_>)]) -> String {
-        let column = |(name, kind, _): &(&str, Kind, Cell<'_>)| Column {
+    fn row(cells: &[(&str, ColumnKind, Cell<'_>)]) -> String {
+        let column = |(name, kind, _): &(&str, ColumnKind, Cell<'_>)| Column {
             name: (*name).to_owned(),
             kind: *kind,
             nullable: true,
@@ -57,17 +57,17 @@ mod tests {
 
     #[test]
     fn a_row_is_an_object() {
-        let moment = Kind::Timestamp { unit: TimeUnit::Millis, utc: true };
-        let decimal = Kind::Decimal { precision: 5, scale: 2 };
+        let moment = ColumnKind::Timestamp { unit: TimeUnit::Millis, utc: true };
+        let decimal = ColumnKind::Decimal { precision: 5, scale: 2 };
         assert_eq!(
             row(&[
-                ("n", Kind::Long, Cell::Long(-7)),
-                ("x", Kind::Double, Cell::Double(0.1)),
-                ("text", Kind::Text, Cell::Text("a\"b\n")),
-                ("none", Kind::Text, Cell::Null),
-                ("list", Kind::Json, Cell::Text("[1,2]")),
-                ("bytes", Kind::Bytes, Cell::Bytes(b"abc")),
-                ("day", Kind::Date, Cell::Integer(20_782)),
+                ("n", ColumnKind::Long, Cell::Long(-7)),
+                ("x", ColumnKind::Double, Cell::Double(0.1)),
+                ("text", ColumnKind::Text, Cell::Text("a\"b\n")),
+                ("none", ColumnKind::Text, Cell::Null),
+                ("list", ColumnKind::Json, Cell::Text("[1,2]")),
+                ("bytes", ColumnKind::Bytes, Cell::Bytes(b"abc")),
+                ("day", ColumnKind::Date, Cell::Integer(20_782)),
                 ("at", moment, Cell::Long(0)),
                 ("price", decimal, Cell::Bytes(&[1, 0])),
             ]),

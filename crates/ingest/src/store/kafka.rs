@@ -21,7 +21,7 @@ mod topic;
 
 pub use cluster::Cluster;
 
-use self::attempt::{BatchRounds, Burial, Packing, TooLarge};
+use self::attempt::{BatchRounds, Packing, Rejection, TooLarge};
 use self::failed::Failed;
 use self::newest_records::{Generation, Novelty};
 use self::session::Session;
@@ -191,9 +191,9 @@ impl Kafka {
         let mut packing = Packing::new(DEAD, dead, producer, &mut rounds);
         for letter in &batch.dead[part.dead.clone()] {
             let (source, payload, size) = batch.dead_source(letter);
-            let burial = Burial { reason: &letter.reason, size };
+            let rejection = Rejection { reason: &letter.reason, size };
             // What is too large is cut.
-            if let Ok(novelty) = packing.add(&source, payload, Some(burial)) {
+            if let Ok(novelty) = packing.add(&source, payload, Some(rejection)) {
                 saved.count(outcome(novelty), false);
             }
         }

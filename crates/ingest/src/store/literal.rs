@@ -1,6 +1,6 @@
 //! Dates, times, decimals and UUIDs as SQL writes them.
 
-use crate::column::Kind;
+use crate::column::ColumnKind;
 use crate::decode::a_second;
 use crate::rows::Cell;
 use chrono::DateTime;
@@ -13,14 +13,14 @@ const DAY_SECONDS: i64 = 86_400;
 /// The text of a date, a time, a decimal or a UUID. `None` for other kinds, and for a value that its kind cannot have: that
 /// value is stored as it is.
 #[inline]
-pub(super) fn of(cell: Cell<'_>, kind: Kind) -> Option<String> {
+pub(super) fn of(cell: Cell<'_>, kind: ColumnKind) -> Option<String> {
     match (cell, kind) {
-        (Cell::Integer(days), Kind::Date) => date(days),
-        (Cell::Integer(value), Kind::Time(unit)) => time(value.into(), unit),
-        (Cell::Long(value), Kind::Time(unit)) => time(value, unit),
-        (Cell::Long(value), Kind::Timestamp { unit, .. }) => timestamp(value, unit),
-        (Cell::Bytes(bytes), Kind::Decimal { scale, .. }) => Some(decimal(bytes, scale)),
-        (Cell::Bytes(bytes), Kind::Uuid) => uuid(bytes),
+        (Cell::Integer(days), ColumnKind::Date) => date(days),
+        (Cell::Integer(value), ColumnKind::Time(unit)) => time(value.into(), unit),
+        (Cell::Long(value), ColumnKind::Time(unit)) => time(value, unit),
+        (Cell::Long(value), ColumnKind::Timestamp { unit, .. }) => timestamp(value, unit),
+        (Cell::Bytes(bytes), ColumnKind::Decimal { scale, .. }) => Some(decimal(bytes, scale)),
+        (Cell::Bytes(bytes), ColumnKind::Uuid) => uuid(bytes),
         _ => None,
     }
 }

@@ -7,8 +7,8 @@
 use super::publisher_numbers::PublisherNumbers;
 use super::stored_hashes::{StoredHashes, has_fields, position, time_of, values};
 use super::{Contents, Part, SaveOutcome, Saved, Store};
-use crate::batch::{Batch, Source};
-use crate::column::{Kind, Provenance, Table};
+use crate::batch::{Batch, RowSource};
+use crate::column::{ColumnKind, Provenance, Table};
 use crate::error::StoreError;
 use crate::payload_hash::PayloadHash;
 use crate::rows::Cell;
@@ -105,22 +105,24 @@ impl Parquet {
             .iter()
             .map(|column| {
                 let kind = match column.kind {
-                    Kind::Boolean => "BOOLEAN",
-                    Kind::Integer | Kind::Date | Kind::Time(TimeUnit::Millis) => "INT32",
-                    Kind::Long | Kind::Time(_) | Kind::Timestamp { .. } => "INT64",
-                    Kind::Float => "FLOAT",
-                    Kind::Double => "DOUBLE",
-                    Kind::Bytes | Kind::Text | Kind::Json | Kind::Decimal { .. } => "BYTE_ARRAY",
-                    Kind::Uuid => "FIXED_LEN_BYTE_ARRAY (16)",
+                    ColumnKind::Boolean => "BOOLEAN",
+                    ColumnKind::Integer | ColumnKind::Date | ColumnKind::Time(TimeUnit::Millis) => "INT32",
+                    ColumnKind::Long | ColumnKind::Time(_) | ColumnKind::Timestamp { .. } => "INT64",
+                    ColumnKind::Float => "FLOAT",
+                    ColumnKind::Double => "DOUBLE",
+                    ColumnKind::Bytes | ColumnKind::Text | ColumnKind::Json | ColumnKind::Decimal { .. } => {
+                        "BYTE_ARRAY"
+                    }
+                    ColumnKind::Uuid => "FIXED_LEN_BYTE_ARRAY (16)",
                 };
                 let meaning = match column.kind {
-                    Kind::Text => " (STRING)".to_owned(),
-                    Kind::Json => " (JSON)".to_owned(),
-                    Kind::Date => " (DATE)".to_owned(),
-                    Kind::Time(unit) => format!(" (TIME({},true))", unit_name(unit)),
-                    Kind::Timestamp { unit, utc } => format!(" (TIMESTAMP({},{utc}))", unit_name(unit)),
-                    Kind::Decimal { precision, scale } => format!(" (DECIMAL({precision},{scale}))"),
-                    Kind::Uuid => " (UUID)".to_owned(),
+                    ColumnKind::Text => " (STRING)".to_owned(),
+                    ColumnKind::Json => " (JSON)".to_owned(),
+                    ColumnKind::Date => " (DATE)".to_owned(),
+                    ColumnKind::Time(unit) => format!(" (TIME({},true))", unit_name(unit)),
+                    ColumnKind::Timestamp { unit, utc } => format!(" (TIMESTAMP({},{utc}))", unit_name(unit)),
+                    ColumnKind::Decimal { precision, scale } => format!(" (DECIMAL({precision},{scale}))"),
+                    ColumnKind::Uuid => " (UUID)".to_owned(),
                     _ => String::new(),
                 };
                 let repetition = if column.nullable { "OPTIONAL" } else { "REQUIRED" };
@@ -324,7 +326,7 @@ impl Parquet {
         &self,
         seen: &mut PublisherNumbers,
         directory: &Path,
-        sources: &[Source<'_>],
+        sources: &[RowSource<'_>],
         first: usize,
         saved: &mut Saved,
     ) -> Result<Picked, ParquetError> {
@@ -488,7 +490,7 @@ fn unit_name(unit: TimeUnit) -> &'static str {
     }
 }
 
-fn fact<'a>(source: &Source<'a>, conflict: bool, position: usize) -> Fact<'a> {
+fn fact<'a>(source: &RowSource<'a>, conflict: bool, position: usize) -> Fact<'a> {
     match Provenance::ALL[position] {
         Provenance::Topic => Fact::Text(source.topic),
         Provenance::Publisher => Fact::Number(source.origin.map(|origin| origin.publisher as i64)),
@@ -543,7 +545,7 @@ fn put_facts<'a>(
 /// Writes a column of values.
 fn put_cells<'a, I: Iterator<Item = Cell<'a>>>(
     writer: &mut SerializedColumnWriter<'_>,
-    kind: Kind,
+    kind: ColumnKind,
     nullable: bool,
     cells: impl Fn() -> I,
 ) -> Result<(), ParquetError> {
@@ -551,35 +553,35 @@ fn put_cells<'a, I: Iterator<Item = Cell<'a>>>(
         nullable.then(|| cells().map(|cell| i16::from(cell != Cell::Null)).collect());
     let levels = levels.as_deref();
     match kind {
-        Kind::Boolean => put::<BoolType>(writer, cells(), levels, |cell| match cell {
+        ColumnKind::Boolean => put::<BoolType>(writer, cells(), levels, |cell| match cell {
             Cell::Boolean(value) => Some(value),
             _ => None,
         }),
-        Kind::Integer | Kind::Date | Kind::Time(TimeUnit::Millis) => {
+        ColumnKind::Integer | ColumnKind::Date | ColumnKind::Time(TimeUnit::Millis) => {
             put::<Int32Type>(writer, cells(), levels, |cell| match cell {
                 Cell::Integer(value) => Some(value),
                 _ => None,
             })
         }
-        Kind::Long | Kind::Time(_) | Kind::Timestamp { .. } => {
+        ColumnKind::Long | ColumnKind::Time(_) | ColumnKind::Timestamp { .. } => {
             put::<Int64Type>(writer, cells(), levels, |cell| match cell {
                 Cell::Long(value) => Some(value),
                 _ => None,
             })
         }
-        Kind::Float => put::<FloatType>(writer, cells(), levels, |cell| match cell {
+        ColumnKind::Float => put::<FloatType>(writer, cells(), levels, |cell| match cell {
             Cell::Float(value) => Some(value),
             _ => None,
         }),
-        Kind::Double => put::<DoubleType>(writer, cells(), levels, |cell| match cell {
+        ColumnKind::Double => put::<DoubleType>(writer, cells(), levels, |cell| match cell {
             Cell::Double(value) => Some(value),
             _ => None,
         }),
-        Kind::Uuid => put::<FixedLenByteArrayType>(writer, cells(), levels, |cell| match cell {
+        ColumnKind::Uuid => put::<FixedLenByteArrayType>(writer, cells(), levels, |cell| match cell {
             Cell::Bytes(bytes) => Some(FixedLenByteArray::from(bytes.to_vec())),
             _ => None,
         }),
-        Kind::Bytes | Kind::Text | Kind::Json | Kind::Decimal { .. } => {
+        ColumnKind::Bytes | ColumnKind::Text | ColumnKind::Json | ColumnKind::Decimal { .. } => {
             put::<ByteArrayType>(writer, cells(), levels, |cell| match cell {
                 Cell::Bytes(bytes) => Some(ByteArray::from(bytes.to_vec())),
                 Cell::Text(text) => Some(ByteArray::from(text)),

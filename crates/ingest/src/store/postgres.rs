@@ -8,7 +8,7 @@ mod types;
 
 use super::database::{Database, Session};
 use super::{Contents, Durability, Part, SaveOutcome, Saved, Store, indexes, without_indexes};
-use crate::batch::{Batch, Source};
+use crate::batch::{Batch, RowSource};
 use crate::column::{Provenance, Table, quoted};
 use crate::error::StoreError;
 use outcome::{Commit, Outcome};
@@ -397,7 +397,7 @@ fn committed(
 
 /// A dead letter as its table has it.
 struct DeadLetterRow<'a> {
-    source: Source<'a>,
+    source: RowSource<'a>,
     reason: &'a str,
     size: i64,
     payload: &'a [u8],

@@ -3,8 +3,8 @@
 use super::checkpoint::Checkpointer;
 use super::literal;
 use super::{Contents, Durability, Part, SaveOutcome, Saved, Store, indexes, without_indexes};
-use crate::batch::{Batch, Source};
-use crate::column::{Column, Kind, Provenance, Table, quoted};
+use crate::batch::{Batch, RowSource};
+use crate::column::{Column, ColumnKind, Provenance, Table, quoted};
 use crate::error::StoreError;
 use crate::rows::Cell;
 use rusqlite::types::Null;
@@ -43,8 +43,8 @@ pub(crate) struct Sqlite {
     was_open: bool,
     /// Bytes of rows since it was asked.
     fresh: usize,
-    /// What each column of the record is written as: [`Kind::Long`] for a date in a column of numbers, for example.
-    kinds: Vec<Kind>,
+    /// What each column of the record is written as: [`ColumnKind::Long`] for a date in a column of numbers, for example.
+    kinds: Vec<ColumnKind>,
     insert: String,
     insert_dead: String,
     find: Find,
@@ -156,7 +156,7 @@ impl Sqlite {
     }
 
     /// What each column of the record is written as, by the types that the columns of the table were declared with.
-    fn written_kinds(&self, connection: &Connection) -> rusqlite::Result<Vec<Kind>> {
+    fn written_kinds(&self, connection: &Connection) -> rusqlite::Result<Vec<ColumnKind>> {
         let mut statement = connection.prepare("SELECT name, type FROM pragma_table_info(?)")?;
         let declared = statement.query_map([&self.table.name], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let declared = declared.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
@@ -338,26 +338,34 @@ impl Store for Sqlite {
 }
 
 /// What holds just the values of this kind. A file of SQLite has no NaN and no −0: see [`bind`].
-fn type_of(kind: Kind) -> &'static str {
+fn type_of(kind: ColumnKind) -> &'static str {
     match kind {
-        Kind::Boolean => "BOOLEAN",
-        Kind::Integer | Kind::Long => "INTEGER",
-        Kind::Float | Kind::Double => "REAL",
-        Kind::Bytes => "BLOB",
-        Kind::Text | Kind::Json => "TEXT",
+        ColumnKind::Boolean => "BOOLEAN",
+        ColumnKind::Integer | ColumnKind::Long => "INTEGER",
+        ColumnKind::Float | ColumnKind::Double => "REAL",
+        ColumnKind::Bytes => "BLOB",
+        ColumnKind::Text | ColumnKind::Json => "TEXT",
         // What SQLite's own functions of dates read; and decimals, of which a number of its own would lose digits.
-        Kind::Date | Kind::Time(_) | Kind::Timestamp { .. } | Kind::Decimal { .. } | Kind::Uuid => "TEXT",
+        ColumnKind::Date
+        | ColumnKind::Time(_)
+        | ColumnKind::Timestamp { .. }
+        | ColumnKind::Decimal { .. }
+        | ColumnKind::Uuid => "TEXT",
     }
 }
 
 /// What a value is written as into a column of this type: a table that the user made may have numbers or bytes for dates, times and
 /// decimals.
-fn written_as(kind: Kind, column: &str) -> Kind {
+fn written_as(kind: ColumnKind, column: &str) -> ColumnKind {
     match kind {
-        Kind::Date | Kind::Time(_) | Kind::Timestamp { .. } if column.eq_ignore_ascii_case("INTEGER") => {
-            Kind::Long
+        ColumnKind::Date | ColumnKind::Time(_) | ColumnKind::Timestamp { .. }
+            if column.eq_ignore_ascii_case("INTEGER") =>
+        {
+            ColumnKind::Long
         }
-        Kind::Decimal { .. } | Kind::Uuid if column.eq_ignore_ascii_case("BLOB") => Kind::Bytes,
+        ColumnKind::Decimal { .. } | ColumnKind::Uuid if column.eq_ignore_ascii_case("BLOB") => {
+            ColumnKind::Bytes
+        }
         kind => kind,
     }
 }
@@ -465,7 +473,7 @@ struct Insert<'a> {
 impl Insert<'_> {
     /// Inserts the row whose own values are bound to the first `bound` parameters.
     #[inline]
-    fn put(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<SaveOutcome> {
+    fn put(&mut self, bound: usize, source: &RowSource<'_>) -> rusqlite::Result<SaveOutcome> {
         bind_source(&mut self.statement, bound, source)?;
         if self.statement.raw_execute()? > 0 {
             return Ok(SaveOutcome::Kept);
@@ -475,7 +483,7 @@ impl Insert<'_> {
 
     /// The same, when the identity is there already.
     #[cold]
-    fn put_beside(&mut self, bound: usize, source: &Source<'_>) -> rusqlite::Result<SaveOutcome> {
+    fn put_beside(&mut self, bound: usize, source: &RowSource<'_>) -> rusqlite::Result<SaveOutcome> {
         let (Some(origin), Some(hash)) = (source.origin, source.hash) else {
             return Ok(SaveOutcome::Duplicate);
         };
@@ -503,7 +511,7 @@ impl Insert<'_> {
 
 /// Binds where a row came from to the parameters behind the first `after`.
 #[inline]
-fn bind_source(statement: &mut Statement<'_>, after: usize, source: &Source<'_>) -> rusqlite::Result<()> {
+fn bind_source(statement: &mut Statement<'_>, after: usize, source: &RowSource<'_>) -> rusqlite::Result<()> {
     let number = |number: Option<u64>| number.map(|number| number as i64);
     statement.raw_bind_parameter(after + 1, source.topic)?;
     statement.raw_bind_parameter(after + 2, number(source.origin.map(|origin| origin.publisher)))?;
@@ -517,7 +525,12 @@ fn bind_source(statement: &mut Statement<'_>, after: usize, source: &Source<'_>)
 /// Binds a value so that all its bits come back. SQLite makes NULL of a NaN, and 0 of −0 in a column of numbers: these
 /// go in as the eight bytes of the double, most significant first.
 #[inline]
-fn bind(statement: &mut Statement<'_>, position: usize, cell: Cell<'_>, kind: Kind) -> rusqlite::Result<()> {
+fn bind(
+    statement: &mut Statement<'_>,
+    position: usize,
+    cell: Cell<'_>,
+    kind: ColumnKind,
+) -> rusqlite::Result<()> {
     let double = |statement: &mut Statement<'_>, value: f64| {
         if value.is_nan() || value.to_bits() == (-0.0_f64).to_bits() {
             statement.raw_bind_parameter(position, &value.to_bits().to_be_bytes()[..])
@@ -551,7 +564,7 @@ mod tests {
     #[test]
     fn columns_that_differ_in_case_alone_are_refused_by_their_names() {
         let directory = tempfile::tempdir().unwrap();
-        let column = |name: &str| Column { name: name.to_owned(), kind: Kind::Bytes, nullable: false };
+        let column = |name: &str| Column { name: name.to_owned(), kind: ColumnKind::Bytes, nullable: false };
         let table = Table::new("t".to_owned(), ["reading", "b", "Reading"].map(column).to_vec());
         let mut store = Sqlite::new(directory.path().join("rows.db"), table, Durability::Full);
         let StoreError::Unfit(line) = store.open().unwrap_err() else { panic!() };

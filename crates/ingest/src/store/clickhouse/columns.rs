@@ -1,7 +1,7 @@
 //! Columns of ClickHouse: their types, and how values are written into them (`RowBinary`).
 
-use crate::batch::Source;
-use crate::column::{Kind, Provenance};
+use crate::batch::RowSource;
+use crate::column::{ColumnKind, Provenance};
 use crate::decode::a_second;
 use crate::payload_hash::LENGTH;
 use crate::rows::Cell;
@@ -87,26 +87,28 @@ impl ColumnType {
         Some(Self { base, nullable })
     }
 
-    pub(super) fn takes(self, kind: Kind) -> bool {
+    pub(super) fn takes(self, kind: ColumnKind) -> bool {
         let base = self.base;
         match kind {
-            Kind::Boolean => base == Type::UInt8,
-            Kind::Integer => matches!(base, Type::Int32 | Type::Int64),
-            Kind::Long => base == Type::Int64,
-            Kind::Float => matches!(base, Type::Float32 | Type::Float64),
-            Kind::Double => base == Type::Float64,
-            Kind::Bytes | Kind::Text | Kind::Json => base == Type::String,
-            Kind::Date => matches!(base, Type::Date32 | Type::Int32 | Type::Int64),
-            Kind::Time(TimeUnit::Millis) => matches!(base, Type::Int32 | Type::Int64),
-            Kind::Time(_) => base == Type::Int64,
-            Kind::Timestamp { unit, .. } => base == Type::DateTime64(digits(unit)) || base == Type::Int64,
-            Kind::Decimal { precision, scale } => match base {
+            ColumnKind::Boolean => base == Type::UInt8,
+            ColumnKind::Integer => matches!(base, Type::Int32 | Type::Int64),
+            ColumnKind::Long => base == Type::Int64,
+            ColumnKind::Float => matches!(base, Type::Float32 | Type::Float64),
+            ColumnKind::Double => base == Type::Float64,
+            ColumnKind::Bytes | ColumnKind::Text | ColumnKind::Json => base == Type::String,
+            ColumnKind::Date => matches!(base, Type::Date32 | Type::Int32 | Type::Int64),
+            ColumnKind::Time(TimeUnit::Millis) => matches!(base, Type::Int32 | Type::Int64),
+            ColumnKind::Time(_) => base == Type::Int64,
+            ColumnKind::Timestamp { unit, .. } => {
+                base == Type::DateTime64(digits(unit)) || base == Type::Int64
+            }
+            ColumnKind::Decimal { precision, scale } => match base {
                 Type::Decimal { precision: most, scale: there } => {
                     precision <= most && most <= MOST_DIGITS && scale == there
                 }
                 base => base == Type::String,
             },
-            Kind::Uuid => matches!(base, Type::Uuid | Type::String),
+            ColumnKind::Uuid => matches!(base, Type::Uuid | Type::String),
         }
     }
 
@@ -129,23 +131,25 @@ impl ColumnType {
 }
 
 /// The type that a column of a new table gets. A server that has no `DateTime64` of all these years (`has_times`) gets numbers.
-pub(super) fn type_of(kind: Kind, nullable: bool, has_times: bool) -> String {
+pub(super) fn type_of(kind: ColumnKind, nullable: bool, has_times: bool) -> String {
     let name: Cow<'_, str> = match kind {
-        Kind::Boolean => "UInt8".into(),
-        Kind::Integer | Kind::Time(TimeUnit::Millis) => "Int32".into(),
-        Kind::Long | Kind::Time(_) => "Int64".into(),
-        Kind::Float => "Float32".into(),
-        Kind::Double => "Float64".into(),
-        Kind::Bytes | Kind::Text | Kind::Json => "String".into(),
-        Kind::Date => if has_times { "Date32" } else { "Int32" }.into(),
+        ColumnKind::Boolean => "UInt8".into(),
+        ColumnKind::Integer | ColumnKind::Time(TimeUnit::Millis) => "Int32".into(),
+        ColumnKind::Long | ColumnKind::Time(_) => "Int64".into(),
+        ColumnKind::Float => "Float32".into(),
+        ColumnKind::Double => "Float64".into(),
+        ColumnKind::Bytes | ColumnKind::Text | ColumnKind::Json => "String".into(),
+        ColumnKind::Date => if has_times { "Date32" } else { "Int32" }.into(),
         // Without a zone it would be read in that of the server.
-        Kind::Timestamp { unit, .. } if has_times => format!("DateTime64({}, 'UTC')", digits(unit)).into(),
-        Kind::Timestamp { .. } => "Int64".into(),
-        Kind::Decimal { precision, scale } if precision <= MOST_DIGITS => {
+        ColumnKind::Timestamp { unit, .. } if has_times => {
+            format!("DateTime64({}, 'UTC')", digits(unit)).into()
+        }
+        ColumnKind::Timestamp { .. } => "Int64".into(),
+        ColumnKind::Decimal { precision, scale } if precision <= MOST_DIGITS => {
             format!("Decimal({precision}, {scale})").into()
         }
-        Kind::Decimal { .. } => "String".into(),
-        Kind::Uuid => "UUID".into(),
+        ColumnKind::Decimal { .. } => "String".into(),
+        ColumnKind::Uuid => "UUID".into(),
     };
     if nullable { format!("Nullable({name})") } else { name.into_owned() }
 }
@@ -188,7 +192,7 @@ fn escaped(text: &str) -> String {
 pub(super) fn put(
     cell: Cell<'_>,
     column: ColumnType,
-    kind: Kind,
+    kind: ColumnKind,
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
     const BEYOND: &str = "a date or time of ClickHouse is of the years 1900 to 2299";
@@ -206,7 +210,7 @@ pub(super) fn put(
         (Cell::Integer(value), Type::Int64) => out.extend_from_slice(&i64::from(value).to_le_bytes()),
         (Cell::Integer(value), _) => out.extend_from_slice(&value.to_le_bytes()),
         (Cell::Long(value), Type::DateTime64(_)) => {
-            let Kind::Timestamp { unit, .. } = kind else { return Err(BEYOND) };
+            let ColumnKind::Timestamp { unit, .. } = kind else { return Err(BEYOND) };
             if !SECONDS.contains(&value.div_euclid(a_second(unit))) {
                 return Err(BEYOND);
             }
@@ -223,8 +227,8 @@ pub(super) fn put(
             out.extend(high.iter().rev().chain(low.iter().rev()));
         }
         (Cell::Bytes(bytes), _) => match kind {
-            Kind::Decimal { scale, .. } => put_bytes(literal::decimal(bytes, scale).as_bytes(), out),
-            Kind::Uuid => put_bytes(literal::uuid(bytes).unwrap_or_default().as_bytes(), out),
+            ColumnKind::Decimal { scale, .. } => put_bytes(literal::decimal(bytes, scale).as_bytes(), out),
+            ColumnKind::Uuid => put_bytes(literal::uuid(bytes).unwrap_or_default().as_bytes(), out),
             _ => put_bytes(bytes, out),
         },
         (Cell::Text(text), _) => put_bytes(text.as_bytes(), out),
@@ -257,7 +261,7 @@ pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Writes where a row came from. One without a mark has publisher 0, no hash, and a sequence number that no other of these has:
 /// what has the same key is one row to ClickHouse.
-pub(super) fn put_source(source: &Source<'_>, unmarked: u64, conflict: bool, out: &mut Vec<u8>) {
+pub(super) fn put_source(source: &RowSource<'_>, unmarked: u64, conflict: bool, out: &mut Vec<u8>) {
     put_bytes(source.topic.as_bytes(), out);
     let (publisher, number) =
         source.origin.map_or((0, unmarked), |origin| (origin.publisher, origin.sequence_number));
@@ -343,14 +347,15 @@ mod tests {
         let put = |cell, name: &str, kind| {
             put(cell, ColumnType::named(name).unwrap(), kind, &mut Vec::new()).is_ok()
         };
-        let millis = Kind::Timestamp { unit: TimeUnit::Millis, utc: true };
+        let millis = ColumnKind::Timestamp { unit: TimeUnit::Millis, utc: true };
         assert!(
-            put(Cell::Null, "Nullable(Int32)", Kind::Integer) && !put(Cell::Null, "Int32", Kind::Integer)
+            put(Cell::Null, "Nullable(Int32)", ColumnKind::Integer)
+                && !put(Cell::Null, "Int32", ColumnKind::Integer)
         );
-        assert!(put(Cell::Integer(-25_567), "Date32", Kind::Date));
-        assert!(!put(Cell::Integer(-25_568), "Date32", Kind::Date));
-        assert!(!put(Cell::Integer(120_530), "Date32", Kind::Date));
-        assert!(put(Cell::Integer(i32::MAX), "Int32", Kind::Date));
+        assert!(put(Cell::Integer(-25_567), "Date32", ColumnKind::Date));
+        assert!(!put(Cell::Integer(-25_568), "Date32", ColumnKind::Date));
+        assert!(!put(Cell::Integer(120_530), "Date32", ColumnKind::Date));
+        assert!(put(Cell::Integer(i32::MAX), "Int32", ColumnKind::Date));
         assert!(put(Cell::Long(10_413_791_999_999), "DateTime64(3, 'UTC')", millis));
         assert!(!put(Cell::Long(10_413_792_000_000), "DateTime64(3, 'UTC')", millis));
         assert!(put(Cell::Long(i64::MAX), "Int64", millis));

@@ -2,7 +2,7 @@
 //! unique index: who inserts has to look first.
 
 use super::columns::NO_HASH;
-use crate::batch::Source;
+use crate::batch::RowSource;
 use crate::payload_hash::LENGTH;
 use crate::store::SaveOutcome;
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ impl StoredRows {
 
     /// What becomes of a record, and whether it is inserted, in conflict or not. `again`: what is there with its time of
     /// receipt was saved by an attempt before this one.
-    pub(super) fn place(&mut self, source: &Source<'_>, again: bool) -> (SaveOutcome, Option<bool>) {
+    pub(super) fn place(&mut self, source: &RowSource<'_>, again: bool) -> (SaveOutcome, Option<bool>) {
         let (Some(origin), Some(hash)) = (source.origin, source.hash) else {
             return (SaveOutcome::Kept, Some(false));
         };
@@ -76,9 +76,9 @@ mod tests {
     use crate::inbound::Origin;
     use crate::payload_hash::PayloadHash;
 
-    fn source(number: u64, payload: &[u8], received: i64) -> Source<'static> {
+    fn source(number: u64, payload: &[u8], received: i64) -> RowSource<'static> {
         let origin = Some(Origin { publisher: 7, sequence_number: number });
-        Source { topic: "t", origin, record: 0, received, hash: Some(PayloadHash::of(payload, 0)) }
+        RowSource { topic: "t", origin, record: 0, received, hash: Some(PayloadHash::of(payload, 0)) }
     }
 
     fn stored(number: u64, hash: [u8; LENGTH], conflict: bool, received: i64) -> Vec<u8> {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn messages_without_a_mark_are_never_repetitions() {
-        let unmarked = Source { origin: None, hash: None, ..source(0, b"", 1) };
+        let unmarked = RowSource { origin: None, hash: None, ..source(0, b"", 1) };
         let mut rows = StoredRows::default();
         for _ in 0..2 {
             assert_eq!(rows.place(&unmarked, true), (SaveOutcome::Kept, Some(false)));

@@ -2,7 +2,7 @@
 
 use super::newest_records::{Generation, Identity, Novelty};
 use super::topic::Topic;
-use crate::batch::Source;
+use crate::batch::RowSource;
 use crate::payload_hash::{LENGTH, PayloadHash};
 use std::fmt::Write;
 use weir_kafka::{ProducerId, Record, RecordBatch, RecordRef, partition_of};
@@ -59,7 +59,7 @@ pub(super) struct TooLarge {
 
 /// What a dead letter has beside.
 #[derive(Clone, Copy)]
-pub(super) struct Burial<'a> {
+pub(super) struct Rejection<'a> {
     pub(super) reason: &'a str,
     pub(super) size: u64,
 }
@@ -83,9 +83,9 @@ impl<'a> Packing<'a> {
     /// It is too large. The value of a dead letter is cut instead.
     pub(super) fn add(
         &mut self,
-        source: &Source<'_>,
+        source: &RowSource<'_>,
         value: &[u8],
-        burial: Option<Burial<'_>>,
+        rejection: Option<Rejection<'_>>,
     ) -> Result<Novelty, TooLarge> {
         let identity = identity_of(source);
         let novelty = match identity {
@@ -96,8 +96,8 @@ impl<'a> Packing<'a> {
         if novelty == Novelty::Known {
             return Ok(novelty);
         }
-        self.texts.fill(source, burial);
-        let headers = self.texts.headers(source, novelty, burial);
+        self.texts.fill(source, rejection);
+        let headers = self.texts.headers(source, novelty, rejection);
         let key = if source.origin.is_some() { &self.texts.publisher } else { source.topic };
         let mut record =
             Record { time: source.received / 1_000, key: key.as_bytes(), value, headers: &headers };
@@ -108,7 +108,7 @@ impl<'a> Packing<'a> {
             let limit = self.topic.limits.of_record();
             let size = packed.batch.size_with(&record);
             if size > limit {
-                if burial.is_none() {
+                if rejection.is_none() {
                     return Err(TooLarge { size, limit });
                 }
                 record.value = &value[..value.len().saturating_sub(size - limit)];
@@ -150,7 +150,7 @@ impl Packed {
 }
 
 impl Texts {
-    fn fill(&mut self, source: &Source<'_>, burial: Option<Burial<'_>>) {
+    fn fill(&mut self, source: &RowSource<'_>, rejection: Option<Rejection<'_>>) {
         let Self { publisher, sequence_number, record, received, hash, size } = self;
         for text in [&mut *publisher, sequence_number, record, received, hash, size] {
             text.clear();
@@ -167,17 +167,17 @@ impl Texts {
                 hash.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
             }
         }
-        if let Some(burial) = burial {
-            let _ = write!(size, "{}", burial.size);
+        if let Some(rejection) = rejection {
+            let _ = write!(size, "{}", rejection.size);
         }
     }
 
     /// The headers of a record: what other stores have as columns, by the same names.
     fn headers<'a>(
         &'a self,
-        source: &Source<'a>,
+        source: &RowSource<'a>,
         novelty: Novelty,
-        burial: Option<Burial<'a>>,
+        rejection: Option<Rejection<'a>>,
     ) -> Vec<(&'static str, &'a [u8])> {
         let mut headers: Vec<(&str, &[u8])> = Vec::with_capacity(9);
         headers.push(("topic", source.topic.as_bytes()));
@@ -193,8 +193,8 @@ impl Texts {
         if novelty == Novelty::Conflict {
             headers.push(("conflict", b"true"));
         }
-        if let Some(burial) = burial {
-            headers.push(("reason", burial.reason.as_bytes()));
+        if let Some(rejection) = rejection {
+            headers.push(("reason", rejection.reason.as_bytes()));
             headers.push(("size", self.size.as_bytes()));
         }
         headers
@@ -206,7 +206,7 @@ const SEQUENCE_NUMBER: &str = "seq";
 const RECORD: &str = "record";
 const PAYLOAD_HASH: &str = "payload_hash";
 
-fn identity_of(source: &Source<'_>) -> Option<(Identity, PayloadHash)> {
+fn identity_of(source: &RowSource<'_>) -> Option<(Identity, PayloadHash)> {
     let (origin, hash) = source.origin.zip(source.hash)?;
     Some(((origin.publisher, origin.sequence_number, source.record), hash))
 }
@@ -248,10 +248,10 @@ mod tests {
         topic
     }
 
-    fn source(sequence_number: u64) -> Source<'static> {
+    fn source(sequence_number: u64) -> RowSource<'static> {
         let origin = Some(Origin { publisher: 9, sequence_number });
         let hash = Some(PayloadHash::of(b"p", 0));
-        Source { topic: "a/b", origin, record: 3, received: 5_000_001, hash }
+        RowSource { topic: "a/b", origin, record: 3, received: 5_000_001, hash }
     }
 
     #[test]
@@ -282,8 +282,8 @@ mod tests {
         }
         let Err(TooLarge { size, limit }) = packing.add(&source(9), &[7; 600], None) else { panic!() };
         assert!(size > limit && limit == 500);
-        let burial = Some(Burial { reason: "why", size: 600 });
-        assert!(packing.add(&source(9), &[7; 600], burial).is_ok());
+        let rejection = Some(Rejection { reason: "why", size: 600 });
+        assert!(packing.add(&source(9), &[7; 600], rejection).is_ok());
         packing.finish();
         let sealed: Vec<_> = rounds.0.iter().flatten().collect();
         assert!(sealed.iter().all(|it| it.bytes.len() <= 500) && sealed.len() > 5, "{}", sealed.len());

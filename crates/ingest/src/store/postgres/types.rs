@@ -1,7 +1,7 @@
 //! Types of PostgreSQL, and how values are written into columns of them by a binary COPY.
 
-use crate::batch::Source;
-use crate::column::{Kind, Provenance};
+use crate::batch::RowSource;
+use crate::column::{ColumnKind, Provenance};
 use crate::rows::Cell;
 use crate::store::literal;
 use std::borrow::Cow;
@@ -52,25 +52,25 @@ impl Type {
         })
     }
 
-    pub(super) fn takes(self, kind: Kind) -> bool {
+    pub(super) fn takes(self, kind: ColumnKind) -> bool {
         match kind {
-            Kind::Boolean => self == Self::Bool,
-            Kind::Integer => matches!(self, Self::Int4 | Self::Int8),
-            Kind::Long => self == Self::Int8,
-            Kind::Float => matches!(self, Self::Float4 | Self::Float8),
-            Kind::Double => self == Self::Float8,
-            Kind::Bytes => self == Self::Bytea,
-            Kind::Text => self == Self::Text,
-            Kind::Json => matches!(self, Self::Text | Self::Jsonb),
+            ColumnKind::Boolean => self == Self::Bool,
+            ColumnKind::Integer => matches!(self, Self::Int4 | Self::Int8),
+            ColumnKind::Long => self == Self::Int8,
+            ColumnKind::Float => matches!(self, Self::Float4 | Self::Float8),
+            ColumnKind::Double => self == Self::Float8,
+            ColumnKind::Bytes => self == Self::Bytea,
+            ColumnKind::Text => self == Self::Text,
+            ColumnKind::Json => matches!(self, Self::Text | Self::Jsonb),
             // A table that the user made may have numbers, texts and bytes for what has a type of its own.
-            Kind::Date => matches!(self, Self::Date | Self::Int4 | Self::Int8),
-            Kind::Time(TimeUnit::Millis) => matches!(self, Self::Time | Self::Int4 | Self::Int8),
-            Kind::Time(_) => matches!(self, Self::Time | Self::Int8),
+            ColumnKind::Date => matches!(self, Self::Date | Self::Int4 | Self::Int8),
+            ColumnKind::Time(TimeUnit::Millis) => matches!(self, Self::Time | Self::Int4 | Self::Int8),
+            ColumnKind::Time(_) => matches!(self, Self::Time | Self::Int8),
             // A timestamp of PostgreSQL ends at microseconds.
-            Kind::Timestamp { unit: TimeUnit::Nanos, .. } => self == Self::Int8,
-            Kind::Timestamp { .. } => matches!(self, Self::Timestamp | Self::Int8),
-            Kind::Decimal { .. } => matches!(self, Self::Numeric | Self::Bytea),
-            Kind::Uuid => matches!(self, Self::Uuid | Self::Text | Self::Bytea),
+            ColumnKind::Timestamp { unit: TimeUnit::Nanos, .. } => self == Self::Int8,
+            ColumnKind::Timestamp { .. } => matches!(self, Self::Timestamp | Self::Int8),
+            ColumnKind::Decimal { .. } => matches!(self, Self::Numeric | Self::Bytea),
+            ColumnKind::Uuid => matches!(self, Self::Uuid | Self::Text | Self::Bytea),
         }
     }
 
@@ -91,22 +91,22 @@ pub(super) const PROVENANCE: [Type; Provenance::ALL.len()] =
     [Type::Text, Type::Int8, Type::Int8, Type::Int4, Type::Timestamp, Type::Bytea, Type::Bool];
 
 /// The type that a new table gets.
-pub(super) fn type_of(kind: Kind) -> Cow<'static, str> {
+pub(super) fn type_of(kind: ColumnKind) -> Cow<'static, str> {
     let name = match kind {
-        Kind::Boolean => "boolean",
-        Kind::Integer => "integer",
-        Kind::Long | Kind::Timestamp { unit: TimeUnit::Nanos, .. } => "bigint",
-        Kind::Float => "real",
-        Kind::Double => "double precision",
-        Kind::Bytes => "bytea",
-        Kind::Text => "text",
-        Kind::Json => "json",
-        Kind::Date => "date",
-        Kind::Time(_) => "time",
-        Kind::Timestamp { utc: true, .. } => "timestamptz",
-        Kind::Timestamp { utc: false, .. } => "timestamp",
-        Kind::Decimal { precision, scale } => return format!("numeric({precision}, {scale})").into(),
-        Kind::Uuid => "uuid",
+        ColumnKind::Boolean => "boolean",
+        ColumnKind::Integer => "integer",
+        ColumnKind::Long | ColumnKind::Timestamp { unit: TimeUnit::Nanos, .. } => "bigint",
+        ColumnKind::Float => "real",
+        ColumnKind::Double => "double precision",
+        ColumnKind::Bytes => "bytea",
+        ColumnKind::Text => "text",
+        ColumnKind::Json => "json",
+        ColumnKind::Date => "date",
+        ColumnKind::Time(_) => "time",
+        ColumnKind::Timestamp { utc: true, .. } => "timestamptz",
+        ColumnKind::Timestamp { utc: false, .. } => "timestamp",
+        ColumnKind::Decimal { precision, scale } => return format!("numeric({precision}, {scale})").into(),
+        ColumnKind::Uuid => "uuid",
     };
     name.into()
 }
@@ -124,7 +124,7 @@ pub(super) fn provenance_type(provenance: Provenance) -> &'static str {
 
 /// Writes a value as the type of its column has it; behind its length.
 #[inline]
-pub(super) fn put(cell: Cell<'_>, kind: Type, meaning: Kind, out: &mut Vec<u8>) {
+pub(super) fn put(cell: Cell<'_>, kind: Type, meaning: ColumnKind, out: &mut Vec<u8>) {
     match (cell, kind) {
         (Cell::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
         // Of what is far from any date the decoder has made a dead letter.
@@ -137,7 +137,7 @@ pub(super) fn put(cell: Cell<'_>, kind: Type, meaning: Kind, out: &mut Vec<u8>) 
         (Cell::Bytes(bytes), Type::Numeric) => {
             let at = out.len();
             out.extend_from_slice(&[0; 4]);
-            let scale = if let Kind::Decimal { scale, .. } = meaning { scale } else { 0 };
+            let scale = if let ColumnKind::Decimal { scale, .. } = meaning { scale } else { 0 };
             literal::put_numeric(bytes, scale, out);
             let length = (out.len() - at - 4) as i32;
             out[at..at + 4].copy_from_slice(&length.to_be_bytes());
@@ -163,9 +163,11 @@ pub(super) fn put(cell: Cell<'_>, kind: Type, meaning: Kind, out: &mut Vec<u8>) 
 }
 
 /// A time in microseconds.
-fn micros(value: i64, meaning: Kind) -> i64 {
+fn micros(value: i64, meaning: ColumnKind) -> i64 {
     match meaning {
-        Kind::Time(TimeUnit::Millis) | Kind::Timestamp { unit: TimeUnit::Millis, .. } => value * 1_000,
+        ColumnKind::Time(TimeUnit::Millis) | ColumnKind::Timestamp { unit: TimeUnit::Millis, .. } => {
+            value * 1_000
+        }
         _ => value,
     }
 }
@@ -177,14 +179,14 @@ fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 #[inline]
-pub(super) fn put_source(source: &Source<'_>, types: &[Type], out: &mut Vec<u8>) {
+pub(super) fn put_source(source: &RowSource<'_>, types: &[Type], out: &mut Vec<u8>) {
     put_bytes(source.topic.as_bytes(), out);
     put_identity(source, types, out);
 }
 
 /// The same without the topic.
 #[inline]
-pub(super) fn put_identity(source: &Source<'_>, types: &[Type], out: &mut Vec<u8>) {
+pub(super) fn put_identity(source: &RowSource<'_>, types: &[Type], out: &mut Vec<u8>) {
     match source.origin {
         Some(origin) => {
             put_bytes(&origin.publisher.to_be_bytes(), out);
