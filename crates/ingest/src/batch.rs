@@ -3,7 +3,8 @@
 use crate::decode::DecodeFailure;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::payload_hash::PayloadHash;
-use crate::rows::Rows;
+use crate::rows::{Cell, Rows};
+use std::ops::Range;
 use std::sync::Arc;
 use weir_mqtt::PacketId;
 
@@ -17,31 +18,47 @@ struct RowOrigin {
     hash: Option<PayloadHash>,
 }
 
-/// What a row says of where it came from.
+/// Where a row or a dead letter came from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RowSource<'a> {
-    pub(crate) topic: &'a str,
-    pub(crate) origin: Option<Origin>,
-    pub(crate) record: u32,
-    /// In microseconds since the Unix epoch.
-    pub(crate) received: i64,
-    /// There is one where there is an origin.
-    pub(crate) hash: Option<PayloadHash>,
+pub struct RowSource<'a> {
+    /// Topic of the message.
+    pub topic: &'a str,
+    /// Publisher and number of the message; none without a mark.
+    pub origin: Option<Origin>,
+    /// Position of the record in its message, from 0.
+    pub record: u32,
+    /// When the message came, in microseconds since the Unix epoch.
+    pub received: i64,
+    /// Hash of the message's payload, if it has an origin.
+    pub hash: Option<PayloadHash>,
 }
 
-/// A message that is no record, or one that the store does not take.
+/// A message that could not be decoded, or a record that the store has refused.
+#[derive(Clone, Copy, Debug)]
+pub struct DeadLetter<'a> {
+    /// Where it came from.
+    pub source: RowSource<'a>,
+    /// Why it is no row, in one line.
+    pub reason: &'a str,
+    /// What is kept of the message's payload: of one that is over the limit, the beginning.
+    pub payload: &'a [u8],
+    /// Bytes of the whole payload.
+    pub size: u64,
+}
+
+/// A dead letter with its payload elsewhere.
 #[derive(Clone, Debug)]
-pub(crate) struct DeadLetter {
+struct StoredDeadLetter {
     place: RowOrigin,
-    pub(crate) reason: String,
+    reason: String,
 }
 
-/// What is saved at once.
+/// What is saved at once: rows, and dead letters, each numbered from 0.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub struct Batch {
     pub(crate) rows: Rows,
     places: Vec<RowOrigin>,
-    pub(crate) dead: Vec<DeadLetter>,
+    dead: Vec<StoredDeadLetter>,
     buffers: Vec<Arc<ReadBuffer>>,
     /// What to acknowledge, and by which connection it came.
     pub(crate) packets: Vec<(u32, PacketId)>,
@@ -99,7 +116,7 @@ impl Batch {
             }
             Err(DecodeFailure::Dead(reason)) => {
                 self.rows.truncate(before);
-                self.dead.push(DeadLetter { place, reason });
+                self.dead.push(StoredDeadLetter { place, reason });
                 1
             }
             Err(failure) => {
@@ -124,9 +141,15 @@ impl Batch {
         first.into_iter().flatten().map(|place| self.at(*place).1.received).min()
     }
 
+    /// The cells of a row, one for each column of the table.
+    #[inline]
+    pub fn cells(&self, row: usize) -> impl ExactSizeIterator<Item = Cell<'_>> {
+        self.rows.cells(row)
+    }
+
     /// Where a row came from.
     #[inline]
-    pub(crate) fn source(&self, row: usize) -> RowSource<'_> {
+    pub fn source(&self, row: usize) -> RowSource<'_> {
         self.source_at(self.places[row])
     }
 
@@ -142,18 +165,29 @@ impl Batch {
         (buffer, &buffer.messages[place.message as usize])
     }
 
-    /// Where a dead letter came from, what is kept of its payload, and how long that was.
-    pub(crate) fn dead_source(&self, dead: &DeadLetter) -> (RowSource<'_>, &[u8], u64) {
-        let (buffer, message) = self.at(dead.place);
-        let kept = buffer.payload(message);
-        let size = if message.too_large > 0 { message.too_large.into() } else { kept.len() as u64 };
-        (self.source_at(dead.place), kept, size)
+    /// How many dead letters there are.
+    pub(crate) fn dead_count(&self) -> usize {
+        self.dead.len()
+    }
+
+    /// The dead letters of a part.
+    pub fn dead_letters(&self, part: Range<usize>) -> impl ExactSizeIterator<Item = DeadLetter<'_>> {
+        part.map(|position| self.dead_letter(position))
+    }
+
+    /// One dead letter.
+    pub(crate) fn dead_letter(&self, position: usize) -> DeadLetter<'_> {
+        let StoredDeadLetter { place, reason } = &self.dead[position];
+        let (buffer, message) = self.at(*place);
+        let payload = buffer.payload(message);
+        let size = if message.too_large > 0 { message.too_large.into() } else { payload.len() as u64 };
+        DeadLetter { source: self.source_at(*place), reason, payload, size }
     }
 
     /// Makes a dead letter of a row that the store refused. The rows behind it move up.
     pub(crate) fn refuse(&mut self, row: usize, reason: String) {
         self.rows.remove(row);
-        self.dead.push(DeadLetter { place: self.places.remove(row), reason });
+        self.dead.push(StoredDeadLetter { place: self.places.remove(row), reason });
     }
 
     /// Empties it, and returns the buffers that have no other owner.

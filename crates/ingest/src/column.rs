@@ -4,7 +4,7 @@ use weir_record::TimeUnit;
 
 /// What a column holds, by the type of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ColumnKind {
+pub enum ColumnKind {
     /// `boolean`
     Boolean,
     /// `int`
@@ -45,18 +45,18 @@ pub(crate) enum ColumnKind {
 
 /// A column of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
+pub struct Column {
     /// The field's name.
-    pub(crate) name: String,
+    pub name: String,
     /// What it holds.
-    pub(crate) kind: ColumnKind,
+    pub kind: ColumnKind,
     /// Whether it may be null.
-    pub(crate) nullable: bool,
+    pub nullable: bool,
 }
 
 /// What a row says of where it came from, in the order in which stores write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Provenance {
+pub enum Provenance {
     /// Topic of the message.
     Topic,
     /// Number of its publisher, null without a mark.
@@ -74,7 +74,8 @@ pub(crate) enum Provenance {
 }
 
 impl Provenance {
-    pub(crate) const ALL: [Self; 7] = [
+    /// All of them.
+    pub const ALL: [Self; 7] = [
         Self::Topic,
         Self::Publisher,
         Self::SequenceNumber,
@@ -85,7 +86,7 @@ impl Provenance {
     ];
 
     /// What no two rows have alike, unless they are in conflict.
-    pub(crate) const IDENTITY: [Self; 3] = [Self::Publisher, Self::SequenceNumber, Self::Record];
+    pub const IDENTITY: [Self; 3] = [Self::Publisher, Self::SequenceNumber, Self::Record];
 
     fn plain_name(self) -> &'static str {
         match self {
@@ -102,11 +103,11 @@ impl Provenance {
 
 /// A table that records go into.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub struct Table {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// The columns of a record.
-    pub(crate) columns: Vec<Column>,
+    pub columns: Vec<Column>,
     /// Whether a record has a column that is called like one of [`Provenance`].
     clashes: bool,
 }
@@ -121,7 +122,7 @@ impl Table {
 
     /// The name of a column that says where a row came from: with `mqtt_` in front if the record has one of these
     /// names itself.
-    pub(crate) fn name_of(&self, provenance: Provenance) -> String {
+    pub fn name_of(&self, provenance: Provenance) -> String {
         let prefix = if self.clashes { "mqtt_" } else { "" };
         format!("{prefix}{}", provenance.plain_name())
     }
@@ -137,7 +138,7 @@ impl Table {
     }
 
     /// Where messages go that are no records.
-    pub(crate) fn dead_letters(&self) -> String {
+    pub fn dead_letters(&self) -> String {
         format!("{}_dead", self.name)
     }
 }

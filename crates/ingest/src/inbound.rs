@@ -8,11 +8,11 @@ pub(crate) const KEPT_OF_LARGE: usize = 64 * 1024;
 
 /// The publisher of a message and the message's number, by its mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
+pub struct Origin {
     /// The publisher's number.
-    pub(crate) publisher: u64,
+    pub publisher: u64,
     /// Messages of the publisher before this one.
-    pub(crate) sequence_number: u64,
+    pub sequence_number: u64,
 }
 
 /// One message; its bytes are in the buffer.

@@ -17,7 +17,7 @@ mod receive;
 mod retry;
 mod rows;
 mod service;
-mod store;
+pub mod store;
 mod store_thread;
 mod summary;
 mod writer;

@@ -125,8 +125,8 @@ impl Loader {
             });
             added.map_err(|failure| StoreError::Refused(failure.words()))?;
         }
-        if let Some(dead) = batch.dead.first() {
-            return Err(StoreError::Refused(dead.reason.clone()));
+        if let Some(dead) = batch.dead_letters(0..batch.dead_count()).next() {
+            return Err(StoreError::Refused(dead.reason.to_owned()));
         }
         let decoded = Instant::now();
         let part = Part { rows: 0..batch.rows.len(), dead: 0..0, again: false };

@@ -11,7 +11,7 @@ pub(crate) const LENGTH: usize = 16;
 
 /// The hash of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PayloadHash(pub(crate) [u8; LENGTH]);
+pub struct PayloadHash(pub [u8; 16]);
 
 impl PayloadHash {
     /// Of a payload without its mark. Of one over the limit, `kept` is the beginning and `size` its length: what is kept

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// One value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Cell<'a> {
+pub enum Cell<'a> {
     /// No value.
     Null,
     /// Of a boolean column.

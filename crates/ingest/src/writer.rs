@@ -139,7 +139,7 @@ impl Writer<'_> {
     ) -> Result<Saved, StoreError> {
         let Progress { parts, saved } = progress;
         if parts.is_none() {
-            let (rows, dead) = (batch.rows.len(), batch.dead.len());
+            let (rows, dead) = (batch.rows.len(), batch.dead_count());
             match self.store.save(batch, &Part { rows: 0..rows, dead: 0..dead, again }) {
                 Err(StoreError::Refused(_)) if rows > 0 => {}
                 other => return other,
@@ -167,7 +167,7 @@ impl Writer<'_> {
                 Err(error) => return Err(error),
             }
         }
-        *saved += self.store.save(batch, &Part { rows: 0..0, dead: 0..batch.dead.len(), again })?;
+        *saved += self.store.save(batch, &Part { rows: 0..0, dead: 0..batch.dead_count(), again })?;
         Ok(*saved)
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     #[derive(Default)]
     struct Shelf {
         kept: Vec<Vec<u8>>,
-        buried: Vec<String>,
+        dead: Vec<String>,
         failures: VecDeque<StoreError>,
         opened: u32,
         commits: Vec<usize>,
@@ -223,7 +223,7 @@ mod tests {
             }
             let mut rows = Vec::new();
             for row in part.rows.clone() {
-                let Some(crate::rows::Cell::Bytes(bytes)) = batch.rows.cells(row).next() else { panic!() };
+                let Some(crate::rows::Cell::Bytes(bytes)) = batch.cells(row).next() else { panic!() };
                 if bytes.starts_with(b"!") {
                     return Err(StoreError::Refused("no".to_owned()));
                 }
@@ -236,10 +236,10 @@ mod tests {
             let fresh = rows.iter().filter(|row| !self.kept.contains(row)).count() as u64;
             self.commits.push(rows.len());
             self.kept.extend(rows);
-            let dead = &batch.dead[part.dead.clone()];
-            self.buried.extend(dead.iter().map(|dead| dead.reason.clone()));
+            let dead = batch.dead_letters(part.dead.clone());
+            self.dead.extend(dead.map(|dead| dead.reason.to_owned()));
             let duplicate = part.rows.len() as u64 - fresh;
-            Ok(Saved { rows: fresh, dead: dead.len() as u64, duplicate, conflict: 0 })
+            Ok(Saved { rows: fresh, dead: part.dead.len() as u64, duplicate, conflict: 0 })
         }
 
         fn clear(&mut self) -> Result<(), StoreError> {
@@ -357,7 +357,7 @@ mod tests {
         let ran = run_registered(&[1, 1, 2, 1], [Ok(()), away, away, Ok(())]);
         assert_eq!((ran.shelf.commits, ran.finish), (vec![2, 2], Finish::Done));
         assert_eq!(ran.shelf.kept, [[1], [1], [2], [1]]);
-        assert!(ran.shelf.buried.is_empty() && ran.decoded.is_ok());
+        assert!(ran.shelf.dead.is_empty() && ran.decoded.is_ok());
         let said = [
             "schema with id 2: Passing; nothing is acknowledged until it is there",
             "schemas are there again: saving goes on",
@@ -368,8 +368,8 @@ mod tests {
     #[test]
     fn records_of_a_schema_that_there_is_none_of_are_dead_letters_and_those_of_others_are_saved() {
         let ran = run_registered(&[1, 2, 1], [Ok(()), Err(Lack::Lasting)]);
-        assert_eq!((ran.shelf.kept.len(), ran.shelf.buried.len(), ran.finish), (2, 1, Finish::Done));
-        assert!(ran.said.is_empty() && ran.shelf.buried[0].contains("id 2"), "{:?}", ran.shelf.buried);
+        assert_eq!((ran.shelf.kept.len(), ran.shelf.dead.len(), ran.finish), (2, 1, Finish::Done));
+        assert!(ran.said.is_empty() && ran.shelf.dead[0].contains("id 2"), "{:?}", ran.shelf.dead);
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
     fn rows_that_are_refused_become_dead_letters_and_the_others_go_in() {
         let ran = run(&["a", "!b", "c", "!d"], BOUNDS, []);
         assert_eq!(ran.shelf.kept.len(), 2);
-        assert_eq!((ran.shelf.buried.len(), ran.finish), (2, Finish::Done));
+        assert_eq!((ran.shelf.dead.len(), ran.finish), (2, Finish::Done));
         let totals = ran.counts.totals();
         assert_eq!((totals.received, totals.saved, totals.dead_lettered), (4, 2, 2));
     }
@@ -405,7 +405,7 @@ mod tests {
     fn what_is_too_large_is_no_row() {
         let ran = run(&["a", "123456789"], BOUNDS, []);
         assert_eq!(ran.shelf.kept, [b"a"]);
-        assert_eq!(ran.shelf.buried, ["a message of 9 bytes; 8 are taken (--max-message)"]);
+        assert_eq!(ran.shelf.dead, ["a message of 9 bytes; 8 are taken (--max-message)"]);
     }
 
     #[test]

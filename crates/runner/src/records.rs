@@ -32,7 +32,7 @@ pub fn destination(
         Destination::Postgres(database) => ("PGPASSWORD", database.has_password()),
         Destination::ClickHouse(server) => ("CLICKHOUSE_PASSWORD", server.has_password()),
         Destination::Kafka(cluster) if cluster.has_user() => ("KAFKA_PASSWORD", cluster.has_password()),
-        Destination::Sqlite(_) | Destination::Parquet(_) | Destination::Kafka(_) => return Ok(destination),
+        _ => return Ok(destination),
     };
     let password = match password_file {
         Some(path) => Some(first_line(path).map_err(|error| error.to_string())?),

@@ -9,7 +9,7 @@ mod stored;
 pub use server::ClickHouse;
 
 use super::{Contents, Durability, Part, Saved, Store};
-use crate::batch::{Batch, RowSource};
+use crate::batch::{Batch, DeadLetter, RowSource};
 use crate::column::{Provenance, Table};
 use crate::error::StoreError;
 use aws_lc_rs::rand;
@@ -266,9 +266,7 @@ impl ClickHouseTable {
             let source = batch.source(row);
             let (outcome, conflict) = stored.place(&source, again);
             if let Some(conflict) = conflict {
-                for ((cell, kind), column) in
-                    batch.rows.cells(row).zip(&opened.fields).zip(&self.table.columns)
-                {
+                for ((cell, kind), column) in batch.cells(row).zip(&opened.fields).zip(&self.table.columns) {
                     put(cell, *kind, column.kind, out).map_err(|words| {
                         StoreError::Refused(format!("{}: column {}: {words}", self.server, column.name))
                     })?;
@@ -289,16 +287,16 @@ impl ClickHouseTable {
         again: bool,
         out: &mut Vec<u8>,
     ) -> Result<Saved, StoreError> {
-        let letters = &batch.dead[dead.clone()];
-        let mut stored = self.stored(opened, false, letters.iter().map(|dead| batch.dead_source(dead).0))?;
+        let sources = batch.dead_letters(dead.clone()).map(|letter| letter.source);
+        let mut stored = self.stored(opened, false, sources)?;
         let columns = ["reason", "size", "payload"].map(str::to_owned).into_iter();
         let statement = self.begin_insert(&self.table.dead_letters(), columns, out);
         let mut saved = Saved::default();
-        for (position, letter) in dead.zip(letters) {
-            let (source, payload, size) = batch.dead_source(letter);
+        for position in dead {
+            let DeadLetter { source, reason, payload, size } = batch.dead_letter(position);
             let (outcome, conflict) = stored.place(&source, again);
             if let Some(conflict) = conflict {
-                put_bytes(letter.reason.as_bytes(), out);
+                put_bytes(reason.as_bytes(), out);
                 out.extend_from_slice(&size.to_le_bytes());
                 put_bytes(payload, out);
                 put_source(&source, self.unmarked.wrapping_add(position as u64), conflict, out);

@@ -12,6 +12,7 @@ use crate::error::{ClusterError, DatabaseError};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where rows go, as a person writes it.
@@ -27,6 +28,19 @@ pub enum Destination {
     ClickHouse(Box<ClickHouse>),
     /// `kafka://user@host:port/topic`
     Kafka(Cluster),
+    /// A store of another crate.
+    Other(Arc<dyn StoreFactory>),
+}
+
+/// Makes a store of another crate. Its `Display` names it in messages, without a password.
+pub trait StoreFactory: fmt::Debug + fmt::Display + Send + Sync {
+    /// The store, not opened yet.
+    fn store(&self, table: Table, durability: Durability) -> Box<dyn Store>;
+
+    /// Names or addresses of the servers that it connects to; none for a place on this machine.
+    fn hosts(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A text that names no store. Does not show it: there may be a password in it.
@@ -85,6 +99,7 @@ impl Destination {
             Self::ClickHouse(server) => Box::new(ClickHouseTable::new((**server).clone(), table, durability)),
             // A batch there counts when all replicas in sync have it, whatever is asked for.
             Self::Kafka(cluster) => Box::new(Kafka::new(cluster.clone(), table)),
+            Self::Other(factory) => factory.store(table, durability),
         }
     }
 
@@ -96,6 +111,7 @@ impl Destination {
             Self::Postgres(database) => database.hosts(),
             Self::ClickHouse(server) => vec![server.host().to_owned()],
             Self::Kafka(cluster) => cluster.hosts(),
+            Self::Other(factory) => factory.hosts(),
         }
     }
 
@@ -105,7 +121,7 @@ impl Destination {
             Self::Postgres(database) => database.has_password(),
             Self::ClickHouse(server) => server.has_password(),
             Self::Kafka(cluster) => cluster.has_password(),
-            Self::Sqlite(_) | Self::Parquet(_) => false,
+            Self::Sqlite(_) | Self::Parquet(_) | Self::Other(_) => false,
         }
     }
 
@@ -114,14 +130,18 @@ impl Destination {
         match self {
             Self::Postgres(database) => database.set_statement_timeout(timeout),
             Self::ClickHouse(server) => server.set_statement_timeout(timeout),
-            Self::Sqlite(_) | Self::Parquet(_) | Self::Kafka(_) => return false,
+            Self::Sqlite(_) | Self::Parquet(_) | Self::Kafka(_) | Self::Other(_) => return false,
         }
         true
     }
 
     /// Whether it is a server, which may be away, and no place on this machine.
     pub fn is_server(&self) -> bool {
-        matches!(self, Self::Postgres(_) | Self::ClickHouse(_) | Self::Kafka(_))
+        match self {
+            Self::Postgres(_) | Self::ClickHouse(_) | Self::Kafka(_) => true,
+            Self::Sqlite(_) | Self::Parquet(_) => false,
+            Self::Other(factory) => !factory.hosts().is_empty(),
+        }
     }
 }
 
@@ -134,6 +154,7 @@ impl fmt::Display for Destination {
             Self::ClickHouse(server) => server.fmt(f),
             Self::Parquet(directory) => write!(f, "parquet:{}", directory.display()),
             Self::Kafka(cluster) => cluster.fmt(f),
+            Self::Other(factory) => factory.fmt(f),
         }
     }
 }

@@ -28,7 +28,7 @@ use self::session::Session;
 use self::topic::Topic;
 use super::json_row;
 use super::{Contents, Part, SaveOutcome, Saved, Store};
-use crate::batch::Batch;
+use crate::batch::{Batch, DeadLetter};
 use crate::column::Table;
 use crate::decode::Decode;
 use crate::error::StoreError;
@@ -169,12 +169,12 @@ impl Kafka {
         let mut packing = Packing::new(ROWS, rows, producer, &mut rounds);
         let mut json = String::new();
         for row in part.rows.clone() {
-            let mut cells = batch.rows.cells(row);
+            let mut cells = batch.cells(row);
             let value = match (self.is_raw, cells.next()) {
                 (true, Some(Cell::Bytes(payload))) => payload,
                 _ => {
                     json.clear();
-                    json_row::write(&self.table.columns, batch.rows.cells(row), &mut json);
+                    json_row::write(&self.table.columns, batch.cells(row), &mut json);
                     json.as_bytes()
                 }
             };
@@ -189,9 +189,8 @@ impl Kafka {
         }
         let (new_rows, row_sequences) = packing.finish();
         let mut packing = Packing::new(DEAD, dead, producer, &mut rounds);
-        for letter in &batch.dead[part.dead.clone()] {
-            let (source, payload, size) = batch.dead_source(letter);
-            let rejection = Rejection { reason: &letter.reason, size };
+        for DeadLetter { source, reason, payload, size } in batch.dead_letters(part.dead.clone()) {
+            let rejection = Rejection { reason, size };
             // What is too large is cut.
             if let Ok(novelty) = packing.add(&source, payload, Some(rejection)) {
                 saved.count(outcome(novelty), false);

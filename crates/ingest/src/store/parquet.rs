@@ -7,7 +7,7 @@
 use super::publisher_numbers::PublisherNumbers;
 use super::stored_hashes::{StoredHashes, has_fields, position, time_of, values};
 use super::{Contents, Part, SaveOutcome, Saved, Store};
-use crate::batch::{Batch, RowSource};
+use crate::batch::{Batch, DeadLetter, RowSource};
 use crate::column::{ColumnKind, Provenance, Table};
 use crate::error::StoreError;
 use crate::payload_hash::PayloadHash;
@@ -290,7 +290,7 @@ impl Parquet {
         // The cells of a row lie beside each other, those of a column far apart: once over all rows a column.
         self.write(&self.directory, schema, |position, writer| match fields.get(position) {
             Some(field) => {
-                let cells = || rows.iter().filter_map(|(row, _)| batch.rows.cells(*row).nth(position));
+                let cells = || rows.iter().filter_map(|(row, _)| batch.cells(*row).nth(position));
                 put_cells(writer, field.kind, field.nullable, cells)
             }
             None => {
@@ -308,11 +308,10 @@ impl Parquet {
             put_facts(
                 writer,
                 dead.iter().map(|(letter, conflict)| {
-                    let letter = &batch.dead[*letter];
-                    let (source, payload, size) = batch.dead_source(letter);
+                    let DeadLetter { source, reason, payload, size } = batch.dead_letter(*letter);
                     match position.checked_sub(Provenance::ALL.len()) {
                         None => fact(&source, *conflict, position),
-                        Some(0) => Fact::Text(&letter.reason),
+                        Some(0) => Fact::Text(reason),
                         Some(1) => Fact::Number(Some(size as i64)),
                         Some(_) => Fact::Bytes(payload),
                     }
@@ -384,8 +383,7 @@ impl Parquet {
         let (mut seen, mut seen_dead) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.seen_dead));
         let sources: Vec<_> = part.rows.clone().map(|row| batch.source(row)).collect();
         let rows = self.pick(&mut seen, &self.directory, &sources, part.rows.start, &mut saved);
-        let letters = &batch.dead[part.dead.clone()];
-        let sources: Vec<_> = letters.iter().map(|letter| batch.dead_source(letter).0).collect();
+        let sources: Vec<_> = batch.dead_letters(part.dead.clone()).map(|letter| letter.source).collect();
         let dead = self.pick(&mut seen_dead, &dead_directory, &sources, part.dead.start, &mut saved);
         (self.seen, self.seen_dead) = (seen, seen_dead);
         let (rows, dead) = (rows?, dead?);

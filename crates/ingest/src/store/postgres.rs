@@ -8,7 +8,7 @@ mod types;
 
 use super::database::{Database, Session};
 use super::{Contents, Durability, Part, SaveOutcome, Saved, Store, indexes, without_indexes};
-use crate::batch::{Batch, RowSource};
+use crate::batch::{Batch, DeadLetter, RowSource};
 use crate::column::{Provenance, Table, quoted};
 use crate::error::StoreError;
 use outcome::{Commit, Outcome};
@@ -268,7 +268,7 @@ impl Postgres {
         let rows = part.rows.len() as u64;
         let (fields, provenance) = types.split_at(types.len() - Provenance::ALL.len());
         let put_row = |row: usize, out: &mut Vec<u8>| {
-            for ((cell, kind), column) in batch.rows.cells(row).zip(fields).zip(&table.columns) {
+            for ((cell, kind), column) in batch.cells(row).zip(fields).zip(&table.columns) {
                 put(cell, *kind, column.kind, out);
             }
             put_source(&batch.source(row), provenance, out);
@@ -279,10 +279,10 @@ impl Postgres {
             partitions.make(client, database, table, days).map_err(Failed::Store)?;
         }
         let unmarked = part.rows.clone().filter(|row| batch.source(*row).origin.is_none()).count() as u64;
-        let dead = &batch.dead[part.dead.clone()];
-        let is_marked = unmarked == 0 && dead.iter().all(|dead| batch.dead_source(dead).0.origin.is_some());
+        let mut dead = batch.dead_letters(part.dead.clone());
+        let is_marked = unmarked == 0 && dead.all(|dead| dead.source.origin.is_some());
         let is_named = !is_marked && self.names_transactions;
-        if rows > 0 && dead.is_empty() && !part.again && *careful == 0 {
+        if rows > 0 && part.dead.is_empty() && !part.again && *careful == 0 {
             let copy = &statements.copy;
             let saved = Saved { rows, ..Saved::default() };
             let copied = if is_by_day || is_named {
@@ -332,10 +332,9 @@ impl Postgres {
                 *careful = CAREFUL;
             }
         }
-        for dead in dead {
-            let (source, payload, size) = batch.dead_source(dead);
+        for DeadLetter { source, reason, payload, size } in batch.dead_letters(part.dead.clone()) {
             // No text of PostgreSQL holds U+0000.
-            let reason = dead.reason.replace('\0', "");
+            let reason = reason.replace('\0', "");
             let letter = DeadLetterRow { source, reason: &reason, size: size as i64, payload };
             saved.count(letter.insert(&mut transaction, statements, part.again)?, false);
         }

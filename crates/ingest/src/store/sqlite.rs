@@ -3,7 +3,7 @@
 use super::checkpoint::Checkpointer;
 use super::literal;
 use super::{Contents, Durability, Part, SaveOutcome, Saved, Store, indexes, without_indexes};
-use crate::batch::{Batch, RowSource};
+use crate::batch::{Batch, DeadLetter, RowSource};
 use crate::column::{Column, ColumnKind, Provenance, Table, quoted};
 use crate::error::StoreError;
 use crate::rows::Cell;
@@ -252,22 +252,21 @@ impl Sqlite {
             };
             for row in part.rows.clone() {
                 let mut position = 0;
-                for (cell, kind) in batch.rows.cells(row).zip(&self.kinds) {
+                for (cell, kind) in batch.cells(row).zip(&self.kinds) {
                     position += 1;
                     bind(&mut insert.statement, position, cell, *kind)?;
                 }
                 saved.count(insert.put(position, &batch.source(row))?, true);
             }
         }
-        for dead in &batch.dead[part.dead.clone()] {
-            let (source, payload, size) = batch.dead_source(dead);
+        for DeadLetter { source, reason, payload, size } in batch.dead_letters(part.dead.clone()) {
             let mut insert = Insert {
                 statement: transaction.prepare_cached(&self.insert_dead)?,
                 connection: &transaction,
                 find: &self.find_dead,
                 again: part.again,
             };
-            insert.statement.raw_bind_parameter(1, &*dead.reason)?;
+            insert.statement.raw_bind_parameter(1, reason)?;
             insert.statement.raw_bind_parameter(2, size as i64)?;
             insert.statement.raw_bind_parameter(3, payload)?;
             saved.count(insert.put(3, &source)?, false);

@@ -44,7 +44,7 @@ pub(super) fn batch_of(messages: &[(Option<Origin>, &str)], received: i64) -> Ba
 
 /// All of a batch.
 pub(super) fn whole(batch: &Batch, again: bool) -> Part {
-    Part { rows: 0..batch.rows.len(), dead: 0..batch.dead.len(), again }
+    Part { rows: 0..batch.rows.len(), dead: 0..batch.dead_count(), again }
 }
 
 fn try_save(

@@ -2,6 +2,7 @@
 
 mod bench;
 mod dead_letters;
+mod foreign_store;
 mod frames;
 mod kafka;
 mod kafka_access;

@@ -52,7 +52,7 @@ fn batch(messages: impl IntoIterator<Item = (u64, u64)>, length: usize, is_dead:
 /// Saves as the writer does; returns how often it was tried.
 fn save(store: &mut Kafka, batch: &Batch) -> (u32, Result<Saved, StoreError>) {
     for tries in 1.. {
-        let (rows, dead) = (0..batch.rows.len(), 0..batch.dead.len());
+        let (rows, dead) = (0..batch.rows.len(), 0..batch.dead_count());
         match store.save(batch, &Part { rows, dead, again: tries > 1 }) {
             Err(StoreError::Unavailable(words)) => {
                 assert!(tries < 10, "{words}");

@@ -152,7 +152,7 @@ fn a_batch_whose_commit_got_no_answer_is_saved_once_marked_or_not() {
                 Err(error) => panic!("{error:?}"),
             }
         };
-        assert_eq!((saved.rows, saved.dead), (batch.rows.len() as u64, batch.dead.len() as u64));
+        assert_eq!((saved.rows, saved.dead), (batch.rows.len() as u64, batch.dead_count() as u64));
         before += batch.rows.len() as i64;
         assert_eq!(rows(&server), before);
     }
