@@ -286,7 +286,7 @@ impl Aggregator {
             .iter()
             .map(|workload| workload.stages.iter().map(|stage| self.usage(stage)).collect())
             .collect();
-        let cores = cores(&run.environment);
+        let cores = cores(&run.environment.cpu);
         let complaints = self.complaints();
         let mut reasons = verdict::of_run(self.clock_steps);
         let lost_thread = self.lost_thread.as_ref();

@@ -2,7 +2,7 @@
 
 use crate::summary::{DescriptorLoad, HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad};
 use weir_observe::{
-    Environment, InterfaceSpeed, InterfaceSummary, OtherProcesses, ProcessSummary, UsageSummary,
+    Cpu, Environment, InterfaceSpeed, InterfaceSummary, OtherProcesses, ProcessSummary, UsageSummary,
 };
 
 /// Thread names listed for a process.
@@ -57,12 +57,12 @@ fn other_load(other: &OtherProcesses, seconds: f64) -> OtherLoad {
 }
 
 /// CPUs that the whole machine has.
-pub(crate) fn cores(environment: &Environment) -> f64 {
-    environment.cpu.online_count.max(1) as f64
+pub(crate) fn cores(cpu: &Cpu) -> f64 {
+    cpu.online_count.max(1) as f64
 }
 
 pub(crate) fn host_load(usage: &UsageSummary, environment: &Environment) -> HostLoad {
-    let (host, cores) = (&usage.host, cores(environment));
+    let (host, cores) = (&usage.host, cores(&environment.cpu));
     let mean = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.mean);
     let max = |figure: Option<weir_observe::Figure>| figure.map_or(0.0, |figure| figure.max);
     let interfaces = |value: fn(&InterfaceSummary) -> f64| host.interfaces.iter().map(value).sum();

@@ -57,7 +57,7 @@ pub(crate) fn of_standstill(still_seconds: f64, seconds: f64, others: &[Reason])
 
 /// The verdict on a measurement that is no run: what others did to the machine meanwhile.
 pub fn of_machine(usage: &UsageSummary, environment: &Environment) -> Verdict {
-    of_reasons(stage::of_machine(usage, cores(environment)), &[])
+    of_reasons(stage::of_machine(usage, cores(&environment.cpu)), &[])
 }
 
 /// What needs no limit to be said: it happened.
@@ -100,7 +100,17 @@ pub(crate) fn is_of_machine(check: &str) -> bool {
 
 /// Whether a check reads the machine that weir runs on, and not the figures of clients.
 pub(crate) fn is_of_surroundings(check: &str) -> bool {
-    ["generator_cores", "softirq", "cpu_throttling", "cpu_steal", "host_busy"].contains(&check)
+    [
+        "generator_cores",
+        "softirq",
+        "stack_drops",
+        "memory_pressure",
+        "thermal_throttling",
+        "cpu_throttling",
+        "cpu_steal",
+        "host_busy",
+    ]
+    .contains(&check)
 }
 
 /// What a workload's whole run shows.

@@ -7,6 +7,7 @@ use crate::clock::since_boot;
 use crate::field::{columns, decimal, labelled, lines, lossy, words};
 use crate::process_set::Units;
 use crate::reader::Reader;
+use crate::stack::{StackCounters, memory_stalled_seconds, thermal_events};
 
 /// The machine at one moment. A part is `None` where its file cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,15 @@ pub struct HostSample {
     pub interfaces: Vec<InterfaceSample>,
     /// Losses and repetitions since boot, in weir's network namespace.
     pub network: Option<NetworkCounters>,
+    /// What the kernel did with packets before a socket had them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackCounters>,
+    /// Time since boot in which no process of the machine could go on for want of memory, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_stalled_seconds: Option<f64>,
+    /// Times since boot that a core that weir may run on was slowed down for its heat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thermal_events: Option<u64>,
 }
 
 /// CPU time of all CPUs together since boot, in seconds: the first line of `/proc/stat`. The five parts add
@@ -122,6 +132,9 @@ impl HostSample {
             memory: reader.read(format_args!("/proc/meminfo")).ok().and_then(HostMemory::parse),
             interfaces: reader.read(format_args!("/proc/net/dev")).map(interfaces).unwrap_or_default(),
             network: NetworkCounters::read(reader),
+            stack: StackCounters::read(reader),
+            memory_stalled_seconds: memory_stalled_seconds(reader),
+            thermal_events: thermal_events(reader, cores),
         }
     }
 }

@@ -26,6 +26,7 @@ mod running_totals;
 mod sample;
 mod sock_diag;
 mod sockets;
+mod stack;
 mod stat;
 mod summary;
 mod target;
@@ -50,6 +51,7 @@ pub use process::{DescriptorUse, ProcessSample, ThreadSample, Throttling};
 pub use redaction::redact;
 pub use remote::Remote;
 pub use sample::Sample;
+pub use stack::StackCounters;
 pub use summary::{
     HostSummary, InterfaceSummary, OthersSummary, ProcessSummary, TargetSummary, UsageSummary, Window,
 };

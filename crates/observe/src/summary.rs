@@ -8,8 +8,8 @@ use crate::thread_table::ThreadTable;
 use crate::usage::thread_seconds;
 use crate::{
     DescriptorUse, Figure, HostCpu, HostSample, HostUsage, InterfaceUsage, NetworkCounters, OtherProcesses,
-    ProcessSample, ProcessUsage, Sample, TargetSample, TargetState, ThreadNameSummary, ThreadSummary,
-    Throttling, Usage, Watch,
+    ProcessSample, ProcessUsage, Sample, StackCounters, TargetSample, TargetState, ThreadNameSummary,
+    ThreadSummary, Throttling, Usage, Watch,
 };
 
 /// A stretch of time on the clock of the samples, both ends included.
@@ -105,6 +105,8 @@ pub struct HostSummary {
     pub own_steal_ratio: Option<f64>,
     /// Share of its time that the CPU which did most of it spent in softirqs, among those that weir may run on.
     pub own_softirq_ratio: Option<f64>,
+    /// Which CPU that was: its place among those that weir may run on, from 0.
+    pub own_softirq_core: Option<usize>,
     /// Load average over a minute.
     pub load1: Option<Figure>,
     /// `MemTotal − MemAvailable` in bytes.
@@ -115,6 +117,12 @@ pub struct HostSummary {
     pub network: Option<NetworkCounters>,
     /// TCP segments sent again, a second.
     pub tcp_retransmits_per_second: Option<Figure>,
+    /// What became of packets before a socket had them.
+    pub stack: Option<StackCounters>,
+    /// Share of the time in which no process could go on for want of memory.
+    pub memory_stalled_ratio: Option<f64>,
+    /// Times that a CPU that weir may run on was slowed down for its heat.
+    pub thermal_events: Option<u64>,
 }
 
 /// An interface over a window.
@@ -270,17 +278,35 @@ impl Series<'_> {
                 |host| &host.core_softirq_seconds,
                 |cores| cores.iter().copied().fold(0.0, f64::max),
             ),
+            own_softirq_core: self
+                .of_cores(
+                    |host| &host.core_softirq_seconds,
+                    |cores| (0..cores.len()).max_by(|one, other| cores[*one].total_cmp(&cores[*other])),
+                )
+                .flatten(),
             load1: gauge(|it| it.load1),
             memory_used_bytes: gauge(|it| Some(it.memory?.used_bytes as f64)),
             interfaces: self.whole.host.interfaces.iter().filter_map(|it| self.interface(it)).collect(),
             network: self.whole.host.network,
             tcp_retransmits_per_second: rate(|it| it.tcp_retransmits_per_second),
+            stack: self.passed(|host| host.stack, |from, to| to.since(&from)),
+            memory_stalled_ratio: self.passed(
+                |host| host.memory_stalled_seconds,
+                |from, to| ((to - from) / self.whole.seconds).clamp(0.0, 1.0),
+            ),
+            thermal_events: self.passed(|host| host.thermal_events, |from, to| to.saturating_sub(from)),
         }
+    }
+
+    /// What a counter of the machine came to from the first sample to the last.
+    fn passed<T, U>(&self, counter: fn(&HostSample) -> Option<T>, since: impl Fn(T, T) -> U) -> Option<U> {
+        let [from, to] = [self.samples.first()?, self.samples.last()?].map(|sample| counter(&sample.host));
+        from.zip(to).map(|(from, to)| since(from, to))
     }
 
     /// The shares of their time of the CPUs that weir may run on, as one; `None` where they are not known, or are not
     /// the same from the first sample to the last.
-    fn of_cores(&self, part: fn(&HostSample) -> &Vec<f64>, one: fn(&[f64]) -> f64) -> Option<f64> {
+    fn of_cores<T>(&self, part: fn(&HostSample) -> &Vec<f64>, one: fn(&[f64]) -> T) -> Option<T> {
         let (from, to) = (part(&self.samples.first()?.host), part(&self.samples.last()?.host));
         let shares: Vec<f64> = from
             .iter()

@@ -8,7 +8,6 @@ use crate::channel::Readers;
 use crate::edges::{Edge, Patience};
 use crate::facts::WorkloadFacts;
 use crate::ingest::{Imbalance, Ingested};
-use crate::loads::cores;
 use crate::outage::{Blackouts, Outage, TrackOutages};
 use crate::plan::{StageSpan, Turnover};
 use crate::role::Role;
@@ -271,7 +270,7 @@ impl WorkloadAggregator {
             let frame_time = self.facts.frame_time_seconds;
             self.set_frames(&mut row, *published, &stage.window, patience);
             let judged = usage.as_ref().filter(|_| stage.window.seconds > 0);
-            reasons.extend(verdict::of_stage(number, &row, judged, cores(environment), frame_time));
+            reasons.extend(verdict::of_stage(number, &row, judged, &environment.cpu, frame_time));
             stages.push(row);
         }
         let mut failures: Vec<FailureCount> = self

@@ -2,10 +2,11 @@
 
 use super::check::Check;
 use super::time;
+use crate::loads::cores;
 use crate::summary::{Reason, StageSummary, Value};
 use weir_metrics::common::names;
-use weir_metrics::several;
-use weir_observe::UsageSummary;
+use weir_metrics::{grouped, several};
+use weir_observe::{Cpu, HostSummary, UsageSummary};
 
 /// Share of a second that a generator thread may run or wait for a CPU.
 const THREAD_BUSY: f64 = 0.95;
@@ -36,6 +37,12 @@ const START_LAG_SECONDS: f64 = 1.0;
 const STEAL: f64 = 0.05;
 /// Share of its time that a core may spend in softirqs: there the kernel receives, and no process is charged for it.
 const SOFTIRQ: f64 = 0.95;
+/// Share of the packets that came which the machine may throw away before a socket has them: as of those that a socket drops.
+const STACK_DROPS: f64 = 0.001;
+/// Share of the time in which no process of the machine may go on for want of memory.
+const MEMORY_STALLED: f64 = 0.05;
+/// Times a second that cores may be slowed down for their heat.
+const THERMAL_EVENTS: f64 = 1.0;
 /// Share of its time that a generator thread may wait for a CPU.
 const RUN_QUEUE: f64 = 0.20;
 /// Share of what weir and the watched targets leave of the CPUs that others may use.
@@ -48,15 +55,17 @@ pub(crate) fn of_stage(
     workload: u16,
     row: &StageSummary,
     usage: Option<&UsageSummary>,
-    cores: f64,
+    cpu: &Cpu,
     frame_time_seconds: Option<f64>,
 ) -> Vec<Reason> {
+    let cores = cores(cpu);
     let mut checks = lags(row, frame_time_seconds);
     let late_starts = row.figures.spread(names::START_LAG).is_some_and(|lag| lag.p99 >= START_LAG_SECONDS);
     let trace = late_starts || checks.iter().any(|check| check.measured >= check.limit);
     checks.extend(threads(row, trace));
     if let Some(usage) = usage {
-        checks.extend(processors(row, usage, cores));
+        checks.extend(processors(row, usage, cpu));
+        checks.extend(packets(row, &usage.host, trace));
         checks.extend(surroundings(usage, cores, trace, effect(trace)));
     }
     let stage = Some((workload, row.stage));
@@ -129,9 +138,10 @@ fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
 }
 
 /// What weir used of the machine, and what the kernel did for it.
-fn processors(row: &StageSummary, usage: &UsageSummary, cores: f64) -> Vec<Check> {
+fn processors(row: &StageSummary, usage: &UsageSummary, cpu: &Cpu) -> Vec<Check> {
     let clients = several(row.clients.into(), "client");
-    let generator = usage.generator.cpu_percent.mean / 100.0 / cores;
+    let generator = usage.generator.cpu_percent.mean / 100.0 / cores(cpu);
+    let core = usage.host.own_softirq_core.and_then(|core| cpu.affinity.get(core));
     let softirq = usage.host.own_softirq_ratio.unwrap_or(0.0);
     vec![
         Check {
@@ -141,7 +151,8 @@ fn processors(row: &StageSummary, usage: &UsageSummary, cores: f64) -> Vec<Check
         },
         Check {
             text: format!(
-                "a core of weir's spent {:.0} % of its time in softirqs, where the kernel receives packets",
+                "a core of weir's{} spent {:.0} % of its time in softirqs, where the kernel receives packets",
+                core.map_or_else(String::new, |core| format!(" (CPU {core})")),
                 softirq * 100.0
             ),
             remedy: "spread receiving over more cores (queues of the network card, RPS), or use more machines",
@@ -149,6 +160,29 @@ fn processors(row: &StageSummary, usage: &UsageSummary, cores: f64) -> Vec<Check
         },
         throttling(usage),
     ]
+}
+
+/// Packets that came to this machine and that no socket had. A server is not to blame for what is missing then: datagrams are
+/// counted as lost, and TCP sends again, late. Where nothing was lost and weir was not late they only degrade a run.
+fn packets(row: &StageSummary, host: &HostSummary, trace: bool) -> Option<Check> {
+    let stack = host.stack.filter(|stack| stack.dropped() > 0)?;
+    let is_lost = row.figures.total(names::LOST) > 0.0;
+    let places = [
+        (stack.backlog_dropped, "queues of its cores were full"),
+        (stack.ring_dropped, "the receive ring of a network card was full"),
+        (stack.conntrack_dropped, "the table of connections (conntrack) was full"),
+    ];
+    let most = places.iter().max_by_key(|(dropped, _)| *dropped).map_or("", |(_, place)| place);
+    Some(Check {
+        text: format!(
+            "this machine threw away {} of {} packets before a socket had them: {most}{}",
+            grouped(stack.dropped()),
+            grouped(stack.processed.saturating_add(stack.dropped())),
+            if is_lost { "; they may be in `lost`" } else { "" }
+        ),
+        remedy: "raise net.core.netdev_max_backlog, the card's ring (ethtool -G) or nf_conntrack_max; spread receiving over more cores (RSS, RPS)",
+        ..Check::by_effect("stack_drops", stack.dropped_ratio(), STACK_DROPS, trace || is_lost)
+    })
 }
 
 /// What a quota took from weir.
@@ -189,6 +223,27 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool, effect: &str) -> 
         remedy: "measure on a machine of its own",
         ..Check::by_effect("cpu_steal", steal, STEAL, trace)
     }];
+    checks.push(Check {
+        text: format!(
+            "no process of the machine could go on for want of memory {:.1} % of the time{effect}",
+            usage.host.memory_stalled_ratio.unwrap_or(0.0) * 100.0
+        ),
+        remedy: "give the machine more memory, or run less on it",
+        ..Check::by_effect(
+            "memory_pressure",
+            usage.host.memory_stalled_ratio.unwrap_or(0.0),
+            MEMORY_STALLED,
+            trace,
+        )
+    });
+    let hot = usage.host.thermal_events.unwrap_or(0) as f64 / usage.seconds.max(1.0);
+    checks.push(Check {
+        text: format!(
+            "cores that weir may run on were slowed down for their heat {hot:.1} times a second{effect}"
+        ),
+        remedy: "cool the machine, or measure on another: what it does in a second changes",
+        ..Check::by_effect("thermal_throttling", hot, THERMAL_EVENTS, trace)
+    });
     let others = &usage.others;
     if let Some((used, idle)) = others.cpu_percent.zip(others.idle_percent)
         && used >= OTHERS_MATTER * 100.0 * cores
@@ -228,7 +283,7 @@ fn effect(trace: bool) -> &'static str {
 mod tests {
     use super::*;
     use crate::summary::{BaseUnit, FigureValue, Figures, Spread, VerdictState};
-    use weir_observe::{HostSummary, OtherProcesses, OthersSummary, ProcessSummary};
+    use weir_observe::{OtherProcesses, OthersSummary, ProcessSummary, StackCounters};
 
     /// A stage of which these figures are known: a level by its mean and highest, a distribution by its p99.
     fn stage(levels: &[(&str, f64, f64)], spreads: &[(&str, f64)]) -> StageSummary {
@@ -299,8 +354,15 @@ mod tests {
         }
     }
 
+    fn two_cores() -> Cpu {
+        Cpu { online_count: 2, affinity: vec![4, 6], ..Cpu::default() }
+    }
+
     fn states(row: &StageSummary, usage: Option<&UsageSummary>) -> Vec<(String, VerdictState)> {
-        of_stage(0, row, usage, 2.0, None).into_iter().map(|reason| (reason.check, reason.state)).collect()
+        of_stage(0, row, usage, &two_cores(), None)
+            .into_iter()
+            .map(|reason| (reason.check, reason.state))
+            .collect()
     }
 
     #[test]
@@ -339,8 +401,60 @@ mod tests {
     }
 
     #[test]
+    fn the_core_that_receives_is_named() {
+        let mut usage = machine(0.0, 0.0, 100.0);
+        (usage.host.own_softirq_ratio, usage.host.own_softirq_core) = (Some(0.97), Some(1));
+        let reasons = of_stage(0, &stage(&[], &[]), Some(&usage), &two_cores(), None);
+        assert!(reasons[0].text.contains("(CPU 6) spent 97 %"), "{reasons:?}");
+    }
+
+    #[test]
+    fn packets_that_the_machine_threw_away_void_a_run_only_where_something_was_lost_or_late() {
+        use VerdictState::{Degraded, Invalid};
+        let dropped = |backlog_dropped, conntrack_dropped| {
+            let mut usage = machine(0.0, 0.0, 100.0);
+            let processed = 100_000 - backlog_dropped - conntrack_dropped;
+            usage.host.stack = Some(StackCounters {
+                processed,
+                backlog_dropped,
+                conntrack_dropped,
+                ..StackCounters::default()
+            });
+            usage
+        };
+        let lost = |lost: u32| {
+            let mut row = stage(&[], &[]);
+            let value = Value::Counter { total: lost.into(), per_second: 0.0 };
+            row.figures.0.insert(names::LOST.to_owned(), FigureValue { unit: BaseUnit::Count, value });
+            row
+        };
+        let found = |row: &StageSummary, usage: UsageSummary| states(row, Some(&usage));
+        let reason = |state| vec![("stack_drops".to_owned(), state)];
+        assert_eq!(found(&lost(3), dropped(49, 0)), []);
+        assert_eq!(found(&lost(0), dropped(500, 0)), reason(Degraded));
+        assert_eq!(found(&lost(3), dropped(500, 0)), reason(Invalid));
+        assert_eq!(found(&lost(3), dropped(60, 0)), reason(Degraded));
+        let late = stage(&[("turn_lag", 0.2, 1.4)], &[]);
+        assert!(found(&late, dropped(0, 200)).contains(&("stack_drops".to_owned(), Invalid)));
+        let reasons = of_stage(0, &lost(3), Some(&dropped(10, 200)), &two_cores(), None);
+        assert!(
+            reasons[0].text.contains("210 of 100,000 packets") && reasons[0].text.contains("conntrack"),
+            "{reasons:?}"
+        );
+    }
+
+    #[test]
+    fn a_machine_without_memory_or_too_hot_degrades_a_run_whose_schedule_was_kept() {
+        let mut usage = machine(0.0, 0.0, 100.0);
+        (usage.host.memory_stalled_ratio, usage.host.thermal_events) = (Some(0.4), Some(30));
+        let found = states(&stage(&[], &[]), Some(&usage));
+        let degraded = |check: &str| (check.to_owned(), VerdictState::Degraded);
+        assert_eq!(found, [degraded("memory_pressure"), degraded("thermal_throttling")]);
+    }
+
+    #[test]
     fn the_busiest_of_the_others_is_named() {
-        let reasons = of_stage(0, &stage(&[], &[]), Some(&machine(0.0, 193.0, 4.0)), 2.0, None);
+        let reasons = of_stage(0, &stage(&[], &[]), Some(&machine(0.0, 193.0, 4.0)), &two_cores(), None);
         for words in ["1.9 of 2 cores", "rustc ×3, pid 77, 193 %", "98 % of what weir and the watched left"]
         {
             assert!(reasons[0].text.contains(words), "{}", reasons[0].text);
