@@ -10,6 +10,7 @@ mod figures;
 pub mod harness;
 mod playback;
 mod playlist;
+mod recent;
 mod schedule;
 mod server_clock;
 mod variables;

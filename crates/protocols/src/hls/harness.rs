@@ -19,7 +19,7 @@ pub fn playlists(bytes: &[u8]) {
         let mut has_changed = false;
         match Playlist::parse(text, &variables, "a=1") {
             Ok(Playlist::Media(playlist)) => {
-                has_changed = schedule.take(playlist, directives, now, now).age.is_zero();
+                has_changed = schedule.take(&playlist, directives, now, now).age.is_zero();
             }
             // A viewer fails; another one begins here.
             Ok(Playlist::Multivariant(multivariant)) => {

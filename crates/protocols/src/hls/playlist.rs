@@ -4,17 +4,27 @@ mod lines;
 
 use self::lines::{Lines, nanoseconds};
 use super::date::Date;
-use super::variables::{Variables, expand};
+use super::recent::Recent;
+use super::variables::{self, Variables, expand};
 use super::variant::Variant;
 use quick_m3u8::config::ParsingOptionsBuilder;
 use quick_m3u8::tag::KnownTag;
 use quick_m3u8::{HlsLine, Reader};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
 /// The longest playlist that is read: 13,000 segments under signed URLs of 600 bytes, which is a day of segments of six seconds.
 pub(super) const LONGEST_PLAYLIST: usize = 8 << 20;
+
+/// The longest playlist that is kept for the next viewer of it: longer ones are those of recordings, which a viewer loads once.
+const LONGEST_KEPT: usize = 64 << 10;
+
+thread_local! {
+    /// The last playlists that viewers of this generator thread were sent.
+    static RECENT: RefCell<Recent<Box<[u8]>, Arc<Playlist>>> = const { RefCell::new(Recent::new()) };
+}
 
 /// The shortest Part Target Duration that is believed: three pictures at 60 a second. Servers use 200 ms and more.
 const SHORTEST_PART: Duration = Duration::from_millis(50);
@@ -173,6 +183,25 @@ pub(super) enum PlaylistError {
 }
 
 impl Playlist {
+    /// As [`Self::parse`], of bytes that other viewers were sent as well.
+    pub(super) fn parse_shared(
+        bytes: &[u8],
+        imports: &Variables,
+        query: &str,
+    ) -> Result<Arc<Self>, PlaylistError> {
+        RECENT.with_borrow_mut(|recent| {
+            if let Some(playlist) = recent.get(|kept| **kept == *bytes) {
+                return Ok(playlist);
+            }
+            let playlist = Arc::new(Self::parse(bytes, imports, query)?);
+            // What defines variables depends on more than its bytes.
+            if bytes.len() <= LONGEST_KEPT && !variables::are_defined(bytes) {
+                recent.put(bytes.into(), Arc::clone(&playlist));
+            }
+            Ok(playlist)
+        })
+    }
+
     /// Reads a playlist, which may import these variables and those of the query of its URL.
     pub(super) fn parse(bytes: &[u8], imports: &Variables, query: &str) -> Result<Self, PlaylistError> {
         let text = std::str::from_utf8(bytes).map_err(|_| PlaylistError::NotText)?;

@@ -3,6 +3,7 @@
 
 use super::date::Date;
 use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Resource, Segment};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +149,7 @@ impl Schedule {
     /// Takes a playlist that was asked for at one time, with these directives, and was whole at another.
     pub(super) fn take(
         &mut self,
-        mut playlist: MediaPlaylist,
+        playlist: &MediaPlaylist,
         directives: Directives,
         asked: Moment,
         now: Moment,
@@ -158,15 +159,16 @@ impl Schedule {
         // A playlist that is loaded once a target duration would let a buffer of some parts run dry.
         self.low_latency = playlist.low_latency.filter(|_| self.can_block);
         self.no_reload_before = asked + SHORTEST_RELOAD;
-        self.hint = playlist.hint.take().filter(|_| self.low_latency.is_some() && !playlist.has_ended);
-        self.carry_map(&mut playlist);
+        let may_hint = self.low_latency.is_some() && !playlist.has_ended;
+        self.hint = playlist.hint.clone().filter(|_| may_hint);
+        let playlist = &*self.carry_map(playlist);
         (self.loaded, self.is_plain, self.has_to_be_whole) = (now, false, false);
         let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
-        let (end, parts_of_end) = self.end_of(&playlist);
+        let (end, parts_of_end) = self.end_of(playlist);
         // A server that was restarted counts from the beginning; a cache may hand out an old copy once.
         let has_switched = std::mem::take(&mut self.has_switched) && self.next.is_some();
         if has_switched {
-            self.change_over(&playlist, end, parts_of_end);
+            self.change_over(playlist, end, parts_of_end);
         }
         let lags = self.next.is_some() && end < self.end;
         update.went_back = lags;
@@ -184,7 +186,7 @@ impl Schedule {
             is_start || !update.went_back && end > known || playlist.has_ended && !self.has_ended;
         if has_changed {
             self.last_change = now;
-            update.edge = self.edge(&playlist).filter(|_| !playlist.has_ended);
+            update.edge = self.edge(playlist).filter(|_| !playlist.has_ended);
         } else {
             // RFC 8216, section 6.2.1: a server changes its playlist within 1.5 target durations. What was asked for one interval later
             // has had its time.
@@ -193,7 +195,7 @@ impl Schedule {
             update.age = now.since(self.last_change);
         }
         if is_start {
-            let (from, buffered, lead) = self.start(&playlist);
+            let (from, buffered, lead) = self.start(playlist);
             update.lead = lead;
             let is_before = |part: &&Part| part.segment == from.segment && part.index < from.part;
             self.parts_of_end = playlist.parts.iter().filter(is_before).map(|it| it.media.duration).sum();
@@ -205,7 +207,7 @@ impl Schedule {
         self.has_ended |= playlist.has_ended;
         if !update.went_back || is_start {
             self.first = playlist.first;
-            let rest = self.announce(&playlist, (end, parts_of_end), &mut update);
+            let rest = self.announce(playlist, (end, parts_of_end), &mut update);
             self.queue_from(playlist, rest, &mut update);
         }
         self.has_to_wait = lags && !is_start || self.has_to_be_whole;
@@ -228,13 +230,16 @@ impl Schedule {
     }
 
     /// A Delta Update may leave out the `EXT-X-MAP` of what it names.
-    fn carry_map(&mut self, playlist: &mut MediaPlaylist) {
-        if playlist.left_out > 0 {
+    fn carry_map<'a>(&mut self, playlist: &'a MediaPlaylist) -> Cow<'a, MediaPlaylist> {
+        let mut playlist = Cow::Borrowed(playlist);
+        if playlist.left_out > 0 && self.map.is_some() {
+            let playlist = playlist.to_mut();
             let media = playlist.parts.iter_mut().map(|it| &mut it.media).chain(&mut playlist.segments);
             media.filter(|it| it.map.is_none()).for_each(|it| it.map.clone_from(&self.map));
         }
         let last = playlist.parts.last().map(|it| &it.media).or(playlist.segments.last());
         self.map = last.and_then(|it| it.map.clone());
+        playlist
     }
 
     /// One past the last segment, or part if parts are loaded, and the media time of the parts behind the last segment.
@@ -302,7 +307,7 @@ impl Schedule {
         if self.has_ended { MOST_QUEUED_OF_ENDED } else { MOST_QUEUED }
     }
 
-    fn queue_from(&mut self, playlist: MediaPlaylist, rest: (u64, Duration), update: &mut Update) {
+    fn queue_from(&mut self, playlist: &MediaPlaylist, rest: (u64, Duration), update: &mut Update) {
         let Some(mut next) = self.next else { return };
         if playlist.left_out > 0 && (next.segment < playlist.first || playlist.lacks_offset) {
             self.has_to_be_whole = true;
@@ -312,14 +317,14 @@ impl Schedule {
             update.skipped = playlist.first - next.segment;
             next = Position::of(playlist.first);
         }
-        let mut parts = playlist.parts.into_iter().filter(|_| self.low_latency.is_some()).peekable();
+        let mut parts = playlist.parts.iter().filter(|_| self.low_latency.is_some()).peekable();
         let (count, most) = (playlist.segments.len(), self.most_queued());
-        let segments = playlist.segments.into_iter().map(Some).chain([None]);
+        let segments = playlist.segments.iter().map(Some).chain([None]);
         for (number, segment) in (playlist.first..).zip(segments).take(count + 1) {
             if number != next.segment {
                 continue;
             }
-            if let Some(segment) = segment.as_ref().filter(|_| next.part == 0) {
+            if let Some(segment) = segment.filter(|_| next.part == 0) {
                 if self.queue.len() >= most {
                     break;
                 }
@@ -332,7 +337,7 @@ impl Schedule {
                 is_listed |= part.segment == number;
                 let is_next = (part.segment, part.index) == (next.segment, next.part);
                 if is_next && self.queue.len() < most {
-                    self.queue.push_back(part.media);
+                    self.queue.push_back(part.media.clone());
                     next.part += 1;
                 }
             }

@@ -24,6 +24,11 @@ impl Budget {
     }
 }
 
+/// Whether a playlist defines variables: what it says depends on what it may import then.
+pub(super) fn are_defined(playlist: &[u8]) -> bool {
+    playlist.windows(DEFINE.len()).any(|window| window == DEFINE.as_bytes())
+}
+
 /// A playlist with its variables replaced, and what it has defined. It may import `known` ones, and those of the `query` of its URL.
 pub(super) fn expand<'a>(
     text: &'a str,

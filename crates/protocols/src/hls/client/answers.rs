@@ -274,8 +274,8 @@ impl Viewer {
     ) -> Result<(), End> {
         let variables = Arc::clone(&self.variables);
         let Some(track) = self.track_mut(name) else { return Ok(()) };
-        let playlist = Playlist::parse(text, &variables, track.query());
-        match playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
+        let playlist = Playlist::parse_shared(text, &variables, track.query());
+        match &*playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
             Playlist::Media(playlist) => {
                 let time = if directives.until.is_some() { BLOCK_TIME } else { PLAYLIST_TIME };
                 self.recorder(context.world).record(time, took);
@@ -295,7 +295,7 @@ impl Viewer {
     fn variant(
         &mut self,
         name: TrackName,
-        multivariant: Multivariant,
+        multivariant: &Multivariant,
         now: Moment,
         recorder: &mut Recorder,
     ) -> Result<(), End> {
@@ -316,11 +316,11 @@ impl Viewer {
             let base = Arc::clone(self.main.base.as_ref().unwrap_or(&self.main.playlist));
             let throughput = Throughput::default();
             // It begins with the first.
-            let variants = multivariant.variants;
+            let variants = multivariant.variants.clone();
             self.ladder = Some(Box::new(Ladder { variants, base, current: 0, throughput }));
         }
         (self.main.playlist, self.main.base) = (playlist, None);
-        self.variables = Arc::new(multivariant.variables);
+        self.variables = Arc::new(multivariant.variables.clone());
         self.is_variant = true;
         Ok(())
     }
@@ -328,7 +328,7 @@ impl Viewer {
     fn media_playlist(
         &mut self,
         name: TrackName,
-        playlist: MediaPlaylist,
+        playlist: &MediaPlaylist,
         directives: Directives,
         asked: Moment,
         context: &mut Context<'_, ShardRecorder>,

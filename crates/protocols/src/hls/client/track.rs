@@ -2,11 +2,35 @@
 
 use super::link::Media;
 use crate::hls::playlist::{Key, Resource, Segment};
+use crate::hls::recent::Recent;
 use crate::hls::schedule::{Directives, Schedule};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{End, Request};
 use weir_metrics::{Failure, Moment};
+
+/// What a request was made of: the one that its reference is relative to, the reference, and the range.
+type Reference = (Arc<Request>, Box<str>, Option<(u64, u64)>);
+
+thread_local! {
+    /// The last requests of viewers of this generator thread.
+    static RECENT: RefCell<Recent<Reference, Arc<Request>>> = const { RefCell::new(Recent::new()) };
+}
+
+/// The request for what a playlist names, which is the same for all viewers of the playlist.
+fn request(base: &Arc<Request>, reference: &str, range: Option<(u64, u64)>) -> Result<Arc<Request>, String> {
+    RECENT.with_borrow_mut(|recent| {
+        let is_this =
+            |(of, it, part): &Reference| Arc::ptr_eq(of, base) && **it == *reference && *part == range;
+        if let Some(request) = recent.get(is_this) {
+            return Ok(request);
+        }
+        let request = Arc::new(base.named(reference, range)?);
+        recent.put((Arc::clone(base), reference.into(), range), Arc::clone(&request));
+        Ok(request)
+    })
+}
 
 pub(super) struct Track {
     /// The playlist to load: the one of the URL, then the Media Playlist of the variant that was chosen.
@@ -59,7 +83,7 @@ impl Track {
     /// The request for what the playlist names.
     pub(super) fn named(&self, resource: &Resource) -> Result<Arc<Request>, End> {
         let base = self.base.as_ref().unwrap_or(&self.playlist);
-        base.named(&resource.uri, resource.range).map(Arc::new).map_err(|cause| {
+        request(base, &resource.uri, resource.range).map_err(|cause| {
             (Failure::MalformedInput, format!("the playlist names what is no URL of HTTP: {cause}"))
         })
     }
@@ -85,8 +109,8 @@ impl Track {
         }
         let query = Some(self.query()).filter(|query| !query.is_empty());
         let query: Vec<_> = query.into_iter().chain(asked.iter().map(String::as_str)).collect();
-        let request = self.playlist.named(&format!("?{}", query.join("&")), None);
-        request.map(Arc::new).map_err(|cause| (Failure::MalformedInput, cause))
+        let query = format!("?{}", query.join("&"));
+        request(&self.playlist, &query, None).map_err(|cause| (Failure::MalformedInput, cause))
     }
 
     /// The part to ask for before it is there: what the last playlist says will follow on all that it names.

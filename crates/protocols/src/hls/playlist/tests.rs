@@ -167,3 +167,18 @@ fn the_parts_of_each_segment_are_dated_from_its_beginning() {
     let dates: Vec<_> = read.parts.iter().map(|it| it.media.date.unwrap() / 500_000_000).collect();
     assert_eq!(dates, [20, 21, 22, 23, 24, 25, 26]);
 }
+
+#[test]
+fn viewers_of_one_thread_share_what_was_read_of_the_same_bytes_unless_it_depends_on_more() {
+    let shared = |text: &str, imports: &Variables, query: &str| {
+        Playlist::parse_shared(text.as_bytes(), imports, query).unwrap()
+    };
+    let text = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n";
+    let (none, first) = (Variables::default(), shared(text, &Variables::default(), ""));
+    assert!(Arc::ptr_eq(&first, &shared(text, &none, "a=1")));
+    assert_ne!(first, shared(&text.replace("a.ts", "b.ts"), &none, ""));
+    assert!(Arc::ptr_eq(&first, &shared(text, &none, "")), "it is kept beside another");
+    let of_query = "#EXTM3U\n#EXT-X-DEFINE:QUERYPARAM=\"q\"\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n{$q}.ts\n";
+    assert_ne!(shared(of_query, &none, "q=1"), shared(of_query, &none, "q=2"));
+    assert_eq!(Playlist::parse_shared(b"x", &none, ""), Err(PlaylistError::NoPlaylist));
+}
