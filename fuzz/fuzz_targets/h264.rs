@@ -1,16 +1,27 @@
-//! Any payloads are put together in bounded memory; NAL units come out of payloads as they went in.
+//! Any payloads of any codec are put together in bounded memory; NAL units come out of payloads as they went in.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_rtc::h264::{Assembler, Packetiser, is_keyframe, starts_frame};
-use weir_rtc::{opus, rtx};
+use weir_rtc::h264::{Packetiser, is_keyframe, starts_frame};
+use weir_rtc::{Assembler, UNIT_HEAD, VideoCodec, opus, rtx};
 
 const KEPT: usize = 200;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&limit, data)) = data.split_first() else { return };
-    let mut assembler = Assembler::new(KEPT);
+    for codec in VideoCodec::ALL {
+        let mut assembler = Assembler::new(codec, KEPT);
+        for (at, payload) in data.chunks(33).enumerate() {
+            let number = 2 * at as u64 + u64::from(payload[0] & 1);
+            assembler.push(number, u32::from(payload[0] >> 4), payload[0] & 2 != 0, payload, |unit| {
+                assert!(unit.bytes.len() <= KEPT.min(unit.length));
+            });
+            codec.unit_heads(payload, |head| assert!(head.len() <= UNIT_HEAD));
+            let _ = codec.hints(payload);
+        }
+    }
+    let mut assembler = Assembler::new(VideoCodec::H264, KEPT);
     for (at, payload) in data.chunks(33).enumerate() {
         let (skipped, marker) = (u64::from(payload[0] & 1), payload[0] & 2 != 0);
         let number = 2 * at as u64 + skipped;
@@ -26,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
         .chunks(usize::from(limit) + 1)
         .map(|unit| [&[unit[0] & 0xE0 | (unit[0] & 0x1F).clamp(1, 23)][..], &unit[1..]].concat())
         .collect();
-    let mut assembler = Assembler::new(usize::MAX);
+    let mut assembler = Assembler::new(VideoCodec::H264, usize::MAX);
     let mut number = 0;
     let mut whole = None;
     Packetiser::new(usize::from(limit)).packetise(units.iter().map(Vec::as_slice), |payload, last| {

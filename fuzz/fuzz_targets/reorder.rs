@@ -5,14 +5,14 @@
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
 use weir_metrics::Moment;
-use weir_rtc::h264::Assembler;
 use weir_rtc::reorder::{Limits, Reorder, Unit};
+use weir_rtc::{Assembler, VideoCodec};
 
 const LIMITS: Limits = Limits { patience: Duration::from_millis(100), packets: 20, bytes: 300 };
 const KEPT: usize = 1_000;
 
 fuzz_target!(|data: &[u8]| {
-    let (mut reorder, mut assembler) = (Reorder::new(LIMITS), Assembler::new(KEPT));
+    let (mut reorder, mut assembler) = (Reorder::new(LIMITS), Assembler::new(VideoCodec::H264, KEPT));
     let (mut now, mut last, mut came, mut went) = (Moment::from_nanos(0), None, 0, 0);
     for packet in data.chunks(29) {
         let &[number, rest, ref payload @ ..] = packet else { break };

@@ -1,13 +1,13 @@
 //! H.264 in RTP (RFC 6184), as all of WebRTC has it: packetisation mode 1, so single NAL units, STAP-A and FU-A.
 
-mod assembly;
 mod described;
 mod packetiser;
 mod payload;
 
-pub use assembly::{AccessUnit, Assembler};
+pub(crate) use described::decoded_sets;
 pub use described::{described_format, described_parameter_sets};
 pub use packetiser::Packetiser;
+pub(crate) use payload::pieces;
 pub use payload::{Aggregate, Payload, PayloadError, is_keyframe, starts_frame};
 
 /// Ticks of H.264's RTP clock a second (section 8.2.1).

@@ -2,8 +2,10 @@
 
 pub mod aac;
 pub mod account;
+pub mod av1;
 pub mod feedback;
 pub mod h264;
+pub mod h265;
 pub mod nack;
 pub mod opus;
 pub mod picture;
@@ -18,12 +20,18 @@ pub mod srtp;
 pub mod transport;
 pub mod turn;
 
+mod assembly;
 mod bundle;
+mod codec;
 mod datagram;
 mod random;
 mod time;
+mod vp8;
+mod vp9;
 
+pub use assembly::{AccessUnit, Assembler};
 pub use bundle::Bundle;
+pub use codec::{UNIT_HEAD, VideoCodec};
 pub use datagram::Datagram;
 pub use random::random_number;
 pub use time::NtpTime;

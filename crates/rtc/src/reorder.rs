@@ -143,7 +143,8 @@ impl Reorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::h264::{Assembler, Packetiser};
+    use crate::h264::Packetiser;
+    use crate::{Assembler, VideoCodec};
     use proptest::prelude::*;
 
     const NONE: [u64; 0] = [];
@@ -238,7 +239,7 @@ mod tests {
         // Nothing is given up for want of room: the last packet may wait for all others.
         let limits = Limits { packets: usize::MAX, bytes: usize::MAX, ..Limits::default() };
         let mut reorder = Reorder::new(limits);
-        let mut assembler = Assembler::new(usize::MAX);
+        let mut assembler = Assembler::new(VideoCodec::H264, usize::MAX);
         let mut whole = Vec::new();
         for (number, timestamp, marker, payload) in &packets {
             let unit = Unit { number: *number, timestamp: *timestamp, marker: *marker, payload };

@@ -5,7 +5,7 @@ mod extension;
 mod header;
 mod packet;
 
-pub use element::{FrameMarking, transport_sequence_number};
+pub use element::{DependencyDescriptor, FrameMarking, transport_sequence_number};
 pub use extension::Extensions;
 pub use header::{ExtensionError, Header};
 pub use packet::{HEADER_LENGTH, HeaderError, Packet};

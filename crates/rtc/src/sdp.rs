@@ -20,6 +20,9 @@ pub mod extension {
         "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
     /// When a packet was sent.
     pub const ABSOLUTE_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
+    /// The dependency descriptor (AOM's "RTP Payload Format For AV1" appendix A).
+    pub const DEPENDENCY_DESCRIPTOR: &str =
+        "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension";
     /// The media that a packet belongs to (RFC 9143).
     pub const MID: &str = "urn:ietf:params:rtp-hdrext:sdes:mid";
 }

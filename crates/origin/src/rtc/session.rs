@@ -47,6 +47,8 @@ const METHODS: &str = "OPTIONS, GET, POST, PATCH, DELETE";
 const OFFER_OPTIONS: OfferOptions<'static> = OfferOptions {
     direction: Direction::SendOnly,
     setup: Setup::Passive,
+    video: &["H264"],
+    audio: &["opus"],
     feedback: &["nack", "nack pli", "ccm fir"],
     extensions: &[],
     retransmission: false,
@@ -57,6 +59,8 @@ const OFFER_OPTIONS: OfferOptions<'static> = OfferOptions {
 const INTAKE: OfferOptions<'static> = OfferOptions {
     direction: Direction::ReceiveOnly,
     setup: Setup::Passive,
+    video: &["H264"],
+    audio: &["opus"],
     extensions: &[extension::TRANSPORT_CC],
     ..OfferOptions::VIEWER
 };

@@ -5,13 +5,12 @@ use super::remux::{Remux, Take};
 use std::time::Duration;
 use weir_metrics::Moment;
 use weir_rtc::account::{self, Arrival, Hints, Kind, Track};
-use weir_rtc::h264::Assembler;
 use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::reorder::{Limits, Reorder, Unit};
 use weir_rtc::rtcp::{self, ReportBlock};
 use weir_rtc::rtp::Packet;
 use weir_rtc::sdp::{Agreement, MediaKind};
-use weir_rtc::{nack, rtx};
+use weir_rtc::{Assembler, VideoCodec, nack, rtx};
 
 /// Bytes of one access unit.
 const ACCESS_UNIT: usize = 8 << 20;
@@ -77,7 +76,7 @@ impl TrackReceiver {
                 nack: if gives("nack") { NACK } else { nack::NackSettings::OFF },
             }),
             reorder: Reorder::new(Limits { patience: NACK.lifetime, ..Limits::default() }),
-            assembler: Assembler::new(ACCESS_UNIT),
+            assembler: Assembler::new(VideoCodec::H264, ACCESS_UNIT),
             clock: MediaClock::new(agreed.format.clock_rate),
             requests,
             asks: is_video && gives("nack pli"),
@@ -112,7 +111,7 @@ impl TrackReceiver {
         let Some(mut payload) = packet.payload() else { return };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         let hints = |payload: &[u8]| match self.kind {
-            MediaKind::Video => Hints::of_h264(payload),
+            MediaKind::Video => VideoCodec::H264.hints(payload),
             _ => Hints::default(),
         };
         let number = if packet.payload_type() == self.payload_type {
@@ -155,7 +154,7 @@ impl TrackReceiver {
     fn restart(&mut self, now: Moment, at: i64, remux: &mut Remux, take: Take<'_>) {
         let (mut out, reorder) = Out::of(self, now, at, remux, take);
         reorder.restart(|unit| out.take(&unit));
-        self.assembler = Assembler::new(ACCESS_UNIT);
+        self.assembler = Assembler::new(VideoCodec::H264, ACCESS_UNIT);
         self.clock.restart();
         self.wants_keyframe(now);
     }
@@ -351,6 +350,7 @@ mod tests {
                 feedback: vec!["nack".to_owned(), "nack pli".to_owned()],
                 ..Format::default()
             },
+            others: Vec::new(),
             repair: Some(REPAIRS),
             extensions: Vec::new(),
             role: DtlsRole::Server,

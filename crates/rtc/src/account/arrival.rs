@@ -1,7 +1,5 @@
 //! What one packet was, and what is known of it beyond its header.
 
-use crate::h264;
-
 /// What is known of a packet from decryption or an extension. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
@@ -11,17 +9,6 @@ pub struct Hints {
     pub keyframe: Option<bool>,
     /// It has no payload, only padding: senders probe for bandwidth so.
     pub padding: bool,
-}
-
-impl Hints {
-    /// What a decrypted payload of H.264 says.
-    pub fn of_h264(payload: &[u8]) -> Self {
-        if payload.is_empty() {
-            return Self { padding: true, ..Self::default() };
-        }
-        let (start, keyframe) = (h264::starts_frame(payload), h264::is_keyframe(payload));
-        Self { start: Some(start), keyframe: Some(keyframe), padding: false }
-    }
 }
 
 /// What a packet was. Sequence numbers are extended to 64 bits, from any beginning.

@@ -18,9 +18,13 @@ const MOST_SETS: usize = 256;
 
 /// The parameter sets in `sprop-parameter-sets` of a format (RFC 6184 section 8.1), as NAL units; what is no base64 is left out.
 pub fn described_parameter_sets(format: &Format) -> Vec<Vec<u8>> {
-    let sets = format.parameter("sprop-parameter-sets").unwrap_or_default();
+    decoded_sets(format.parameter("sprop-parameter-sets").unwrap_or_default()).collect()
+}
+
+/// NAL units in base64, with commas between them.
+pub(crate) fn decoded_sets(sets: &str) -> impl Iterator<Item = Vec<u8>> {
     let units = sets.split(',').take(MOST_SETS).filter_map(|set| LENIENT.decode(set.trim()).ok());
-    units.filter(|unit| !unit.is_empty()).collect()
+    units.filter(|unit| !unit.is_empty())
 }
 
 /// A format that describes a stream with these parameter sets, the first of which is a sequence's.

@@ -1,5 +1,7 @@
 //! What one payload holds, borrowed.
 
+use crate::codec::{Header, Piece, Unreadable};
+
 use super::{FRAGMENT_END, FRAGMENT_START, REFERENCE, kind};
 
 /// One decrypted payload.
@@ -86,6 +88,20 @@ impl<'a> Payload<'a> {
         let several = several.into_iter().flatten();
         alone.into_iter().chain(several.filter_map(|unit| Some((*unit.first()?, unit.get(1).copied()))))
     }
+}
+
+/// The NAL units of a payload, or the fragment of one.
+pub(crate) fn pieces<'a>(payload: &'a [u8], take: &mut impl FnMut(Piece<'a>)) -> Result<(), Unreadable> {
+    match Payload::parse(payload) {
+        Ok(Payload::Single(unit)) => take(Piece::whole(unit)),
+        Ok(Payload::Aggregate(units)) => units.for_each(|unit| take(Piece::whole(unit))),
+        Ok(Payload::Fragment { header, start, end, bytes }) => {
+            let header = if start { Header::one(header) } else { Header::NONE };
+            take(Piece { start, end, header, bytes });
+        }
+        Err(_) => return Err(Unreadable),
+    }
+    Ok(())
 }
 
 /// Whether a keyframe begins in this payload: an IDR slice, or the parameter sets that come before one.

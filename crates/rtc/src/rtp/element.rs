@@ -37,6 +37,33 @@ impl FrameMarking {
     }
 }
 
+/// The dependency descriptor ("RTP Payload Format For AV1" appendix A.4), as much of it as every packet has, and whether a coded video
+/// sequence begins; it is not for AV1 alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DependencyDescriptor {
+    /// The first packet of a frame: of one layer, not always of all.
+    pub start: bool,
+    /// The last packet of a frame.
+    pub end: bool,
+    /// The first packet of a coded video sequence, which begins with a keyframe.
+    pub begins_sequence: bool,
+}
+
+impl DependencyDescriptor {
+    /// Reads the element: three bytes at the least.
+    #[inline]
+    pub fn parse(element: &[u8]) -> Option<Self> {
+        let &[flags, _, _, ref extended @ ..] = element else { return None };
+        Some(Self {
+            start: flags & 0x80 != 0,
+            end: flags & 0x40 != 0,
+            // "template_dependency_structure_present_flag MUST be set to 1 for the first packet of a coded video sequence, and MUST be set to
+            // 0 otherwise."
+            begins_sequence: extended.first().is_some_and(|flags| flags & 0x80 != 0),
+        })
+    }
+}
+
 /// The packet's number among all of its transport (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 2.2).
 #[inline]
 pub fn transport_sequence_number(element: &[u8]) -> Option<u16> {
@@ -57,6 +84,17 @@ mod tests {
             assert_eq!(FrameMarking::parse(&marking.write()), Some(marking));
         }
         assert_eq!(FrameMarking::parse(&[]), None);
+    }
+
+    #[test]
+    fn a_dependency_descriptor_says_where_frames_and_sequences_begin() {
+        let read = |element: &[u8]| {
+            DependencyDescriptor::parse(element).map(|it| (it.start, it.end, it.begins_sequence))
+        };
+        assert_eq!(read(&[0x80, 0, 1, 0x80, 0]), Some((true, false, true)));
+        assert_eq!(read(&[0xC1, 0, 1, 0x00]), Some((true, true, false)));
+        assert_eq!(read(&[0x41, 0, 1]), Some((false, true, false)));
+        assert_eq!(read(&[0x80, 0]), None);
     }
 
     #[test]

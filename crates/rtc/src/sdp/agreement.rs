@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Description, Direction, Extension, Format, Media, MediaKind, Setup};
 use crate::transport::{DtlsRole, Fingerprint};
-use crate::{h264, opus};
+use crate::{VideoCodec, h264, opus};
 
 /// Our side of the transport, as a session description states it.
 #[derive(Clone, Debug)]
@@ -41,28 +41,48 @@ pub struct OfferOptions<'a> {
 }
 
 impl OfferOptions<'static> {
-    /// A viewer of H.264 and Opus that gives all the feedback there is.
+    /// A viewer of all that is read, in the order of [`VideoCodec::ALL`], that gives all the feedback there is.
     pub const VIEWER: Self = Self {
         direction: Direction::ReceiveOnly,
         setup: Setup::Active,
-        video: &["H264"],
-        audio: &["opus"],
+        video: &["VP8", "H264", "AV1", "VP9", "H265"],
+        audio: &["opus", "G722", "PCMU", "PCMA"],
         feedback: &["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"],
         extensions: &[
             super::extension::FRAME_MARKING,
             super::extension::TRANSPORT_CC,
             super::extension::ABSOLUTE_SEND_TIME,
             super::extension::MID,
+            super::extension::DEPENDENCY_DESCRIPTOR,
         ],
         retransmission: true,
     };
 
-    /// A publisher of the same.
-    pub const PUBLISHER: Self = Self { direction: Direction::SendOnly, setup: Setup::Either, ..Self::VIEWER };
+    /// A publisher of H.264 and Opus.
+    pub const PUBLISHER: Self = Self {
+        direction: Direction::SendOnly,
+        setup: Setup::Either,
+        video: &["H264"],
+        audio: &["opus"],
+        ..Self::VIEWER
+    };
+
+    /// The same, of one codec of pictures, if there is one.
+    pub fn of_codec(self, codec: Option<VideoCodec>) -> Self {
+        let video: &[&str] = match codec {
+            None => self.video,
+            Some(VideoCodec::Vp8) => &["VP8"],
+            Some(VideoCodec::H264) => &["H264"],
+            Some(VideoCodec::Av1) => &["AV1"],
+            Some(VideoCodec::Vp9) => &["VP9"],
+            Some(VideoCodec::H265) => &["H265"],
+        };
+        Self { video, ..self }
+    }
 }
 
 impl Local {
-    /// Answers an offer: the same media in the same order, the first encoding of each that we want.
+    /// Answers an offer: the same media in the same order, the first encoding of each that we want, in the order of the offer.
     pub fn answer(&self, offer: &Description, offer_options: &OfferOptions<'_>) -> Description {
         let media: Vec<Media> =
             offer.media.iter().map(|media| self.answer_media(media, offer_options)).collect();
@@ -115,7 +135,7 @@ impl Local {
 
     /// Offers one section of pictures and one of sound.
     pub fn offer(&self, offer_options: &OfferOptions<'_>) -> Description {
-        let mut payload_type = 95;
+        let mut payload_type = FIRST_DYNAMIC - 1;
         let mut next = || {
             payload_type += 1;
             payload_type
@@ -131,9 +151,9 @@ impl Local {
             [(MediaKind::Audio, offer_options.audio), (MediaKind::Video, offer_options.video)]
         {
             let mut formats = Vec::new();
-            for &name in names {
-                let payload_type = next();
-                let (clock_rate, channels, parameters) = encoding(kind, name);
+            for (name, parameters) in names.iter().flat_map(|&name| variants(kind, name)) {
+                let (static_type, clock_rate, channels) = encoding(kind, name);
+                let payload_type = static_type.unwrap_or_else(&mut next);
                 formats.push(Format {
                     payload_type,
                     name: name.to_owned(),
@@ -187,25 +207,43 @@ impl Local {
     }
 }
 
-/// Clock rate, channels and parameters of what is offered.
-fn encoding(kind: MediaKind, name: &str) -> (u32, Option<u8>, &'static str) {
+/// The first payload type without a fixed meaning (RFC 3551 section 3).
+const FIRST_DYNAMIC: u8 = 96;
+
+/// The payload type, where it is fixed, clock rate and channels of what is offered (RFC 3551 section 6: "even though the actual sampling
+/// rate for G.722 audio is 16,000 Hz, the RTP clock rate for the G722 payload format is 8,000 Hz").
+fn encoding(kind: MediaKind, name: &str) -> (Option<u8>, u32, Option<u8>) {
     match (kind, name) {
-        (MediaKind::Audio, _) => (opus::CLOCK_RATE, Some(2), "minptime=10;useinbandfec=1"),
-        (_, "H264") => {
-            (h264::CLOCK_RATE, None, "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f")
-        }
-        _ => (h264::CLOCK_RATE, None, ""),
+        (MediaKind::Audio, "G722") => (Some(9), 8_000, None),
+        (MediaKind::Audio, "PCMU") => (Some(0), 8_000, None),
+        (MediaKind::Audio, "PCMA") => (Some(8), 8_000, None),
+        (MediaKind::Audio, _) => (None, opus::CLOCK_RATE, Some(2)),
+        _ => (None, h264::CLOCK_RATE, None),
     }
+}
+
+/// The parameters with which a codec is offered, as Chromium 140 does: of VP9 a profile of 8 bits and one of 10.
+fn variants(kind: MediaKind, name: &str) -> impl Iterator<Item = (&str, &'static str)> {
+    let variants: &[&str] = match (kind, name) {
+        (MediaKind::Audio, "opus") => &["minptime=10;useinbandfec=1"],
+        (_, "H264") => &["level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"],
+        (_, "AV1") => &["level-idx=5;profile=0;tier=0"],
+        (_, "VP9") => &["profile-id=0", "profile-id=2"],
+        (_, "H265") => &["level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST"],
+        _ => &[""],
+    };
+    variants.iter().map(move |parameters| (name, *parameters))
 }
 
 /// The best format, and that of its retransmissions.
 fn choose(offered: &[Format], names: &[&str], offer_options: &OfferOptions<'_>) -> Vec<Format> {
     // Mode 0 has no fragments, so that only small pictures fit.
-    let fits = |format: &&Format, name: &str| {
-        format.is(name) && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
+    let fits = |format: &&Format| {
+        names.iter().any(|name| format.is(name))
+            && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
     };
-    let find = |name: &&str| offered.iter().find(|format| fits(format, name));
-    let Some(best) = names.iter().find_map(find) else { return Vec::new() };
+    // "the answerer … SHOULD list … in the order of the offer" (RFC 3264 section 6.1, RFC 8829 section 5.3.1): the server's own preference.
+    let Some(best) = offered.iter().find(fits) else { return Vec::new() };
     let repair = offered.iter().find(|format| format.repairs() == Some(best.payload_type));
     let formats =
         [Some(best), repair.filter(|_| offer_options.retransmission)].into_iter().flatten().cloned();
@@ -228,6 +266,8 @@ pub struct Agreement {
     pub format: Format,
     /// The payload type of its retransmissions.
     pub repair: Option<u8>,
+    /// Other encodings that may come instead of it, at any time (RFC 3264 section 6.1), with the payload types of their retransmissions.
+    pub others: Vec<(Format, Option<u8>)>,
     /// Header extensions.
     pub extensions: Vec<Extension>,
     /// Whether we are to begin with DTLS.
@@ -238,12 +278,15 @@ pub struct Agreement {
 pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) -> Vec<Agreement> {
     let sections = offer.media.iter().zip(&answer.media);
     let agreed = sections.filter(|(_, answered)| !answered.rejected).filter_map(|(offered, answered)| {
-        // The answer's first format that the offer has, retransmissions apart.
-        let is_offered = |format: &&Format| {
-            offered.format(format.payload_type).is_some_and(|offered| offered.is(&format.name))
+        // The answer's formats that the offer has, retransmissions apart. "if a particular codec was referenced with a specific payload type
+        // number in the offer, that same payload type number SHOULD be used for that codec in the answer" (RFC 3264 section 6.1): need not.
+        let is_offered = |format: &&Format| offered.formats.iter().any(|offered| offered.is(&format.name));
+        let repair = |format: &Format| {
+            let repair = answered.formats.iter().find(|other| other.repairs() == Some(format.payload_type));
+            repair.map(|repair| repair.payload_type)
         };
-        let format = answered.formats.iter().filter(|format| !format.is("rtx")).find(is_offered)?;
-        let repair = answered.formats.iter().find(|other| other.repairs() == Some(format.payload_type));
+        let mut formats = answered.formats.iter().filter(|format| !format.is("rtx")).filter(is_offered);
+        let format = formats.next()?;
         let answerer_begins = match answered.setup {
             Some(Setup::Passive) => false,
             // No answer may leave it open (RFC 5763 section 5). Servers that do wait for the other side.
@@ -254,7 +297,8 @@ pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) ->
             kind: answered.kind,
             identifier: offered.identifier.clone(),
             format: format.clone(),
-            repair: repair.map(|repair| repair.payload_type),
+            repair: repair(format),
+            others: formats.map(|format| (format.clone(), repair(format))).collect(),
             extensions: answered.extensions.clone(),
             role: if answerer_begins == answer_is_ours { DtlsRole::Client } else { DtlsRole::Server },
         })
@@ -329,6 +373,52 @@ mod tests {
             assert!(agreed.iter().all(|agreed| agreed.role == role));
             assert_eq!(agreed[1].repair, Some(agreed[1].format.payload_type + 1));
         }
+    }
+
+    #[test]
+    fn a_viewer_offers_every_codec_as_a_browser_does_or_the_one_that_is_asked_for() {
+        let names = |offer_options: &OfferOptions<'_>| -> Vec<(u8, String)> {
+            let formats = local().offer(offer_options).media.remove(1).formats;
+            let formats = formats.into_iter().filter(|format| !format.is("rtx"));
+            formats.map(|format| (format.payload_type, format.name)).collect()
+        };
+        let all = names(&OfferOptions::VIEWER);
+        let expected = [(97, "VP8"), (99, "H264"), (101, "AV1"), (103, "VP9"), (105, "VP9"), (107, "H265")];
+        assert_eq!(all, expected.map(|(payload_type, name)| (payload_type, name.to_owned())));
+        for codec in VideoCodec::ALL {
+            let names: Vec<String> =
+                names(&OfferOptions::VIEWER.of_codec(Some(codec))).into_iter().map(|it| it.1).collect();
+            assert!(!names.is_empty() && names.iter().all(|name| name == codec.encoding_name()), "{names:?}");
+        }
+        let audio = local().offer(&OfferOptions::VIEWER).media.remove(0).formats;
+        let audio: Vec<_> = audio.iter().map(|it| (it.payload_type, &*it.name, it.clock_rate)).collect();
+        assert_eq!(audio, [(96, "opus", 48_000), (9, "G722", 8_000), (0, "PCMU", 8_000), (8, "PCMA", 8_000)]);
+    }
+
+    #[test]
+    fn each_codec_of_an_answer_may_come_with_retransmissions_of_its_own() {
+        let offer = local().offer(&OfferOptions::VIEWER);
+        let mut answer = local().offer(&OfferOptions::VIEWER);
+        let formats = &mut answer.media[1].formats;
+        formats.retain(|format| [99, 100, 103, 104, 107].contains(&format.payload_type));
+        formats.insert(0, Format { payload_type: 120, name: "red".to_owned(), ..Format::default() });
+        let agreed = agree(&offer, &answer, false).remove(1);
+        assert_eq!((&*agreed.format.name, agreed.repair), ("H264", Some(100)));
+        let others: Vec<_> = agreed.others.iter().map(|(format, repair)| (&*format.name, *repair)).collect();
+        assert_eq!(others, [("VP9", Some(104)), ("H265", None)]);
+    }
+
+    #[test]
+    fn an_offer_is_answered_by_the_first_that_the_server_prefers() {
+        let offer =
+            Description { media: local().offer(&OfferOptions::VIEWER).media, ..OVEN.parse().unwrap() };
+        let answered = |offer_options: &OfferOptions<'_>| {
+            let media = local().answer(&offer, offer_options).media.remove(1);
+            media.formats.iter().map(|format| format.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(answered(&OfferOptions::VIEWER), ["VP8", "rtx"]);
+        assert_eq!(answered(&OfferOptions::VIEWER.of_codec(Some(VideoCodec::Vp9))), ["VP9", "rtx"]);
+        assert_eq!(answered(&OfferOptions::PUBLISHER), ["H264", "rtx"]);
     }
 
     #[test]

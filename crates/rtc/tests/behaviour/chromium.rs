@@ -273,7 +273,7 @@ impl Session {
         let payload_type = packet.payload_type();
         for (agreed, track) in self.agreed.iter().zip(&mut self.tracks) {
             let hints = |payload| match agreed.kind {
-                MediaKind::Video => Hints::of_h264(payload),
+                MediaKind::Video => weir_rtc::VideoCodec::H264.hints(payload),
                 _ => Hints::default(),
             };
             if agreed.format.payload_type == payload_type {

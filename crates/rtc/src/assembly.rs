@@ -1,6 +1,6 @@
 //! Payloads into access units, of which no more than a bounded beginning is kept.
 
-use super::Payload;
+use crate::codec::{Piece, VideoCodec};
 
 /// Puts the payloads of a stream together, in the order of their sequence numbers.
 ///
@@ -8,9 +8,10 @@ use super::Payload;
 /// first packet is missing.
 #[derive(Clone, Debug)]
 pub struct Assembler {
+    codec: VideoCodec,
     limit: usize,
     bytes: Vec<u8>,
-    /// Where the length of the NAL unit under way stands, if it was begun.
+    /// Where the length of the unit under way stands, if it was begun; of VP8 and VP9, where the frame under way does.
     unit_at: Option<usize>,
     timestamp: Option<u32>,
     next: Option<u64>,
@@ -24,21 +25,22 @@ pub struct Assembler {
 pub struct AccessUnit<'a> {
     /// Its RTP time stamp.
     pub timestamp: u32,
-    /// Its NAL units, each after its length in four bytes, up to the limit and to the first packet that is missing. The
-    /// last one may be shorter than it says.
+    /// Its NAL units or OBUs, each after its length in four bytes, or its frame of VP8 or VP9, up to the limit and to the first packet
+    /// that is missing. The last unit may be shorter than it says.
     pub bytes: &'a [u8],
     /// The length of all of it that came, kept or not, framed in the same way.
     pub length: usize,
     /// No packet is missing.
     pub complete: bool,
-    /// It has an IDR slice.
+    /// Decoding can begin with it: an IDR slice of H.264, an intra random access point of H.265, a keyframe of the others.
     pub keyframe: bool,
 }
 
 impl Assembler {
     /// Keeps up to `limit` bytes of each access unit.
-    pub fn new(limit: usize) -> Self {
+    pub fn new(codec: VideoCodec, limit: usize) -> Self {
         Self {
+            codec,
             limit,
             bytes: Vec::new(),
             unit_at: None,
@@ -52,7 +54,7 @@ impl Assembler {
 
     /// Begins again with the next packet, whatever its number.
     pub fn restart(&mut self) {
-        *self = Self::new(self.limit);
+        *self = Self::new(self.codec, self.limit);
     }
 
     /// Takes a packet: its extended sequence number, time stamp, marker and decrypted payload. `finished` gets each
@@ -84,21 +86,12 @@ impl Assembler {
             self.intact = false;
         }
         self.timestamp = Some(timestamp);
-        match Payload::parse(payload) {
-            Ok(Payload::Single(unit)) => self.unit(unit),
-            Ok(Payload::Aggregate(units)) => units.for_each(|unit| self.unit(unit)),
-            Ok(Payload::Fragment { header, start, end, bytes }) => {
-                if start {
-                    self.begin_unit(header);
-                } else if self.unit_at.is_none() {
-                    self.intact = false;
-                }
-                self.extend(bytes);
-                if end {
-                    self.end_unit();
-                }
-            }
-            Err(_) => self.intact = false,
+        let codec = self.codec;
+        if !codec.is_key_by_unit() {
+            self.keyframe |= codec.hints(payload).keyframe == Some(true);
+        }
+        if codec.pieces(payload, &mut |piece| self.piece(piece)).is_err() {
+            self.intact = false;
         }
         if marker {
             self.finish(&mut finished);
@@ -106,8 +99,11 @@ impl Assembler {
     }
 
     fn finish(&mut self, finished: &mut impl FnMut(AccessUnit<'_>)) {
-        self.intact &= self.unit_at.is_none();
-        self.end_unit();
+        if self.codec.has_units() {
+            self.intact &= self.unit_at.is_none();
+            self.end_unit();
+        }
+        self.unit_at = None;
         if let Some(timestamp) = self.timestamp.take() {
             finished(AccessUnit {
                 timestamp,
@@ -121,19 +117,33 @@ impl Assembler {
         (self.intact, self.keyframe, self.length) = (true, false, 0);
     }
 
-    fn unit(&mut self, unit: &[u8]) {
-        let Some((&header, rest)) = unit.split_first() else { return };
-        self.begin_unit(header);
-        self.extend(rest);
-        self.end_unit();
-    }
-
-    fn begin_unit(&mut self, header: u8) {
-        self.end_unit();
-        self.keyframe |= header & super::kind::MASK == super::kind::SLICE_IDR;
-        self.unit_at = Some(self.length);
-        self.extend(&[0; 4]);
-        self.extend(&[header]);
+    fn piece(&mut self, piece: Piece<'_>) {
+        if !self.codec.has_units() {
+            if piece.start {
+                self.unit_at = Some(self.length);
+            } else if self.unit_at.is_none() {
+                self.intact = false;
+            }
+            return self.extend(piece.bytes);
+        }
+        if piece.start {
+            let header = piece.header.as_slice();
+            if header.is_empty() && piece.bytes.is_empty() {
+                return;
+            }
+            self.end_unit();
+            self.keyframe |=
+                header.first().or(piece.bytes.first()).is_some_and(|first| self.codec.is_key_unit(*first));
+            self.unit_at = Some(self.length);
+            self.extend(&[0; 4]);
+            self.extend(header);
+        } else if self.unit_at.is_none() {
+            self.intact = false;
+        }
+        self.extend(piece.bytes);
+        if piece.end {
+            self.end_unit();
+        }
     }
 
     fn extend(&mut self, bytes: &[u8]) {
@@ -156,8 +166,8 @@ impl Assembler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Packetiser;
     use super::*;
+    use crate::h264::Packetiser;
 
     const UNITS: [&[u8]; 4] = [&[9, 0x10], &[6, 5, 1, 7, 0x80], &[0x65; 70], &[0x65; 9]];
 
@@ -176,7 +186,7 @@ mod tests {
         packets: &[(u64, u32, bool, Vec<u8>)],
         limit: usize,
     ) -> Vec<(u32, Vec<u8>, usize, bool, bool)> {
-        let mut assembler = Assembler::new(limit);
+        let mut assembler = Assembler::new(VideoCodec::H264, limit);
         let mut all = Vec::new();
         for (number, timestamp, marker, payload) in packets {
             assembler.push(*number, *timestamp, *marker, payload, |unit| {
@@ -258,5 +268,50 @@ mod tests {
         let mut packets = packets(1);
         packets.swap(1, 2);
         assert!(!assemble(&packets, 1000)[0].3);
+    }
+
+    /// The frames of packets of another codec: completeness, whether it is a keyframe, and what is kept.
+    fn frames(codec: VideoCodec, packets: &[(u64, u32, bool, &[u8])]) -> Vec<(bool, bool, Vec<u8>)> {
+        let mut assembler = Assembler::new(codec, 1000);
+        let mut all = Vec::new();
+        for (number, timestamp, marker, payload) in packets {
+            assembler.push(*number, *timestamp, *marker, payload, |unit| {
+                assert!(!unit.complete || unit.length == unit.bytes.len());
+                all.push((unit.complete, unit.keyframe, unit.bytes.to_vec()));
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn frames_without_units_are_put_together_as_they_are() {
+        // VP8: a keyframe of two packets, and a frame whose first packet is missing.
+        let vp8: [(u64, u32, bool, &[u8]); 4] = [
+            (1, 0, false, &[0x10, 0x10, 1]),
+            (2, 0, true, &[0x00, 2, 3]),
+            (4, 9, true, &[0x00, 4]),
+            (5, 18, true, &[0x10, 0x11, 5]),
+        ];
+        let expected =
+            [(true, true, vec![0x10, 1, 2, 3]), (false, false, vec![]), (true, false, vec![0x11, 5])];
+        assert_eq!(frames(VideoCodec::Vp8, &vp8), expected);
+        // VP9: two layers of one picture.
+        let vp9: [(u64, u32, bool, &[u8]); 2] =
+            [(1, 0, false, &[0xB8, 5, 0x00, 0x82]), (2, 0, true, &[0xB8, 5, 0x03, 0x86])];
+        assert_eq!(frames(VideoCodec::Vp9, &vp9), [(true, true, vec![0x82, 0x86])]);
+    }
+
+    #[test]
+    fn obus_and_nal_units_are_put_together_of_fragments() {
+        let av1: [(u64, u32, bool, &[u8]); 3] = [
+            (1, 0, false, &[0x68, 3, 0x08, 7, 7, 0x30, 0x10]),
+            (2, 0, true, &[0x90, 8, 9]),
+            (3, 9, true, &[0x90, 8, 9]),
+        ];
+        let whole = vec![0, 0, 0, 3, 0x08, 7, 7, 0, 0, 0, 4, 0x30, 0x10, 8, 9];
+        assert_eq!(frames(VideoCodec::Av1, &av1), [(true, true, whole), (false, false, vec![])]);
+        let h265: [(u64, u32, bool, &[u8]); 2] =
+            [(1, 0, false, &[0x62, 0x01, 0x93, 0xAF]), (2, 0, true, &[0x62, 0x01, 0x53, 8])];
+        assert_eq!(frames(VideoCodec::H265, &h265), [(true, true, vec![0, 0, 0, 4, 0x26, 0x01, 0xAF, 8])]);
     }
 }

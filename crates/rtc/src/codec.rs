@@ -1,0 +1,227 @@
+//! The codecs of pictures that RTP carries, and what counting needs of their payloads: where a frame begins, what is a keyframe, and
+//! what a decoder has to have before it. Nothing here looks into a picture.
+
+use crate::account::Hints;
+use crate::sdp::Format;
+use crate::{av1, h264, h265, vp8, vp9};
+
+/// The most bytes of a unit that [`VideoCodec::unit_heads`] gives.
+pub const UNIT_HEAD: usize = 64;
+
+/// A codec of pictures whose payloads are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VideoCodec {
+    /// RFC 7741.
+    Vp8,
+    /// RFC 6184.
+    H264,
+    /// AOM's "RTP Payload Format For AV1".
+    Av1,
+    /// RFC 9628.
+    Vp9,
+    /// RFC 7798.
+    H265,
+}
+
+/// A part of a unit: of a NAL unit, of an OBU, or of a frame of VP8 and VP9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    /// The unit begins with it.
+    pub(crate) start: bool,
+    /// The unit ends with it.
+    pub(crate) end: bool,
+    /// The first bytes of a unit that are not in `bytes`, because its payload has another form of them.
+    pub(crate) header: Header,
+    /// The rest.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Up to two bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header {
+    bytes: [u8; 2],
+    length: u8,
+}
+
+impl Header {
+    pub(crate) const NONE: Self = Self { bytes: [0; 2], length: 0 };
+
+    pub(crate) fn one(byte: u8) -> Self {
+        Self { bytes: [byte, 0], length: 1 }
+    }
+
+    pub(crate) fn two(bytes: [u8; 2]) -> Self {
+        Self { bytes, length: 2 }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.length.into()]
+    }
+}
+
+impl<'a> Piece<'a> {
+    /// A unit that is whole.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Self {
+        Self { start: true, end: true, header: Header::NONE, bytes }
+    }
+}
+
+/// The payload ends inside of one of its headers, or is of a form that its standard does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("the payload is cut short, or of no known form")]
+pub(crate) struct Unreadable;
+
+impl VideoCodec {
+    /// All, in the order in which Chromium 140 offers them (H.265 where its machine decodes it).
+    pub const ALL: [Self; 5] = [Self::Vp8, Self::H264, Self::Av1, Self::Vp9, Self::H265];
+
+    /// The encoding name (`a=rtpmap`): RFC 7741 section 6.1, RFC 6184 section 8.2.1, "RTP Payload Format For AV1" section 7.2.1, RFC 9628
+    /// section 7, RFC 7798 section 7.2.1.
+    pub fn encoding_name(self) -> &'static str {
+        match self {
+            Self::Vp8 => "VP8",
+            Self::H264 => "H264",
+            Self::Av1 => "AV1",
+            Self::Vp9 => "VP9",
+            Self::H265 => "H265",
+        }
+    }
+
+    /// The codec's usual name, as other protocols have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H264 => "H.264",
+            Self::H265 => "H.265",
+            other => other.encoding_name(),
+        }
+    }
+
+    /// The codec of a format.
+    pub fn of(format: &Format) -> Option<Self> {
+        Self::ALL.into_iter().find(|codec| format.is(codec.encoding_name()))
+    }
+
+    /// What a decrypted payload says of its packet.
+    pub fn hints(self, payload: &[u8]) -> Hints {
+        if payload.is_empty() {
+            return Hints { padding: true, ..Hints::default() };
+        }
+        let (start, keyframe) = match self {
+            Self::Vp8 => vp8::marks(payload),
+            Self::H264 => (Some(h264::starts_frame(payload)), Some(h264::is_keyframe(payload))),
+            Self::Av1 => av1::marks(payload),
+            Self::Vp9 => vp9::marks(payload),
+            Self::H265 => h265::marks(payload),
+        };
+        Hints { start, keyframe, padding: false }
+    }
+
+    /// Whether units have their lengths in front of them where frames are put together. Those of VP8 and VP9 are frames.
+    pub(crate) fn has_units(self) -> bool {
+        matches!(self, Self::H264 | Self::H265 | Self::Av1)
+    }
+
+    /// Whether the types of units say what is a keyframe.
+    pub(crate) fn is_key_by_unit(self) -> bool {
+        matches!(self, Self::H264 | Self::H265)
+    }
+
+    /// Whether a unit that begins so makes its access unit a keyframe.
+    pub(crate) fn is_key_unit(self, first: u8) -> bool {
+        match self {
+            Self::H264 => first & 0x1F == 5,
+            Self::H265 => h265::is_random_access(first),
+            Self::Vp8 | Self::Vp9 | Self::Av1 => false,
+        }
+    }
+
+    /// The pieces of units in a payload, in their order.
+    pub(crate) fn pieces<'a>(
+        self,
+        payload: &'a [u8],
+        take: &mut impl FnMut(Piece<'a>),
+    ) -> Result<(), Unreadable> {
+        match self {
+            Self::Vp8 => vp8::pieces(payload, take),
+            Self::H264 => h264::pieces(payload, take),
+            Self::Av1 => av1::pieces(payload, take),
+            Self::Vp9 => vp9::pieces(payload, take),
+            Self::H265 => h265::pieces(payload, take),
+        }
+    }
+
+    /// Gives the first bytes, [`UNIT_HEAD`] at the most, of each NAL unit or OBU that begins in a payload.
+    pub fn unit_heads(self, payload: &[u8], mut take: impl FnMut(&[u8])) {
+        if !self.has_units() {
+            return;
+        }
+        let mut give = |piece: Piece<'_>| {
+            let header = piece.header.as_slice();
+            if !piece.start {
+                return;
+            }
+            if header.is_empty() {
+                return take(&piece.bytes[..piece.bytes.len().min(UNIT_HEAD)]);
+            }
+            let mut head = [0; UNIT_HEAD];
+            let length = piece.bytes.len().min(UNIT_HEAD - header.len());
+            head[..header.len()].copy_from_slice(header);
+            head[header.len()..header.len() + length].copy_from_slice(&piece.bytes[..length]);
+            take(&head[..header.len() + length]);
+        };
+        // What is in front of the fault is given.
+        _ = self.pieces(payload, &mut give);
+    }
+
+    /// The parameter sets in a session description, as NAL units. Of codecs without such there are none.
+    pub fn described_sets(self, format: &Format) -> Vec<Vec<u8>> {
+        match self {
+            Self::H264 => h264::described_parameter_sets(format),
+            Self::H265 => h265::described_parameter_sets(format),
+            Self::Vp8 | Self::Vp9 | Self::Av1 => Vec::new(),
+        }
+    }
+}
+
+impl std::fmt::Display for VideoCodec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_codec_is_known_by_its_encoding_name_in_any_case() {
+        let format = |name: &str| Format { name: name.to_owned(), ..Format::default() };
+        for codec in VideoCodec::ALL {
+            assert_eq!(VideoCodec::of(&format(codec.encoding_name())), Some(codec));
+            assert_eq!(VideoCodec::of(&format(&codec.encoding_name().to_lowercase())), Some(codec));
+        }
+        assert_eq!(VideoCodec::of(&format("H266")), None);
+        assert_eq!(VideoCodec::of(&format("rtx")), None);
+    }
+
+    #[test]
+    fn a_payload_of_nothing_is_padding_in_every_codec() {
+        for codec in VideoCodec::ALL {
+            assert_eq!(codec.hints(&[]), Hints { padding: true, ..Hints::default() });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_payload_is_read_without_harm(payload in prop::collection::vec(any::<u8>(), 0..80)) {
+            for codec in VideoCodec::ALL {
+                let mut length = 0;
+                _ = codec.pieces(&payload, &mut |piece| length += piece.bytes.len());
+                prop_assert!(length <= payload.len(), "{codec}: no byte is given twice");
+                codec.unit_heads(&payload, |head| assert!(head.len() <= UNIT_HEAD));
+                codec.hints(&payload);
+            }
+        }
+    }
+}
