@@ -1,6 +1,9 @@
 //! What the parameter sets of pictures and the configuration of sound say: profile and size, rate and channels. They come from peers: what
 //! no decoder could show is not believed, and reading ends where the bytes do.
 
+mod av1;
+mod vpx;
+
 use crate::aac::SAMPLE_RATES;
 use crate::bits::BitReader;
 use crate::parameter_sets;
@@ -12,13 +15,19 @@ const LARGEST_SIDE: u32 = 16_888;
 /// The longest parameter set that is read.
 const LONGEST_SET: usize = 512;
 
-/// Two codecs whose parameter sets are read.
+/// Codecs whose parameter sets, or headers of keyframes, are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PictureCodec {
     /// ITU-T H.264.
     H264,
     /// ITU-T H.265.
     H265,
+    /// RFC 6386.
+    Vp8,
+    /// The VP9 bitstream specification.
+    Vp9,
+    /// The AV1 bitstream specification.
+    Av1,
 }
 
 /// What a sequence parameter set says of pictures.
@@ -42,12 +51,16 @@ pub struct SoundFormat {
 }
 
 impl PictureCodec {
-    /// What a NAL unit says, header included; `None` if it is no sequence parameter set, or not a whole one.
+    /// What a NAL unit or OBU says, header included, or the frame of a codec without such; `None` if it is no sequence parameter set, no
+    /// sequence header or no keyframe, or not a whole one.
     pub fn format(self, unit: &[u8]) -> Option<PictureFormat> {
         let unit = &unit[..unit.len().min(LONGEST_SET)];
         let format = match self {
             Self::H264 if unit.first()? & 0x1F == 7 => h264(&unescaped(&unit[1..])),
             Self::H265 if unit.first()? >> 1 & 0x3F == 33 => h265(&unescaped(unit.get(2..)?)),
+            Self::Vp8 => vpx::vp8(unit),
+            Self::Vp9 => vpx::vp9(unit),
+            Self::Av1 => av1::sequence_header(unit),
             _ => None,
         }?;
         let (width, height) = format.size;
@@ -58,6 +71,9 @@ impl PictureCodec {
     pub fn format_of_record(self, record: &[u8]) -> Option<PictureFormat> {
         match self {
             Self::H264 => parameter_sets(record).find_map(|unit| self.format(unit)),
+            // AV1CodecConfigurationRecord has OBUs behind four bytes ("AV1 Codec ISO Media File Format Binding" section 2.3.3).
+            Self::Av1 => self.format(record.get(4..)?),
+            Self::Vp8 | Self::Vp9 => None,
             Self::H265 => {
                 let mut rest = record.get(23..)?;
                 for _ in 0..*record.get(22)? {

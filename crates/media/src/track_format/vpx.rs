@@ -1,0 +1,82 @@
+//! The headers of keyframes of VP8 and VP9.
+
+use super::PictureFormat;
+use crate::bits::BitReader;
+
+/// A frame of VP8 (RFC 6386 section 9.1).
+pub(super) fn vp8(frame: &[u8]) -> Option<PictureFormat> {
+    // "A 1-bit frame type (0 for key frames, 1 for interframes)", "A 3-bit version number"; three bytes in all, then the start code.
+    let &[tag, _, _, 0x9D, 0x01, 0x2A, ref sizes @ ..] = frame else { return None };
+    let [width, height] =
+        [sizes.first_chunk()?, sizes.get(2..)?.first_chunk()?].map(|it| u16::from_le_bytes(*it));
+    // 14 bits, below two of a scale that no decoder must follow.
+    let side = |value: u16| u32::from(value & 0x3FFF);
+    let profile = format!("profile {}", tag >> 1 & 7);
+    (tag & 1 == 0).then(|| PictureFormat { profile, size: (side(width), side(height)) })
+}
+
+/// A frame of VP9 (the bitstream specification, section 6.2).
+pub(super) fn vp9(frame: &[u8]) -> Option<PictureFormat> {
+    const SYNC_CODE: u32 = 0x49_83_42;
+    const CS_RGB: u32 = 7;
+    let mut bits = BitReader::new(frame);
+    if bits.bits(2)? != 2 {
+        return None;
+    }
+    let profile = bits.bits(1)? | bits.bits(1)? << 1;
+    if profile == 3 {
+        bits.skip(1)?; // reserved_zero
+    }
+    // show_existing_frame, and frame_type, which is 0 of a keyframe.
+    if bits.flag()? || bits.flag()? {
+        return None;
+    }
+    bits.skip(2)?; // show_frame, error_resilient_mode
+    if bits.bits(24)? != SYNC_CODE {
+        return None;
+    }
+    // color_config(), section 6.2.2.
+    if profile >= 2 {
+        bits.skip(1)?; // ten_or_twelve_bit
+    }
+    let has_subsampling = profile & 1 == 1;
+    if bits.bits(3)? == CS_RGB {
+        bits.skip(u32::from(has_subsampling))?; // reserved_zero
+    } else {
+        bits.skip(1)?; // color_range
+        bits.skip(if has_subsampling { 3 } else { 0 })?; // subsampling_x, subsampling_y, reserved_zero
+    }
+    let size = (bits.bits(16)? + 1, bits.bits(16)? + 1);
+    Some(PictureFormat { profile: format!("profile {profile}"), size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PictureCodec;
+
+    /// The first bytes of keyframes that ffmpeg made of pictures of 320x180: `-c:v libvpx`, `-c:v libvpx-vp9`.
+    const VP8: &[u8] = &[0x10, 0x62, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00];
+    const VP9: &[u8] = &[0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x36, 0x00];
+
+    fn read(codec: PictureCodec, frame: &[u8]) -> Option<(String, (u32, u32))> {
+        codec.format(frame).map(|format| (format.profile, format.size))
+    }
+
+    #[test]
+    fn keyframes_say_their_profile_and_size() {
+        assert_eq!(read(PictureCodec::Vp8, VP8), Some(("profile 0".to_owned(), (320, 180))));
+        assert_eq!(read(PictureCodec::Vp9, VP9), Some(("profile 0".to_owned(), (320, 180))));
+    }
+
+    #[test]
+    fn other_frames_and_what_is_cut_short_say_nothing() {
+        for (codec, frame) in [(PictureCodec::Vp8, VP8), (PictureCodec::Vp9, VP9)] {
+            let needed = if codec == PictureCodec::Vp8 { 10 } else { 9 };
+            for length in 0..needed {
+                assert_eq!(read(codec, &frame[..length]), None, "{length}");
+            }
+        }
+        assert_eq!(read(PictureCodec::Vp8, &[&[0x11], &VP8[1..]].concat()), None);
+        assert_eq!(read(PictureCodec::Vp9, &[&[0x86], &VP9[1..]].concat()), None);
+    }
+}
