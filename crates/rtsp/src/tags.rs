@@ -1,13 +1,15 @@
 //! Payloads of a described track as the bodies of FLV tags, the form in which every viewer is measured and the origin keeps
 //! its streams.
 
+mod h265;
+
 use crate::MediaKind;
 use crate::clock::{DecodeOrder, TrackClock};
 use std::time::Duration;
 use weir_media::{Framing, aac_format, append_decoder_configuration, units};
 use weir_rtc::aac;
-use weir_rtc::h264::{AccessUnit, Assembler, described_parameter_sets};
 use weir_rtc::sdp::Format;
+use weir_rtc::{AccessUnit, Assembler, VideoCodec};
 use weir_rtmp::flv;
 
 /// Bytes in front of a picture in a tag (FLV 10.1 section E.4.3.1).
@@ -74,7 +76,8 @@ pub struct TagReader {
 /// How payloads become frames.
 #[derive(Debug)]
 enum Payloads {
-    H264 {
+    Read {
+        codec: VideoCodec,
         assembler: Box<Assembler>,
         order: DecodeOrder,
     },
@@ -99,8 +102,8 @@ struct Tags {
     clock: TrackClock,
     /// What a decoder begins with, until its first frame comes.
     configuration: Option<Vec<u8>>,
-    /// Parameter sets that came in packets of their own.
-    sets: [Vec<u8>; 2],
+    /// Parameter sets that came in packets of their own: two of H.264, three of H.265.
+    sets: [Vec<u8>; 3],
     kept: usize,
     body: Vec<u8>,
 }
@@ -129,7 +132,7 @@ impl TagReader {
 
     /// The numbers of packets begin again.
     pub fn restart(&mut self) {
-        if let Payloads::H264 { assembler, .. } = &mut self.payloads {
+        if let Payloads::Read { assembler, .. } = &mut self.payloads {
             assembler.restart();
         }
     }
@@ -139,9 +142,15 @@ impl TagReader {
         let Payload { number, timestamp, marker, bytes, since } = *packet;
         let tags = &mut self.tags;
         match &mut self.payloads {
-            Payloads::H264 { assembler, order } => {
-                assembler
-                    .push(number, timestamp, marker, bytes, |unit| tags.picture(&unit, order, since, emit));
+            Payloads::Read { codec, assembler, order } => {
+                assembler.push(number, timestamp, marker, bytes, |unit| match codec {
+                    VideoCodec::H264 | VideoCodec::H265 => {
+                        tags.picture(*codec, &unit, order, since, emit);
+                    }
+                    VideoCodec::Vp8 | VideoCodec::Vp9 | VideoCodec::Av1 => {
+                        tags.frame(*codec, &unit, since, emit);
+                    }
+                });
                 true
             }
             Payloads::Aac { depacketiser, ticks } => {
@@ -179,10 +188,10 @@ impl Payloads {
     /// How payloads of a format are read, and what a decoder begins with, as a tag's body.
     fn of(kind: MediaKind, format: &Format, kept: usize) -> (Self, Option<Vec<u8>>) {
         if kind != MediaKind::Audio {
-            if format.is("H264") {
-                let assembler = Box::new(Assembler::new(kept.saturating_sub(PICTURE_HEADER)));
-                let payloads = Self::H264 { assembler, order: DecodeOrder::default() };
-                return (payloads, sequence_header(&described_parameter_sets(format)));
+            if let Some(codec) = VideoCodec::of(format) {
+                let assembler = Box::new(Assembler::new(codec, kept.saturating_sub(header_length(codec))));
+                let payloads = Self::Read { codec, assembler, order: DecodeOrder::default() };
+                return (payloads, sequence_header(codec, &codec.described_sets(format)));
             }
             let mut header = [0; PICTURE_HEADER];
             header[1..].copy_from_slice(&four_characters(&format.name));
@@ -242,8 +251,24 @@ fn four_characters(name: &str) -> [u8; 4] {
     characters
 }
 
-/// The body of a tag with these parameter sets; `None` if some are missing.
-fn sequence_header<Set: AsRef<[u8]>>(sets: &[Set]) -> Option<Vec<u8>> {
+/// Bytes in front of a picture in its tag.
+fn header_length(codec: VideoCodec) -> usize {
+    match codec {
+        VideoCodec::H265 => h265::PICTURE_HEADER,
+        _ => PICTURE_HEADER,
+    }
+}
+
+/// The body of a tag with these parameter sets; `None` if some are missing, or the codec has none.
+fn sequence_header<Set: AsRef<[u8]>>(codec: VideoCodec, sets: &[Set]) -> Option<Vec<u8>> {
+    match codec {
+        VideoCodec::H264 => avc_sequence_header(sets),
+        VideoCodec::H265 => h265::sequence_header(sets),
+        VideoCodec::Vp8 | VideoCodec::Vp9 | VideoCodec::Av1 => None,
+    }
+}
+
+fn avc_sequence_header<Set: AsRef<[u8]>>(sets: &[Set]) -> Option<Vec<u8>> {
     let of = |kind: u8| -> Vec<&[u8]> {
         let sets = sets.iter().map(AsRef::as_ref);
         sets.filter(|set: &&[u8]| set.first().is_some_and(|first| first & 0x1F == kind)).collect()
@@ -259,15 +284,36 @@ fn sequence_header<Set: AsRef<[u8]>>(sets: &[Set]) -> Option<Vec<u8>> {
 }
 
 impl Tags {
+    /// A frame of a codec that has no parameter sets and sends its pictures in the order of their times.
+    fn frame(
+        &mut self,
+        codec: VideoCodec,
+        unit: &AccessUnit<'_>,
+        since: Duration,
+        emit: &mut impl FnMut(&Tag<'_>),
+    ) {
+        let ticks = self.clock.ticks(unit.timestamp, since);
+        self.body.clear();
+        self.body.push(EXTENDED_VIDEO_FRAME | if unit.keyframe { KEY } else { INTER });
+        self.body.extend(four_characters(codec.encoding_name()));
+        // OBUs have another form in a tag, with their sizes: what is in them is not looked for there.
+        if codec != VideoCodec::Av1 {
+            self.body.extend_from_slice(unit.bytes);
+        }
+        let timestamp = self.clock.millis(ticks);
+        self.put(MediaKind::Video, timestamp, PICTURE_HEADER + unit.length, !unit.complete, emit);
+    }
+
     fn picture(
         &mut self,
+        codec: VideoCodec,
         unit: &AccessUnit<'_>,
         order: &mut DecodeOrder,
         since: Duration,
         emit: &mut impl FnMut(&Tag<'_>),
     ) {
         let is_whole = unit.bytes.len() == unit.length;
-        if is_whole && !self.has_slice(unit) {
+        if is_whole && !self.has_slice(codec, unit) {
             return;
         }
         let shown = self.clock.ticks(unit.timestamp, since);
@@ -275,29 +321,38 @@ impl Tags {
         let timestamp = self.clock.millis(decoded);
         self.configure(MediaKind::Video, timestamp, emit);
         self.body.clear();
-        flv::avc_frame(unit.keyframe, self.clock.span(shown - decoded), unit.bytes, &mut self.body);
-        self.put(MediaKind::Video, timestamp, PICTURE_HEADER + unit.length, !unit.complete, emit);
+        let composition_time = self.clock.span(shown - decoded);
+        let append = if codec == VideoCodec::H265 { h265::frame } else { flv::avc_frame };
+        append(unit.keyframe, composition_time, unit.bytes, &mut self.body);
+        let length = header_length(codec) + unit.length;
+        self.put(MediaKind::Video, timestamp, length, !unit.complete, emit);
     }
 
     /// Whether there is a part of a picture in it; some cameras send parameter sets as if they were one. What differs from what a
     /// decoder was given is kept for it.
-    fn has_slice(&mut self, unit: &AccessUnit<'_>) -> bool {
+    fn has_slice(&mut self, codec: VideoCodec, unit: &AccessUnit<'_>) -> bool {
         let (mut has_slice, mut is_new) = (false, false);
         for unit in units(unit.bytes, Framing::LengthPrefixed) {
-            let place = match unit.first().map(|first| first & 0x1F) {
-                Some(1..=5) => {
-                    has_slice = true;
-                    break;
-                }
-                Some(SEQUENCE_PARAMETER_SET) => 0,
-                Some(PICTURE_PARAMETER_SET) => 1,
-                _ => continue,
+            let Some(&first) = unit.first() else { continue };
+            let (is_slice, place) = match codec {
+                VideoCodec::H265 => (h265::unit_type(first) < 32, h265::set_place(first)),
+                _ => match first & 0x1F {
+                    1..=5 => (true, None),
+                    SEQUENCE_PARAMETER_SET => (false, Some(0)),
+                    PICTURE_PARAMETER_SET => (false, Some(1)),
+                    _ => (false, None),
+                },
             };
+            has_slice |= is_slice;
+            if is_slice {
+                break;
+            }
+            let Some(place) = place else { continue };
             if self.sets[place] != unit {
                 (self.sets[place], is_new) = (unit.to_vec(), true);
             }
         }
-        if is_new && let Some(header) = sequence_header(&self.sets) {
+        if is_new && let Some(header) = sequence_header(codec, &self.sets) {
             self.configuration = Some(header);
         }
         has_slice
@@ -403,8 +458,24 @@ mod tests {
     }
 
     #[test]
+    fn pictures_of_every_codec_that_is_read_are_keyframes_where_they_say_so() {
+        let read = |name: &str, packets: &[(u32, &[u8])]| {
+            let format = Format { name: name.to_owned(), clock_rate: 90_000, ..Format::default() };
+            let mut reader = TagReader::new(MediaKind::Video, &format, 528);
+            assert!(!reader.is_opaque());
+            tags(&mut reader, packets)
+        };
+        let expected = [(0, false, true), (100, false, false)];
+        assert_eq!(read("VP8", &[(0, &[0x10, 0x10, 0, 0]), (9_000, &[0x10, 0x11, 0, 0])]), expected);
+        assert_eq!(read("VP9", &[(0, &[0x08, 0x82, 0x49]), (9_000, &[0x08, 0x86, 0])]), expected);
+        assert_eq!(read("AV1", &[(0, &[0x18, 0x30, 0x10]), (9_000, &[0x10, 0x30, 0x30])]), expected);
+        let h265 = [(0, &[0x26, 0x01, 0xAF][..]), (9_000, &[0x02, 0x01, 0xD0])];
+        assert_eq!(read("H265", &h265), expected);
+    }
+
+    #[test]
     fn codecs_that_are_not_read_are_passed_on_frame_by_frame() {
-        let format = Format { name: "H265".to_owned(), clock_rate: 90_000, ..Format::default() };
+        let format = Format { name: "JPEG".to_owned(), clock_rate: 90_000, ..Format::default() };
         let mut reader = TagReader::new(MediaKind::Video, &format, 528);
         assert!(reader.is_opaque());
         assert_eq!(tags(&mut reader, &[(0, b"a"), (9_000, b"b")]), [(0, false, true), (100, false, false)]);

@@ -10,6 +10,7 @@ use crate::shard_recorder::ShardRecorder;
 use std::time::Duration;
 use weir_metrics::common::{DUPLICATE, LOST, NUMBERED, REORDERED};
 use weir_metrics::{Moment, Recorder};
+use weir_rtc::VideoCodec;
 use weir_rtc::account::{Arrival, Hints, Kind, Track, TrackSettings};
 use weir_rtc::nack;
 use weir_rtc::rtcp::{self, Compound};
@@ -150,9 +151,9 @@ impl TrackReceiver {
             return shard.of(flv.state.planned()).count(MALFORMED, 1);
         };
         let payload_type = packet.payload_type();
-        let is_h264 = self.role == Role::Pictures
-            && self.formats.iter().any(|format| format.payload_type == payload_type && format.is("H264"));
-        let hints = if is_h264 { Hints::of_h264(payload) } else { Hints::default() };
+        let format = self.formats.iter().find(|format| format.payload_type == payload_type);
+        let codec = format.filter(|_| self.role == Role::Pictures).and_then(VideoCodec::of);
+        let hints = codec.map_or_else(Hints::default, |codec| codec.hints(payload));
         self.has_ended = false;
         let number = match self.account.receive(now, &packet, hints) {
             Arrival::Ahead { number, .. } | Arrival::Late { number, .. } => number,

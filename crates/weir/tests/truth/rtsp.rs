@@ -70,10 +70,29 @@ fn what_a_healthy_server_sends_by_udp_is_counted_and_none_of_it_is_lost() {
 }
 
 #[test]
+fn pictures_of_every_codec_that_is_read_are_counted_with_their_keyframes() {
+    let _machine = shared();
+    let server = GstServer::start(&[]);
+    for (path, name) in [("vp8", "VP8"), ("vp9", "VP9"), ("h265", "H.265")] {
+        let url = server.url("", path);
+        let run = measure(["play", url.as_str(), "-c", "1", "-d", "8s", "--warmup", "0s"]);
+        assert_eq!(run.total("played"), 1.0, "{path}: {}", run.err);
+        let zeros = ["lost", "rtsp.other_frames", "rtsp.broken_frames", "rtsp.malformed", "timestamp_jumps"];
+        assert_eq!(zeros.map(|figure| run.total(figure)), [0.0; 5], "{path}");
+        let (frames, keyframes) = (run.total("frames"), run.total("keyframes"));
+        assert!(frames >= 60.0, "{path}: {frames}");
+        // One in ten pictures: those of a part of a group at either end may be more or less.
+        assert!((keyframes - frames / 10.0).abs() <= 1.0, "{path}: {keyframes} of {frames}");
+        let tracks = run.workloads()[0]["tracks"].to_string();
+        assert!(tracks.contains(name), "{path}: {tracks}");
+    }
+}
+
+#[test]
 fn pictures_of_a_codec_that_is_not_read_are_counted_and_named() {
     let _machine = shared();
     let server = GstServer::start(&[]);
-    let run = measure(["play", &server.url("", "vp8"), "-c", "2", "-d", "6s", "--warmup", "1s"]);
+    let run = measure(["play", &server.url("", "jpeg"), "-c", "2", "-d", "6s", "--warmup", "1s"]);
     assert_eq!(run.total("played"), 2.0, "{}", run.err);
     assert_eq!(run.total("frames"), run.total("rtsp.other_frames"));
     assert!(run.total("frames") >= 70.0, "{}", run.total("frames"));

@@ -10,6 +10,7 @@ from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
 Gst.init(None)
 PICTURES = "videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=%d/1 ! x264enc speed-preset=superfast %s"
 SOUND = "audiotestsrc is-live=true ! audioconvert ! audioresample"
+RAW = "videotestsrc is-live=true ! video/x-raw,format=I420,width=320,height=240,framerate=10/1 ! "
 STREAMS = {
     "/av": PICTURES % (25, "tune=zerolatency key-int-max=25")
     + " ! rtph264pay name=pay0 pt=96 "
@@ -18,7 +19,10 @@ STREAMS = {
     "/reordered": PICTURES % (30, "bframes=2 b-adapt=false key-int-max=60") + " ! video/x-h264,profile=main ! rtph264pay config-interval=-1 name=pay0 pt=96",
     "/slow": PICTURES % (5, "tune=zerolatency key-int-max=5") + " ! rtph264pay name=pay0 pt=96",
     "/g711": SOUND + " ! alawenc ! rtppcmapay name=pay0 pt=8",
-    "/vp8": "videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=10/1 ! vp8enc deadline=1 ! rtpvp8pay name=pay0 pt=96",
+    "/vp8": RAW + "vp8enc deadline=1 keyframe-max-dist=10 ! rtpvp8pay name=pay0 pt=96",
+    "/vp9": RAW + "vp9enc deadline=1 cpu-used=8 lag-in-frames=0 keyframe-max-dist=10 ! rtpvp9pay name=pay0 pt=96",
+    "/h265": RAW + "x265enc speed-preset=ultrafast tune=zerolatency key-int-max=10 ! rtph265pay config-interval=-1 name=pay0 pt=96",
+    "/jpeg": RAW + "jpegenc ! rtpjpegpay name=pay0 pt=26",
 }
 server = GstRtspServer.RTSPServer()
 server.set_address("127.0.0.1")
