@@ -24,6 +24,7 @@ pub use account::COLUMNS;
 pub use workload::{oven, whep, whip};
 
 use crate::target::Scheme;
+pub use weir_rtc::VideoCodec;
 use weir_web::GivenFields;
 
 /// What only WebRTC has.
@@ -41,6 +42,8 @@ pub struct RtcOptions {
     pub reports: bool,
     /// Tell the server what bandwidth there is (transport-wide congestion control, REMB), where it asks for that.
     pub bandwidth: bool,
+    /// The one codec of pictures to ask for; all that weir reads by default.
+    pub codec: Option<VideoCodec>,
 }
 
 impl Default for RtcOptions {
@@ -53,6 +56,7 @@ impl Default for RtcOptions {
             pli: true,
             reports: true,
             bandwidth: true,
+            codec: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
+use weir_clients::rtc::VideoCodec;
 use weir_clients::{PlayOptions, RtcOptions, WorkloadError, rtc};
 use weir_metrics::common::UNITS;
 
@@ -37,6 +38,7 @@ pub(crate) const WHEP: Protocol = Protocol {
         options: &[
             Group::of::<Viewer>(),
             Group::of::<Token>(),
+            Group::of::<Pictures>(),
             Group::of::<Feedback>(),
             Group::of::<http::Fields>(),
             Group::of::<EndGrace>(),
@@ -100,6 +102,7 @@ const SIGNALLED: Protocol = Protocol {
 const PLAY: Play = Play {
     options: &[
         Group::of::<Viewer>(),
+        Group::of::<Pictures>(),
         Group::of::<Feedback>(),
         Group::of::<http::Fields>(),
         Group::of::<EndGrace>(),
@@ -134,6 +137,41 @@ struct Feedback {
     rtcp_off: Vec<Kind>,
 }
 
+/// What viewers ask for.
+#[derive(Args)]
+#[command(next_help_heading = "WebRTC")]
+struct Pictures {
+    /// The one codec of pictures to ask for [default: what a browser offers, and the server chooses]
+    #[arg(long, value_name = "CODEC")]
+    codec: Option<Codec>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Codec {
+    /// VP8
+    Vp8,
+    /// VP9
+    Vp9,
+    /// H.264
+    H264,
+    /// H.265
+    H265,
+    /// AV1
+    Av1,
+}
+
+impl From<Codec> for VideoCodec {
+    fn from(codec: Codec) -> Self {
+        match codec {
+            Codec::Vp8 => Self::Vp8,
+            Codec::Vp9 => Self::Vp9,
+            Codec::H264 => Self::H264,
+            Codec::H265 => Self::H265,
+            Codec::Av1 => Self::Av1,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// Requests for lost packets
@@ -162,6 +200,7 @@ fn rtc_options(given: &Given) -> Result<RtcOptions, WorkloadError> {
         pli: says(Kind::Pli),
         reports: says(Kind::Reports),
         bandwidth: says(Kind::Bandwidth),
+        codec: given.read::<Pictures>()?.codec.map(VideoCodec::from),
     })
 }
 

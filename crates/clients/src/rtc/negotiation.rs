@@ -5,6 +5,7 @@ use super::refusal::of_transport;
 use crate::client_session::End;
 use std::net::SocketAddr;
 use weir_metrics::{Failure, Moment};
+use weir_rtc::VideoCodec;
 use weir_rtc::sdp::{
     Agreement, Description, Direction, Local, Media, MediaKind, OfferOptions, Sources, agree,
 };
@@ -16,6 +17,8 @@ pub(super) struct Negotiation {
     pub(super) transport: Transport,
     certificate: Certificate,
     offer: Option<Description>,
+    /// Encodings of pictures that may be agreed on.
+    video: &'static [&'static str],
     /// The section that the transport is named by.
     identifier: String,
     /// Candidates of the server that can be checked, and those of which only a name is known.
@@ -47,6 +50,7 @@ impl Negotiation {
             transport,
             certificate: certificate.clone(),
             offer: None,
+            video: OfferOptions::VIEWER.video,
             identifier: String::new(),
             reachable: 0,
             names: NamedCandidates::default(),
@@ -71,7 +75,8 @@ impl Negotiation {
     }
 
     /// The SDP offer; a sender names its SSRCs in it.
-    pub(super) fn offer(&mut self, offer_options: &OfferOptions<'_>, sources: Sources) -> String {
+    pub(super) fn offer(&mut self, offer_options: &OfferOptions<'static>, sources: Sources) -> String {
+        self.video = offer_options.video;
         let mut offer = self.local().offer(offer_options);
         if offer_options.direction == Direction::SendOnly {
             offer.announce(sources);
@@ -86,7 +91,7 @@ impl Negotiation {
         let answer = read(answer)?;
         let offer = self.offer.take().unwrap_or_default();
         let agreed = agree(&offer, &answer, false);
-        common(&answer, &agreed).map_err(|end| mismatch(&offer, &answer).unwrap_or(end))?;
+        common(&answer, &agreed, self.video).map_err(|end| mismatch(&offer, &answer).unwrap_or(end))?;
         self.connect(now, &answer, &agreed, &[])?;
         Ok(agreed)
     }
@@ -97,11 +102,12 @@ impl Negotiation {
         now: Moment,
         offer: &Description,
         candidates: &[String],
-        offer_options: &OfferOptions<'_>,
+        offer_options: &OfferOptions<'static>,
     ) -> Result<(String, Vec<Agreement>), End> {
+        self.video = offer_options.video;
         let answer = self.local().answer(offer, offer_options);
         let agreed = agree(offer, &answer, true);
-        common(offer, &agreed)?;
+        common(offer, &agreed, self.video)?;
         self.connect(now, offer, &agreed, candidates)?;
         Ok((answer.to_string(), agreed))
     }
@@ -114,7 +120,9 @@ impl Negotiation {
         agreed: &[Agreement],
         more: &[String],
     ) -> Result<(), End> {
-        let Some(role) = agreed.first().map(|agreed| agreed.role) else { return common(theirs, agreed) };
+        let Some(role) = agreed.first().map(|agreed| agreed.role) else {
+            return common(theirs, agreed, self.video);
+        };
         let credentials =
             |media: &&Media| !media.rejected && media.user_fragment.is_some() && media.password.is_some();
         let media = theirs.media.iter().find(credentials).ok_or_else(|| missing("ICE credentials"))?;
@@ -155,13 +163,13 @@ pub(super) fn read_offer(offer: &oven::Offer) -> Result<Description, End> {
 ///
 /// # Errors
 /// The two sides have no codec in common; the server's description shows why.
-fn common(theirs: &Description, agreed: &[Agreement]) -> Result<(), End> {
+fn common(theirs: &Description, agreed: &[Agreement], video: &[&str]) -> Result<(), End> {
     let mut pictures = theirs.media.iter().filter(|media| media.kind == MediaKind::Video && !media.rejected);
     let words = if agreed.iter().any(|agreed| agreed.kind == MediaKind::Video) {
         return Ok(());
     } else if let Some(media) = pictures.next() {
         // Sound alone is not what was asked for.
-        format!("the server offers {}; weir plays H.264 only (packetization-mode 1)", encodings(media))
+        format!("the server offers {}; weir was to play {}", encodings(media), wanted(video))
     } else if !agreed.is_empty() {
         return Ok(());
     } else if theirs.media.is_empty() {
@@ -169,9 +177,22 @@ fn common(theirs: &Description, agreed: &[Agreement]) -> Result<(), End> {
     } else if theirs.media.iter().all(|media| media.rejected) {
         "the server rejects all media (port 0 in each m= line)".to_owned()
     } else {
-        "the two descriptions agree on neither H.264 nor Opus".to_owned()
+        let sound = OfferOptions::VIEWER.audio.join(", ");
+        format!("the two descriptions agree neither on pictures ({}) nor on sound ({sound})", wanted(video))
     };
     Err((Failure::Rejected, words))
+}
+
+/// Encodings that may be agreed on, in words.
+fn wanted(video: &[&str]) -> String {
+    let named = |name: &&str| VideoCodec::ALL.into_iter().find(|codec| codec.encoding_name() == *name);
+    let names: Vec<&str> = video.iter().filter_map(named).map(VideoCodec::name).collect();
+    let words = match &names[..] {
+        [only] => format!("{only} alone"),
+        names => names.join(", "),
+    };
+    // Mode 0 has no fragments: only small pictures fit.
+    if video.contains(&"H264") { format!("{words}; H.264 with packetization-mode 1") } else { words }
 }
 
 /// Where the sections of an answer are not those of the offer, one by one (RFC 3264 section 6).

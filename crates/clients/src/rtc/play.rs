@@ -5,13 +5,13 @@ use super::account::{Extent, Numbers};
 use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms, ssrc};
 use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
+use super::receiver::beginning::nal_codec;
 use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
 use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, Timeouts, undecodable};
 use crate::decoding::DecodedWitness;
 use crate::host_clock::{self, HostClock, UNKNOWN_OFFSET};
-use crate::parameter_sets::NalCodec;
 use crate::playback_model::{Continuation, PlaybackModel, Reading};
 use crate::playout::Playout;
 use crate::shard_recorder::{ClientRecord, ShardRecorder};
@@ -19,15 +19,18 @@ use crate::timeline::{Timeline, Track};
 use crate::track_format::TrackFormat;
 use crate::workload::NewClient;
 use std::sync::Arc;
-use weir_media::{Framing, PictureCodec, STAMP_SEARCH_LEN, Stamp, units};
+use weir_media::{Framing, PictureCodec, PictureFormat, STAMP_SEARCH_LEN, Stamp, units};
 use weir_metrics::common::{AHEAD, FRAMES_AHEAD, WITNESSES};
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_rtc::h264::{AccessUnit, described_parameter_sets};
-use weir_rtc::sdp::{Agreement, MediaKind};
+use weir_rtc::sdp::{Format, MediaKind};
+use weir_rtc::{AccessUnit, VideoCodec};
 use weir_shard::Context;
 
 /// The longest picture that is put together for a decoder: larger than any of H.264 up to level 5.2 (ITU-T H.264 table A-1, MinCR).
 const LONGEST_PICTURE: usize = 8 * 1024 * 1024;
+
+/// Units that are looked at for what describes the pictures.
+const MOST_UNITS: usize = 16;
 
 /// What all viewers of a workload share.
 pub(super) struct SharedOptions {
@@ -62,8 +65,10 @@ pub(super) struct Player {
     numbers: Option<Numbers>,
     /// What it reads, of the workload's targets.
     target: u32,
-    /// What its tracks are, until it is told: as soon as it plays, when parameter sets have come.
-    formats: Vec<TrackFormat>,
+    /// What a keyframe says of the pictures.
+    pictures: Option<(VideoCodec, PictureFormat)>,
+    /// The payload type of the pictures whose format was told: as soon as it plays, and when another codec comes.
+    told: Option<u8>,
     /// Since when a keyframe comes, and since when it plays.
     keyframe_at: Option<Moment>,
     playing_since: Option<Moment>,
@@ -99,7 +104,8 @@ impl Player {
             latency: Extent::default(),
             numbers: None,
             target: target as u32,
-            formats: Vec::new(),
+            pictures: None,
+            told: None,
             keyframe_at: None,
             playing_since: None,
         };
@@ -144,12 +150,17 @@ impl Role for Player {
     ) -> Result<(), End> {
         let now = context.now;
         let ssrc = ssrc(line.state.planned().client, now);
-        self.formats = keys.agreed.iter().filter_map(track_format).collect();
         let kept = match &mut self.decoded {
             Some(decoded) => {
-                let formats = keys.agreed.iter().map(|agreed| &agreed.format);
-                let sets: Vec<_> = formats.flat_map(described_parameter_sets).collect();
-                decoded.describe(NalCodec::H264, sets.iter().map(Vec::as_slice));
+                // Of an answer with several codecs the first one is described; sets of others are in front of their keyframes.
+                let mut formats = keys.agreed.iter().filter(|agreed| agreed.kind == MediaKind::Video);
+                if let Some((codec, format)) =
+                    formats.find_map(|agreed| Some((VideoCodec::of(&agreed.format)?, &agreed.format)))
+                    && let Some(nal_codec) = nal_codec(codec)
+                {
+                    let sets = codec.described_sets(format);
+                    decoded.describe(nal_codec, sets.iter().map(Vec::as_slice));
+                }
                 LONGEST_PICTURE
             }
             None => STAMP_SEARCH_LEN,
@@ -169,24 +180,22 @@ impl Role for Player {
         let now = context.now;
         let recorder = context.world.of(line.state.planned());
         let (clock, latency) = (&self.options.clock, &mut self.latency);
-        let (witness, formats) = (self.witness, &mut self.formats);
+        let (witness, pictures) = (self.witness, &mut self.pictures);
         let decoded = &mut self.decoded;
-        let mut shown = |unit: &AccessUnit<'_>, recorder: &mut Recorder| {
-            if let Some(pictures) = formats.iter_mut().find(|it| it.kind == Track::Video && it.size.is_none())
-            {
-                let units = units(unit.bytes, Framing::LengthPrefixed);
-                *pictures = pictures.clone().with_units(PictureCodec::H264, units);
+        let mut shown = |codec: VideoCodec, unit: &AccessUnit<'_>, recorder: &mut Recorder| {
+            if unit.keyframe && pictures.as_ref().is_none_or(|(known, _)| *known != codec) {
+                *pictures = picture_format(codec, unit.bytes).map(|format| (codec, format));
             }
             // The first keyframe of the others may have waited in the server for them.
-            if witness {
+            if witness && codec == VideoCodec::H264 {
                 stamp(unit.bytes, clock, now, latency, recorder);
             }
-            match decoded {
-                Some(decoded) if unit.complete && unit.bytes.len() == unit.length => {
-                    decoded.picture(NalCodec::H264, unit.bytes, Framing::LengthPrefixed, now);
+            let Some(decoded) = decoded else { return };
+            match nal_codec(codec) {
+                Some(nal_codec) if unit.complete && unit.bytes.len() == unit.length => {
+                    decoded.picture(nal_codec, unit.bytes, Framing::LengthPrefixed, now);
                 }
-                Some(decoded) => decoded.broken_picture(),
-                None => {}
+                _ => decoded.broken_picture(),
             }
         };
         if let Some(receiver) = &mut self.receiver {
@@ -221,15 +230,25 @@ impl Role for Player {
         let begins = state.phase() == ClientPhase::Opening && plays;
         let comes_back = begins && state.is_away();
         if begins {
-            for format in std::mem::take(&mut self.formats) {
-                context.world.track(state.planned(), format);
+            for (kind, format) in receiver.formats() {
+                if let Some(format) = track_format(kind, format, self.pictures.as_ref()) {
+                    context.world.track(state.planned(), format);
+                }
             }
+            self.told = receiver.picture_type();
             state.reach(ClientPhase::Playing, now, context.world);
             self.playing_since.get_or_insert(now);
             receiver.begin_seconds(now);
             // A witness asks for what is missing at once, as a browser does. Of the others it is enough to know when what
             // they have came.
             context.let_datagrams_wait(!self.witness);
+        }
+        if self.told.is_some() && self.told != receiver.picture_type() {
+            // The server has changed to another codec that was agreed on.
+            self.told = receiver.picture_type();
+            let comes = receiver.formats().find(|(kind, _)| *kind == MediaKind::Video);
+            let format = comes.and_then(|(kind, format)| track_format(kind, format, None));
+            format.into_iter().for_each(|format| context.world.track(state.planned(), format));
         }
         state.fed(now, context.world);
         connection.with_sender(context, |recorder, send| {
@@ -357,22 +376,52 @@ impl Role for Player {
     }
 }
 
-/// What a track is by the session's description: of H.264 the parameter sets say more, and what is so.
-fn track_format(agreed: &Agreement) -> Option<TrackFormat> {
-    let format = &agreed.format;
-    let (kind, name) = match (agreed.kind, &*format.name.to_ascii_lowercase()) {
-        (MediaKind::Video, "h264") => {
-            let profile = profile_of(&format.parameters);
-            return Some(TrackFormat { profile, ..TrackFormat::new(Track::Video, "H.264") });
-        }
-        (MediaKind::Video, _) => (Track::Video, format.name.clone()),
+/// What a track is by the session's description, and by what a keyframe said of its pictures.
+fn track_format(
+    kind: MediaKind,
+    format: &Format,
+    pictures: Option<&(VideoCodec, PictureFormat)>,
+) -> Option<TrackFormat> {
+    let (kind, name) = match (kind, &*format.name.to_ascii_lowercase()) {
+        (MediaKind::Video, _) => match VideoCodec::of(format) {
+            Some(codec) => {
+                let told = TrackFormat::new(Track::Video, codec.name());
+                return Some(match pictures.filter(|(known, _)| *known == codec) {
+                    Some((_, PictureFormat { profile, size })) => {
+                        TrackFormat { profile: Some(profile.clone()), size: Some(*size), ..told }
+                    }
+                    None if codec == VideoCodec::H264 => {
+                        TrackFormat { profile: profile_of(&format.parameters), ..told }
+                    }
+                    None => told,
+                });
+            }
+            None => (Track::Video, format.name.clone()),
+        },
         (MediaKind::Audio, "opus") => (Track::Audio, "Opus".to_owned()),
+        (MediaKind::Audio, "pcmu") => (Track::Audio, "G.711 mu-law".to_owned()),
+        (MediaKind::Audio, "pcma") => (Track::Audio, "G.711 A-law".to_owned()),
+        (MediaKind::Audio, "g722") => (Track::Audio, "G.722".to_owned()),
         (MediaKind::Audio, _) => (Track::Audio, format.name.clone()),
         _ => return None,
     };
-    let sample_rate = Some(format.clock_rate).filter(|_| kind == Track::Audio);
+    let sample_rate = Some(format.clock_rate).filter(|_| kind == Track::Audio && !format.is("G722"));
     let channels = format.channels.filter(|_| kind == Track::Audio);
     Some(TrackFormat { sample_rate, channels, ..TrackFormat::new(kind, name) })
+}
+
+/// What the first bytes of a keyframe say: a parameter set, a sequence header, or the header of the frame.
+fn picture_format(codec: VideoCodec, bytes: &[u8]) -> Option<PictureFormat> {
+    let of_units = |codec: PictureCodec| {
+        units(bytes, Framing::LengthPrefixed).take(MOST_UNITS).find_map(|unit| codec.format(unit))
+    };
+    match codec {
+        VideoCodec::H264 => of_units(PictureCodec::H264),
+        VideoCodec::H265 => of_units(PictureCodec::H265),
+        VideoCodec::Av1 => of_units(PictureCodec::Av1),
+        VideoCodec::Vp8 => PictureCodec::Vp8.format(bytes),
+        VideoCodec::Vp9 => PictureCodec::Vp9.format(bytes),
+    }
 }
 
 /// `profile-level-id` of RFC 6184 section 8.1, three bytes in hexadecimal.

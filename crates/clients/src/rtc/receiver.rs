@@ -1,6 +1,6 @@
 //! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
 
-mod beginning;
+pub(super) mod beginning;
 mod track_receiver;
 
 use self::track_receiver::TrackReceiver;
@@ -16,12 +16,11 @@ use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS};
 use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
-use weir_rtc::h264::AccessUnit;
 use weir_rtc::rtcp::{self, Compound};
-use weir_rtc::rtp::{FrameMarking, Packet, transport_sequence_number};
-use weir_rtc::sdp::{MediaKind, extension};
+use weir_rtc::rtp::{DependencyDescriptor, FrameMarking, Packet, transport_sequence_number};
+use weir_rtc::sdp::{Format, MediaKind, extension};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
-use weir_rtc::{NtpTime, rtx, sender};
+use weir_rtc::{AccessUnit, NtpTime, VideoCodec, rtx, sender};
 
 /// How often receiver reports are sent, and figures of a second are made.
 const SECOND: Duration = Duration::from_secs(1);
@@ -137,7 +136,7 @@ impl Receiver {
         })
     }
 
-    /// An RTP packet came. `shown` gets each access unit that was decrypted.
+    /// An RTP packet came. `shown` gets each access unit that was decrypted, and its codec.
     #[inline]
     pub(super) fn rtp(
         &mut self,
@@ -145,11 +144,12 @@ impl Receiver {
         bytes: &mut [u8],
         totals: &mut ReadTotals,
         recorder: &mut Recorder,
-        shown: &mut dyn FnMut(&AccessUnit<'_>, &mut Recorder),
+        shown: &mut dyn FnMut(VideoCodec, &AccessUnit<'_>, &mut Recorder),
     ) {
         let Ok(packet) = Packet::parse(bytes) else { return recorder.count(MALFORMED, 1) };
         let payload_type = packet.payload_type();
-        let Some(at) = self.tracks.iter().position(|track| track.payload_type == payload_type) else {
+        let comes = self.tracks.iter().position(|track| track.payload_type == payload_type);
+        let Some(at) = comes.or_else(|| self.tracks.iter().position(|track| track.has(payload_type))) else {
             return self.repair(now, bytes, totals, recorder);
         };
         if let (Some(identifier), Some(feedback)) = (self.transport_sequence, &mut self.feedback)
@@ -159,13 +159,7 @@ impl Receiver {
             self.feedback_at.get_or_insert(now + FEEDBACK);
         }
         let track = &mut self.tracks[at];
-        let marking = track.frame_marking.and_then(|identifier| packet.extension(identifier));
-        let mut hints = match marking.and_then(FrameMarking::parse) {
-            Some(marking) => {
-                Hints { start: Some(marking.start), keyframe: Some(marking.independent), padding: false }
-            }
-            None => Hints::default(),
-        };
+        let mut hints = extension_hints(track, &packet);
         let (packet, payload) = if self.opens {
             let header_length = packet.header_length();
             let length = match self.inbound.open_rtp(bytes) {
@@ -189,10 +183,17 @@ impl Receiver {
         } else {
             (packet, None)
         };
+        if track.payload_type != payload_type && !track.change(payload_type) {
+            return recorder.count(STRANGE, 1);
+        }
         if track.kind == MediaKind::Video {
             match payload {
                 Some(payload) => {
-                    hints = Hints::of_h264(payload);
+                    if let Some(codec) = track.codec {
+                        let own = codec.hints(payload);
+                        let start = own.start.or(hints.start).filter(|_| !own.padding);
+                        hints = Hints { start, keyframe: own.keyframe.or(hints.keyframe), ..own };
+                    }
                     track.pads_media |= packet.has_padding() && !payload.is_empty();
                     if let Some(beginning) = &mut track.beginning {
                         beginning.payload(packet.timestamp(), payload);
@@ -240,12 +241,13 @@ impl Receiver {
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         totals.frame_ended = marker && !hints.padding;
         if let Some(assembler) = &mut track.assembler
+            && let Some(codec) = track.codec
             && let Some(payload) = payload
         {
             let beginning = &mut track.beginning;
             assembler.push(number, timestamp, marker, payload, |unit| {
                 totals.start_whole |= beginning.as_mut().is_some_and(|it| it.begins(&unit));
-                shown(&unit, recorder);
+                shown(codec, &unit, recorder);
             });
         }
     }
@@ -256,9 +258,14 @@ impl Receiver {
         let Ok(packet) = Packet::parse(bytes) else { return };
         let payload_type = packet.payload_type();
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let Some(track) = self.tracks.iter_mut().find(|track| track.repair == Some(payload_type)) else {
-            return recorder.count(STRANGE, 1);
-        };
+        let mut found = None;
+        for track in &mut self.tracks {
+            if let Some(codec) = track.repaired_by(payload_type) {
+                found = Some((track, codec));
+                break;
+            }
+        }
+        let Some((track, codec)) = found else { return recorder.count(STRANGE, 1) };
         let opened = match self.inbound.open_rtp(bytes) {
             Ok(opened) => Packet::parse(opened).ok(),
             Err(SrtpError::Replayed | SrtpError::TooOld) => return recorder.count(REPLAYED, 1),
@@ -271,11 +278,13 @@ impl Receiver {
         };
         totals.media += payload.len() as u64;
         track.media += payload.len() as u64;
-        if let Some(beginning) = &mut track.beginning {
+        if let Some(beginning) = &mut track.beginning
+            && codec == track.codec
+        {
             beginning.payload(timestamp, payload);
         }
-        let hints = match track.kind {
-            MediaKind::Video => Hints::of_h264(payload),
+        let hints = match (track.kind, codec) {
+            (MediaKind::Video, Some(codec)) => codec.hints(payload),
             _ => Hints::default(),
         };
         track.account.repair(now, original, timestamp, marker, hints);
@@ -528,7 +537,7 @@ impl Receiver {
         let has_video = self.has_video();
         for track in &mut self.tracks {
             let is_video = track.kind == MediaKind::Video;
-            let seen = self.witness || track.frame_marking.is_some();
+            let seen = self.witness || track.frame_marking.is_some() || track.dependencies.is_some();
             numbers.track(&mut track.account, is_video, seen, track.requests.sent());
             numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &track.jitter);
         }
@@ -577,8 +586,17 @@ impl Receiver {
 
     /// What of a track is missing that decoding could have begun with.
     pub(super) fn missing(&self) -> Option<String> {
-        let missing = self.tracks.iter().find_map(|track| track.beginning.as_ref()?.missing())?;
-        Some(format!("{missing} of the H.264, in front of a picture or as sprop-parameter-sets"))
+        self.tracks.iter().find_map(|track| track.beginning.as_ref()?.missing())
+    }
+
+    /// What comes, track by track.
+    pub(super) fn formats(&self) -> impl Iterator<Item = (MediaKind, &Format)> {
+        self.tracks.iter().filter_map(|track| Some((track.kind, track.format()?)))
+    }
+
+    /// The payload type of the pictures that come.
+    pub(super) fn picture_type(&self) -> Option<u8> {
+        self.tracks.iter().find(|track| track.kind == MediaKind::Video).map(|track| track.payload_type)
     }
 
     /// Packets that the keys have opened, and those that they have not.
@@ -589,5 +607,27 @@ impl Receiver {
     /// When the last RTP packet came.
     pub(super) fn last_media(&self) -> Moment {
         self.last_media
+    }
+}
+
+/// What a packet says of its frame without being decrypted.
+#[inline]
+fn extension_hints(track: &TrackReceiver, packet: &Packet<'_>) -> Hints {
+    let element = |identifier: Option<u8>| identifier.and_then(|identifier| packet.extension(identifier));
+    if let Some(marking) = element(track.frame_marking).and_then(FrameMarking::parse) {
+        return Hints { start: Some(marking.start), keyframe: Some(marking.independent), padding: false };
+    }
+    match element(track.dependencies).and_then(DependencyDescriptor::parse) {
+        // "Note that this frame might not be the first frame of a temporal unit": of one that begins nothing more is known.
+        Some(dependencies) => Hints {
+            start: if dependencies.begins_sequence {
+                Some(true)
+            } else {
+                Some(false).filter(|_| !dependencies.start)
+            },
+            keyframe: Some(dependencies.begins_sequence),
+            padding: false,
+        },
+        None => Hints::default(),
     }
 }

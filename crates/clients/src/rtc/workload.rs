@@ -141,5 +141,5 @@ fn offer_options(options: &RtcOptions) -> OfferOptions<'static> {
         (false, true) => &["nack pli", "ccm fir", "transport-cc", "goog-remb"],
         (false, false) => &["nack pli", "ccm fir"],
     };
-    OfferOptions { feedback, retransmission: options.nack, ..OfferOptions::VIEWER }
+    OfferOptions { feedback, retransmission: options.nack, ..OfferOptions::VIEWER }.of_codec(options.codec)
 }

@@ -9,7 +9,7 @@ use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
-use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree};
+use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, OfferOptions, Setup, agree};
 use weir_rtc::srtp::{MasterKey, Outbound};
 use weir_rtc::transport::{
     Certificate, Clock, Event as Reached, Output, Remote, Transport, TransportSettings,
@@ -226,7 +226,7 @@ impl Server {
     pub(crate) fn answering(offer: &str, now: Moment, setup: Setup) -> (Self, String) {
         let offer: Description = offer.parse().expect("an offer of weir's");
         let (mut server, local) = Self::new();
-        let offer_options = OfferOptions { direction: Direction::SendOnly, setup, ..OfferOptions::VIEWER };
+        let offer_options = OfferOptions { setup, ..OfferOptions::PUBLISHER };
         let mut answer = local.answer(&offer, &offer_options);
         describe(&mut answer);
         server.agreed = agree(&offer, &answer, true);

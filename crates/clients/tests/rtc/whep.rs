@@ -624,10 +624,13 @@ fn a_server_whose_pictures_cannot_be_played_is_told_why_whatever_its_sound_is() 
     let (_, offer) = Stage::new(0);
     let (_, answer) = Server::answer(&offer, weir_shard::clock::now());
     let (mut stage, _) = Stage::new(0);
-    stage.answer("201 Created", "", &answer.replace("H264/90000", "VP8/90000"));
+    stage.answer("201 Created", "", &answer.replace("H264/90000", "H266/90000"));
     let (failure, words) = stage.failure();
     assert_eq!(failure, Failure::Rejected);
-    assert!(words.starts_with("the server offers VP8; weir plays H.264 only"), "{words}");
+    assert!(
+        words.starts_with("the server offers H266; weir was to play VP8, H.264, AV1, VP9, H.265"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -1,59 +1,98 @@
-//! Where a decoder can begin with a track of H.264: behind its parameter sets, which are in front of a picture or in the session
-//! description (RFC 6184 section 8.2.2).
+//! Where a decoder can begin with a track: behind its parameter sets, which are in front of a picture or in the session description
+//! (RFC 6184 section 8.2.2, RFC 7798 section 7.1), behind the sequence header of AV1, or with a keyframe of VP8 and VP9, which need
+//! nothing else.
 
-use crate::parameter_sets::{NalCodec, ParameterSets, UNIT_HEAD};
-use weir_rtc::h264::{AccessUnit, Payload, described_parameter_sets};
+use crate::parameter_sets::{NalCodec, ParameterSets};
 use weir_rtc::sdp::Format;
+use weir_rtc::{AccessUnit, VideoCodec, av1};
 
-/// What of a track's parameter sets has come.
+/// What of a track has come that its decoder needs first.
 pub(super) struct Beginning {
-    sets: ParameterSets,
+    codec: VideoCodec,
+    needs: Needs,
     /// The time stamp of the last access unit that says that decoding can begin with it.
     recovery: Option<u32>,
-    /// Decoding could have begun, but for parameter sets.
+    /// Decoding could have begun, but for what is needed.
     missed: bool,
 }
 
+/// What a decoder needs before a keyframe.
+enum Needs {
+    Sets(ParameterSets),
+    /// Whether the sequence header has come.
+    SequenceHeader(bool),
+    Nothing,
+}
+
 impl Beginning {
-    /// The beginning of a track whose description says this.
-    pub(super) fn new(format: &Format) -> Self {
-        let mut sets = ParameterSets::new(NalCodec::H264);
-        described_parameter_sets(format).iter().for_each(|unit| _ = sets.take(unit));
-        Self { sets, recovery: None, missed: false }
+    /// The beginning of a track of this codec whose description says this.
+    pub(super) fn new(codec: VideoCodec, format: &Format) -> Self {
+        let needs = match nal_codec(codec) {
+            Some(nal_codec) => {
+                let mut sets = ParameterSets::new(nal_codec);
+                codec.described_sets(format).iter().for_each(|unit| _ = sets.take(unit));
+                Needs::Sets(sets)
+            }
+            None if codec == VideoCodec::Av1 => Needs::SequenceHeader(false),
+            None => Needs::Nothing,
+        };
+        Self { codec, needs, recovery: None, missed: false }
     }
 
     /// A decrypted payload came.
     pub(super) fn payload(&mut self, timestamp: u32, payload: &[u8]) {
-        match Payload::parse(payload) {
-            Ok(Payload::Single(unit)) => self.unit(timestamp, unit),
-            Ok(Payload::Aggregate(units)) => units.for_each(|unit| self.unit(timestamp, unit)),
-            Ok(Payload::Fragment { header, start: true, bytes, .. }) => {
-                let mut head = [header; UNIT_HEAD];
-                let length = bytes.len().min(UNIT_HEAD - 1);
-                head[1..=length].copy_from_slice(&bytes[..length]);
-                self.unit(timestamp, &head[..=length]);
+        let (needs, recovery) = (&mut self.needs, &mut self.recovery);
+        match needs {
+            Needs::Sets(sets) => self.codec.unit_heads(payload, |unit| {
+                sets.take(unit);
+                if sets.codec().is_recovery_point(unit) {
+                    *recovery = Some(timestamp);
+                }
+            }),
+            Needs::SequenceHeader(has_come) => {
+                self.codec.unit_heads(payload, |unit| *has_come |= av1::is_sequence_header(unit));
             }
-            Ok(Payload::Fragment { .. }) | Err(_) => {}
-        }
-    }
-
-    fn unit(&mut self, timestamp: u32, unit: &[u8]) {
-        self.sets.take(unit);
-        if self.sets.codec().is_recovery_point(unit) {
-            self.recovery = Some(timestamp);
+            Needs::Nothing => {}
         }
     }
 
     /// Whether a decoder can begin with an access unit, whose payloads have all come.
     pub(super) fn begins(&mut self, unit: &AccessUnit<'_>) -> bool {
         let is_start = unit.complete && (unit.keyframe || self.recovery == Some(unit.timestamp));
-        self.missed |= is_start && !self.sets.are_whole();
-        is_start && self.sets.are_whole()
+        let has_all = match &self.needs {
+            Needs::Sets(sets) => sets.are_whole(),
+            Needs::SequenceHeader(has_come) => *has_come,
+            Needs::Nothing => true,
+        };
+        self.missed |= is_start && !has_all;
+        is_start && has_all
     }
 
     /// What is missing, if decoding could have begun without it.
     pub(super) fn missing(&self) -> Option<String> {
-        self.sets.missing().filter(|_| self.missed)
+        match &self.needs {
+            Needs::Sets(sets) => {
+                let missing = sets.missing().filter(|_| self.missed)?;
+                let described = match self.codec {
+                    VideoCodec::H265 => "sprop-vps, sprop-sps and sprop-pps",
+                    _ => "sprop-parameter-sets",
+                };
+                Some(format!("{missing} of the {}, in front of a picture or as {described}", self.codec))
+            }
+            Needs::SequenceHeader(false) if self.missed => {
+                Some(format!("a sequence header of the {}", self.codec))
+            }
+            Needs::SequenceHeader(_) | Needs::Nothing => None,
+        }
+    }
+}
+
+/// The codecs that are made of NAL units.
+pub(in crate::rtc) fn nal_codec(codec: VideoCodec) -> Option<NalCodec> {
+    match codec {
+        VideoCodec::H264 => Some(NalCodec::H264),
+        VideoCodec::H265 => Some(NalCodec::H265),
+        VideoCodec::Vp8 | VideoCodec::Vp9 | VideoCodec::Av1 => None,
     }
 }
 
@@ -73,7 +112,7 @@ mod tests {
     }
 
     fn described(parameters: &str) -> Beginning {
-        Beginning::new(&Format { parameters: parameters.to_owned(), ..Format::default() })
+        Beginning::new(VideoCodec::H264, &Format { parameters: parameters.to_owned(), ..Format::default() })
     }
 
     #[test]
@@ -82,7 +121,7 @@ mod tests {
         assert!(!begins(&mut none, 1, &[&[0x41, 0x9A]]));
         assert_eq!(none.missing(), None, "it is within a group of pictures");
         assert!(!begins(&mut none, 2, &[IDR]) && !begins(&mut none, 3, &[SETS[0], IDR]));
-        assert_eq!(none.missing().unwrap(), "PPS");
+        assert!(none.missing().unwrap().starts_with("PPS of the H.264, in front of a picture or as sprop-"));
         assert!(begins(&mut none, 4, &[SETS[1], IDR]));
         assert_eq!(none.missing(), None);
         let together = [&[0x78, 0, 4][..], SETS[0], &[0, 2], SETS[1]].concat();
@@ -101,5 +140,31 @@ mod tests {
         assert!(!begins(&mut refreshed, 3, &[&[0x41, 0x9A]]));
         // In a fragment.
         assert!(begins(&mut refreshed, 4, &[&[0x1C, 0x86, 6, 1, 0xC4], &[0x41, 0x9A]]));
+    }
+
+    #[test]
+    fn each_codec_begins_with_what_it_needs_and_says_what_is_missing() {
+        let unit = |keyframe| AccessUnit { timestamp: 1, bytes: &[], length: 9, complete: true, keyframe };
+        for codec in [VideoCodec::Vp8, VideoCodec::Vp9] {
+            let mut beginning = Beginning::new(codec, &Format::default());
+            assert!(!beginning.begins(&unit(false)) && beginning.begins(&unit(true)), "{codec}");
+            assert_eq!(beginning.missing(), None);
+        }
+        let mut av1 = Beginning::new(VideoCodec::Av1, &Format::default());
+        assert!(!av1.begins(&unit(true)));
+        assert_eq!(av1.missing().unwrap(), "a sequence header of the AV1");
+        av1.payload(1, &[0x18, 0x08, 0, 0]);
+        assert!(av1.begins(&unit(true)));
+        assert_eq!(av1.missing(), None);
+        let mut h265 = Beginning::new(VideoCodec::H265, &Format::default());
+        assert!(!h265.begins(&unit(true)));
+        assert!(h265.missing().unwrap().starts_with("VPS, SPS and PPS of the H.265, "));
+        for first in [0x40, 0x42, 0x44] {
+            h265.payload(1, &[first, 1, 7]);
+        }
+        assert!(h265.begins(&unit(true)));
+        let described = "sprop-vps=QAEM;sprop-sps=QgEB;sprop-pps=RAHA".to_owned();
+        let format = Format { parameters: described, ..Format::default() };
+        assert!(Beginning::new(VideoCodec::H265, &format).begins(&unit(true)));
     }
 }

@@ -12,26 +12,34 @@ use std::time::Duration;
 use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
 use weir_rtc::account::{self, Kind, ReceivedTotals, Sent, Track};
-use weir_rtc::h264::Assembler;
 use weir_rtc::nack;
 use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::rtcp::SenderFigures;
 use weir_rtc::rtp::Packet;
-use weir_rtc::sdp::{Agreement, MediaKind, extension};
+use weir_rtc::sdp::{Agreement, Format, MediaKind, extension};
+use weir_rtc::{Assembler, VideoCodec};
 
 /// A track.
 pub(super) struct TrackReceiver {
     pub(super) kind: MediaKind,
+    /// Of what comes now.
     pub(super) payload_type: u8,
+    pub(super) codec: Option<VideoCodec>,
     pub(super) clock_rate: u32,
-    pub(super) repair: Option<u8>,
+    /// What may come, and the payload types of its retransmissions.
+    encodings: Vec<(Format, Option<u8>)>,
+    /// What packets say of their frames without being decrypted.
     pub(super) frame_marking: Option<u8>,
+    pub(super) dependencies: Option<u8>,
     pub(super) account: Track,
+    settings: account::TrackSettings,
     pub(super) requests: PictureRequests,
     pub(super) asks: bool,
     pub(super) assembler: Option<Box<Assembler>>,
     /// Of pictures.
     pub(super) beginning: Option<Box<Beginning>>,
+    /// Bytes that are kept of each picture.
+    kept: usize,
     /// Whether a packet with a payload was seen to have padding as well.
     pub(super) pads_media: bool,
     pub(super) jitter: Extent,
@@ -78,18 +86,27 @@ impl TrackReceiver {
             clock_rate: agreed.format.clock_rate,
             nack: if asks_again { nack::NackSettings::default() } else { nack::NackSettings::OFF },
         };
-        let marking = agreed.extensions.iter().find(|it| it.name == extension::FRAME_MARKING);
+        let extension = |name: &str| {
+            let named = agreed.extensions.iter().find(|it| it.name == name);
+            named.map(|it| it.identifier).filter(|_| is_video)
+        };
+        let codec = VideoCodec::of(&agreed.format).filter(|_| is_video);
+        let first = (agreed.format.clone(), agreed.repair);
         Self {
             kind: agreed.kind,
             payload_type: agreed.format.payload_type,
+            codec,
             clock_rate: agreed.format.clock_rate,
-            repair: agreed.repair,
-            frame_marking: marking.map(|it| it.identifier).filter(|_| is_video),
+            encodings: std::iter::once(first).chain(agreed.others.iter().cloned()).collect(),
+            frame_marking: extension(extension::FRAME_MARKING),
+            dependencies: extension(extension::DEPENDENCY_DESCRIPTOR),
             account: Track::new(settings),
+            settings,
             requests: PictureRequests::new(picture::PictureRequestSettings::default()),
             asks: options.pli && is_video && gives("nack pli"),
-            assembler: is_video.then(|| Box::new(Assembler::new(kept))),
-            beginning: is_video.then(|| Box::new(Beginning::new(&agreed.format))),
+            assembler: codec.map(|codec| Box::new(Assembler::new(codec, kept))),
+            beginning: codec.map(|codec| Box::new(Beginning::new(codec, &agreed.format))),
+            kept,
             pads_media: false,
             jitter: Extent::default(),
             booked: Totals::default(),
@@ -98,6 +115,53 @@ impl TrackReceiver {
             sent: Sent::default(),
             told_missing: 0,
         }
+    }
+
+    /// Whether packets of this type may come.
+    pub(super) fn has(&self, payload_type: u8) -> bool {
+        self.encodings.iter().any(|(format, _)| format.payload_type == payload_type)
+    }
+
+    /// The codec that packets of this type retransmit, if they retransmit this track's.
+    pub(super) fn repaired_by(&self, payload_type: u8) -> Option<Option<VideoCodec>> {
+        let repaired = self.encodings.iter().find(|(_, repair)| *repair == Some(payload_type));
+        repaired.map(|(format, _)| VideoCodec::of(format))
+    }
+
+    /// The format of what comes now.
+    pub(super) fn format(&self) -> Option<&Format> {
+        let format = self.encodings.iter().map(|(format, _)| format);
+        format.into_iter().find(|format| format.payload_type == self.payload_type)
+    }
+
+    /// Another encoding of those agreed on comes from now on. Whether it can be counted: numbers go on, but not with another clock.
+    #[cold]
+    pub(super) fn change(&mut self, payload_type: u8) -> bool {
+        let Some((format, _)) = self.encodings.iter().find(|(format, _)| format.payload_type == payload_type)
+        else {
+            return false;
+        };
+        if format.clock_rate != self.clock_rate {
+            if self.account.ssrc().is_some() {
+                return false;
+            }
+            self.settings.clock_rate = format.clock_rate;
+            self.account = Track::new(self.settings);
+            self.clock_rate = format.clock_rate;
+        }
+        self.payload_type = payload_type;
+        let codec = VideoCodec::of(format).filter(|_| self.kind == MediaKind::Video);
+        // Another profile of the same codec has the same payloads; its parameter sets may be described apart.
+        if let Some(codec) = codec {
+            if self.assembler.is_some() {
+                self.assembler = Some(Box::new(Assembler::new(codec, self.kept)));
+            }
+            if self.beginning.is_some() {
+                self.beginning = Some(Box::new(Beginning::new(codec, format)));
+            }
+        }
+        self.codec = codec;
+        true
     }
 
     /// Numbers have begun again: what was put together of those before is in front of none of them.
