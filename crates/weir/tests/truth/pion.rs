@@ -2,7 +2,9 @@
 //! nothing with weir: ICE, DTLS, SRTP, RTCP and H.264 payloads of its own.
 
 use crate::support::webrtc::{is_on_air, origin, places};
-use crate::support::{Pion, Publishing, measure, play, shared, soon};
+use crate::support::{Pion, Publishing, measure, play, program, shared, soon};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// A URL as others write it.
@@ -82,6 +84,73 @@ fn viewers_of_a_server_of_others_get_every_packet_of_it() {
     assert_eq!(zeros.map(total), [0; 6]);
     assert_eq!((seen["nacks"], seen["reported_lost"]), (0, 0), "{seen:?}");
     assert!(seen["reports"] >= 3 * 3 && seen["keyframes_asked"] == total("rtc.plis"), "{seen:?}");
+}
+
+/// A clip of 100 frames that ffmpeg has made, and how many of them are keyframes by ffprobe.
+fn clip(folder: &Path, codec: &str) -> (PathBuf, u64) {
+    let (encoder, file): (&[&str], _) = match codec {
+        "VP8" => (&["libvpx", "-deadline", "realtime", "-auto-alt-ref", "0"], "a.ivf"),
+        "VP9" => (&["libvpx-vp9", "-deadline", "realtime", "-lag-in-frames", "0"], "a.ivf"),
+        "AV1" => (&["libaom-av1", "-usage", "realtime", "-cpu-used", "8", "-lag-in-frames", "0"], "a.ivf"),
+        _ => (
+            &["libx265", "-preset", "ultrafast", "-x265-params", "aud=1:repeat-headers=1:scenecut=0"],
+            "a.hevc",
+        ),
+    };
+    let path = folder.join(file);
+    let source = "testsrc2=size=320x180:rate=25,noise=alls=20:allf=t";
+    let mut ffmpeg = program("ffmpeg", "ffmpeg");
+    ffmpeg.args([
+        "-v",
+        "error",
+        "-y",
+        "-f",
+        "lavfi",
+        "-i",
+        source,
+        "-frames:v",
+        "100",
+        "-pix_fmt",
+        "yuv420p",
+    ]);
+    ffmpeg.args(["-b:v", "1M", "-g", "30", "-bf", "0", "-c:v"]).args(encoder).arg(&path);
+    assert!(ffmpeg.stderr(Stdio::null()).status().unwrap().success(), "{codec}");
+    let mut probe = program("ffprobe", "ffmpeg");
+    probe.args(["-v", "error", "-show_entries", "packet=flags", "-of", "csv=p=0"]).arg(&path);
+    let output = String::from_utf8(probe.output().unwrap().stdout).unwrap();
+    assert_eq!(output.lines().count(), 100, "{codec}");
+    (path, output.lines().filter(|line| line.starts_with('K')).count() as u64)
+}
+
+#[test]
+fn viewers_count_every_frame_and_keyframe_of_each_codec_that_a_server_sends() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, name) in [("VP8", "VP8"), ("VP9", "VP9"), ("AV1", "AV1"), ("H265", "H.265")] {
+        let (path, keyframes) = clip(folder.path(), codec);
+        assert!(keyframes >= 4, "{codec}: {keyframes}");
+        let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap()]);
+        // A witness decrypts all; the others read no more than headers once they play.
+        let options = "-c 3 -d 7s --warmup 0s --drain 500ms --witness-every 1";
+        let run = play(&format!("whep+http://127.0.0.1:{port}/whep"), options);
+        assert_eq!(run.well(), 3, "{codec}: {:?}", run.failures());
+        let seen = pion.end();
+        let total = |figure: &str| run.total(figure) as u64;
+        assert_eq!((seen["connected"], seen["frames"]), (3, 300), "{codec}: {seen:?}");
+        assert_eq!((total("units"), total("frames")), (seen["sent"], 300), "{codec}: {seen:?}");
+        assert_eq!((total("keyframes"), total("rtc.frames_complete")), (3 * keyframes, 300), "{codec}");
+        let zeros = ["lost", "rtc.frames_broken", "rtc.unauthentic", "rtc.strange", "rtc.malformed"];
+        assert_eq!(zeros.map(total), [0; 5], "{codec}");
+        let tracks = run.summary["workloads"][0]["tracks"].to_string();
+        assert!(tracks.contains(name) && tracks.contains("[320,180]"), "{codec}: {tracks}");
+        // Asked for alone, and asked for another.
+        let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap()]);
+        let url = format!("whep+http://127.0.0.1:{port}/whep");
+        let run =
+            play(&url, &format!("-c 1 -d 3s --warmup 0s --drain 200ms --codec {}", codec.to_lowercase()));
+        assert_eq!(run.well(), 1, "{codec}: {:?}", run.failures());
+        pion.end();
+    }
 }
 
 #[test]

@@ -1,13 +1,15 @@
 // A peer of pion, which shares nothing with weir: plays by WHEP, publishes by WHIP, and is a server of both.
 //
-// Usage: play URL | publish URL DROP | serve FRAMES. "publish" keeps every DROP-th packet from the wire the first time (0:
+// Usage: play URL | publish URL DROP | serve FRAMES [CODEC FILE]. "publish" keeps every DROP-th packet from the wire the first time (0:
 // none), so that it has to be asked for again. "serve" prints its port: POST /whep plays from it, so many frames and then
-// nothing, POST /whip publishes into it. A client prints "ready" once media goes. Each ends with its standard input, and
+// nothing, POST /whip publishes into it. With a codec (VP8, VP9, AV1, H265) pictures are those of a file in IVF, or of H265 in
+// Annex B with delimiters, once from its beginning. A client prints "ready" once media goes. Each ends with its standard input, and
 // prints what it has counted as name=number.
 package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -155,19 +157,66 @@ func listen(sender *webrtc.RTPSender, wantsKeyframe *atomic.Bool) {
 	}
 }
 
+// A stream of pictures of another codec than H.264: its name, and its frames.
+type clip struct {
+	codec  string
+	frames [][]byte
+}
+
+// Reads the frames of a file.
+func read(codec, path string) *clip {
+	content := must(os.ReadFile(path))
+	read := &clip{codec: codec}
+	if codec == "H265" {
+		// An access unit delimiter of H.265, behind its start code.
+		delimiter := []byte{0, 0, 0, 1, 0x46, 1}
+		for _, unit := range bytes.Split(content, delimiter)[1:] {
+			read.frames = append(read.frames, append(append([]byte{}, delimiter...), unit...))
+		}
+		return read
+	}
+	// A header of 32 bytes; in front of each frame its length and its time, in 12.
+	for rest := content[32:]; len(rest) >= 12; {
+		length := binary.LittleEndian.Uint32(rest)
+		read.frames = append(read.frames, rest[12:12+length])
+		rest = rest[12+length:]
+	}
+	return read
+}
+
+// What makes payloads of frames.
+func (c *clip) payloader() rtp.Payloader {
+	switch c.codec {
+	case "VP8":
+		return &codecs.VP8Payloader{EnablePictureID: true}
+	case "VP9":
+		return &codecs.VP9Payloader{}
+	case "AV1":
+		return &codecs.AV1Payloader{}
+	default:
+		return &codecs.H265Payloader{}
+	}
+}
+
 // The tracks of a publisher, and what sends on them until it is told to stop, or has sent so many frames (0: no end). The last
 // packet of pictures is none of every so many: nothing would tell that it is missing.
-func publish(peer *webrtc.PeerConnection, every uint16, most int) (stop func()) {
-	video := must(webrtc.NewTrackLocalStaticRTP(
-		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: 90000,
-			SDPFmtpLine: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"}, "video", "pion"))
+func publish(peer *webrtc.PeerConnection, every uint16, most int, content *clip) (stop func()) {
+	capability := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: 90000,
+		SDPFmtpLine: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"}
+	var payloader rtp.Payloader = &codecs.H264Payloader{}
+	if content != nil {
+		capability = webrtc.RTPCodecCapability{MimeType: "video/" + content.codec, ClockRate: 90000}
+		payloader = content.payloader()
+		most = len(content.frames)
+	}
+	video := must(webrtc.NewTrackLocalStaticRTP(capability, "video", "pion"))
 	audio := must(webrtc.NewTrackLocalStaticRTP(
 		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}, "audio", "pion"))
 	wantsKeyframe := &atomic.Bool{}
 	for _, track := range []webrtc.TrackLocal{video, audio} {
 		go listen(must(peer.AddTrack(track)), wantsKeyframe)
 	}
-	pictures := rtp.NewPacketizer(1160, 0, 0, &codecs.H264Payloader{}, rtp.NewFixedSequencer(65001), 90000)
+	pictures := rtp.NewPacketizer(1160, 0, 0, payloader, rtp.NewFixedSequencer(65001), 90000)
 	sounds := rtp.NewPacketizer(1160, 0, 0, &codecs.OpusPayloader{}, rtp.NewRandomSequencer(), 48000)
 	begin, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -200,7 +249,11 @@ func publish(peer *webrtc.PeerConnection, every uint16, most int) (stop func()) 
 			if tick%2 == 0 {
 				frame := tick / 2
 				key := wantsKeyframe.Swap(false) || frame%25 == 0
-				write(video, pictures.Packetize(accessUnit(key), 3600))
+				if content != nil {
+					write(video, pictures.Packetize(content.frames[frame], 3600))
+				} else {
+					write(video, pictures.Packetize(accessUnit(key), 3600))
+				}
 				frames.Add(1)
 				if ending && (every == 0 || last%every != 0) {
 					return
@@ -298,11 +351,11 @@ func session(peer *webrtc.PeerConnection, where string) (end func()) {
 }
 
 // Answers an offer: a peer that sends to who plays, and counts what comes of who publishes.
-func answer(path, offer string, most int) (string, func(), error) {
+func answer(path, offer string, most int, content *clip) (string, func(), error) {
 	peer := connection(&dropper{})
 	stop := func() {}
 	if strings.HasPrefix(path, "/whep") {
-		stop = publish(peer, 0, most)
+		stop = publish(peer, 0, most, content)
 	} else {
 		peer.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
 			if state == webrtc.PeerConnectionStateConnected {
@@ -332,14 +385,14 @@ func answer(path, offer string, most int) (string, func(), error) {
 	}, nil
 }
 
-func serve(most int) {
+func serve(most int, content *clip) {
 	var lock sync.Mutex
 	ends := []func(){}
 	handle := func(writer http.ResponseWriter, request *http.Request) {
 		body := must(io.ReadAll(request.Body))
 		switch request.Method {
 		case http.MethodPost:
-			made, end, err := answer(request.URL.Path, string(body), most)
+			made, end, err := answer(request.URL.Path, string(body), most, content)
 			if err != nil {
 				http.Error(writer, err.Error(), http.StatusNotAcceptable)
 				return
@@ -400,7 +453,7 @@ func main() {
 	case "publish":
 		every := uint16(must(strconv.Atoi(os.Args[3])))
 		peer := connection(&dropper{every: every})
-		stop := publish(peer, every, 0)
+		stop := publish(peer, every, 0, nil)
 		end := session(peer, os.Args[2])
 		await(&sent)
 		untilTold()
@@ -410,7 +463,11 @@ func main() {
 		end()
 		check(peer.Close())
 	case "serve":
-		serve(must(strconv.Atoi(os.Args[2])))
+		var content *clip
+		if len(os.Args) > 4 {
+			content = read(os.Args[3], os.Args[4])
+		}
+		serve(must(strconv.Atoi(os.Args[2])), content)
 	}
 	printCounts()
 }
