@@ -52,7 +52,6 @@ const OFFER_OPTIONS: OfferOptions<'static> = OfferOptions {
     feedback: &["nack", "nack pli", "ccm fir"],
     extensions: &[],
     retransmission: false,
-    ..OfferOptions::VIEWER
 };
 
 /// What it takes: the same.
