@@ -57,14 +57,17 @@ impl Server {
 fn viewers_of_a_server_of_others_agree_with_what_it_has_sent() {
     let _machine = shared();
     // It begins with DTLS, or waits for it.
-    for ways in [&[][..], &["passive"]] {
-        viewers_agree(Server::with(ways));
+    for (ways, codec, name) in [(&[][..], "", "VP8"), (&["passive"], "--codec h264", "H.264")] {
+        viewers_agree(Server::with(ways), codec, name);
     }
 }
 
-fn viewers_agree(server: Server) {
+/// The server sends the first codec of the offer that it has.
+fn viewers_agree(server: Server, codec: &str, name: &str) {
     let url = format!("whep+http://{}/whep", server.address);
-    let run = play(&url, "-c 4 -d 5s --warmup 0s --drain 1s");
+    let run = play(&url, format!("-c 4 -d 5s --warmup 0s --drain 1s {codec}").trim());
+    let tracks = run.summary["workloads"][0]["tracks"].to_string();
+    assert!(tracks.contains(name) && tracks.contains("[160,120]"), "{tracks}");
     assert_eq!(run.well(), 4, "{:?}", run.failures());
     let seen = server.end();
     assert_eq!((seen.peers, seen.reporters, seen.reported_lost), (4.0, 4.0, 0.0), "it heard our reports");
