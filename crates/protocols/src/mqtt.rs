@@ -2,7 +2,7 @@
 
 mod connection;
 
-pub use connection::{Connection, SocketPath, Users};
+pub use connection::{ConnectOptions, Connection, SocketPath, Users};
 
 use crate::content::Stamp;
 use crate::given::Given;
@@ -355,32 +355,33 @@ impl Dialogue {
     /// Files of passwords that cannot be read, or two sources of them.
     pub fn options(&self, qos: Qos, window: u16) -> Result<MqttOptions, WorkloadError> {
         let Self { connection, path, fields, users, delivery } = self;
-        if users.credentials.is_some() && (connection.user.is_some() || connection.password_file.is_some()) {
+        let connect = &connection.connect;
+        if users.credentials.is_some() && (connect.user.is_some() || connect.password_file.is_some()) {
             let words =
                 "--credentials (`credentials`) has the users and passwords; leave user and password_file out";
             return Err(WorkloadError::Options(words.to_owned()));
         }
         let mut credentials = users.read()?;
-        let password = connection.password()?;
+        let password = connect.password()?;
         if credentials.is_empty()
-            && let Some(user) = connection.user()
+            && let Some(user) = connect.user()
         {
             credentials.push(Credentials { user, password: password.clone().unwrap_or_default() });
         }
         Ok(MqttOptions {
-            version: connection.mqtt_version,
+            version: connect.mqtt_version,
             credentials,
             password: password.map(Password),
-            client_id: connection.client_id.clone(),
-            session: connection.session,
+            client_id: connect.client_id.clone(),
+            session: connect.session,
             socket_path: path.ws_path.clone(),
             given: fields.clone(),
-            keep_alive: connection.keep_alive,
+            keep_alive: connect.keep_alive,
             qos: delivery.qos_or(qos),
             window: delivery.window.unwrap_or(window),
             reconnect: !connection.no_reconnect,
             retry_connect: connection.retry_connect,
-            topic_alias_maximum: connection.topic_alias_maximum,
+            topic_alias_maximum: connect.topic_alias_maximum,
             will: connection.will()?,
             ..MqttOptions::default()
         })
@@ -445,7 +446,7 @@ fn connects_only(given: &Given) -> bool {
 
 /// Whether no message comes. With a session of before its subscriptions go on.
 fn hears_nothing(given: &Given) -> bool {
-    connects_only(given) && given.read::<Connection>().is_ok_and(|it| it.session.is_none())
+    connects_only(given) && given.read::<Connection>().is_ok_and(|it| it.connect.session.is_none())
 }
 
 /// A version as a person writes it.

@@ -125,14 +125,14 @@ pub(crate) fn consuming(
             let empty = into.empty;
             let at_agents = *generators != Generators::Here;
             // All agents, and the coordinator, call an ingester the same.
-            let name = mqtt.connection.client_id.take();
+            let name = mqtt.connection.connect.client_id.take();
             let name = name.unwrap_or_else(|| format!("weir-{:016x}", fastrand::u64(..)));
             if at_agents && [&*name, source.filter()].into_iter().any(is_random) {
                 let words = "agents call an ingester by the same name, and give it the same filter: leave {random:N} out of client_id and URL";
                 return Err(wrong(words.to_owned()));
             }
             messages.name.clone_from(&name);
-            mqtt.connection.client_id = Some(name);
+            mqtt.connection.connect.client_id = Some(name);
             let is_one = !at_agents && numbers.len() == 1;
             let make = move |number: u32| {
                 let number = (!is_one).then_some(number);

@@ -16,11 +16,14 @@ use weir_clients::GivenFields;
 use weir_clients::mqtt::{MqttSource, MqttVersion, Qos, is_random};
 use weir_engine::scenario::{IntoSpec, Span};
 use weir_ingest::{Counts, Decode, Ended, IngestError, IngestSettings, Outcome};
-use weir_protocols::mqtt::{Connection, Delivery, Dialogue};
+use weir_protocols::mqtt::{ConnectOptions, Connection, Dialogue};
 use weir_runner::ingester::settings;
 use weir_runner::machine::trust;
 use weir_runner::tls::TlsOptions;
 use weir_runner::{ErrorKind, RunError};
+
+/// How long the broker keeps the session of an ingester that is gone, unless something else is said.
+const SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Takes messages and saves them until their number is reached or a signal stops it.
 pub(crate) fn ingest(args: &Ingest) -> Result<Exit, RunError> {
@@ -102,22 +105,8 @@ fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
         statement_timeout: args.statement_timeout.clone(),
         ..IntoSpec::default()
     };
-    let connection = Connection {
-        mqtt_version: args.mqtt_version,
-        user: args.user.clone(),
-        password_file: args.password_file.clone(),
-        keep_alive: args.keep_alive.get(),
-        client_id: args.client_id.clone(),
-        session: Some(args.session.get()),
-        no_reconnect: false,
-        retry_connect: false,
-        topic_alias_maximum: args.topic_alias_maximum,
-        will: None,
-        will_qos: None,
-        will_retain: false,
-        will_delay: None,
-    };
-    let delivery = Delivery { qos: Some(args.qos), window: args.window };
+    let session = Some(args.connect.session.unwrap_or(SESSION));
+    let connection = Connection::from(ConnectOptions { session, ..args.connect.clone() });
     (
         into,
         Dialogue {
@@ -125,7 +114,7 @@ fn specs(args: &Ingest) -> (IntoSpec, Dialogue) {
             path: args.path.clone(),
             fields: GivenFields::default(),
             users: args.users.clone(),
-            delivery,
+            delivery: args.delivery,
         },
     )
 }
@@ -137,7 +126,7 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), RunError> {
     let source = MqttSource::find(&args.url, &tls).map_err(RunError::with(ErrorKind::Usage))?;
     let (into, mut mqtt) = specs(args);
     if is_nameless(&mqtt) {
-        mqtt.connection.session = None;
+        mqtt.connection.connect.session = None;
         if !args.quiet {
             print_note(
                 "--client-id has {random:N}: a broker would keep its session of MQTT 3.1.1 for ever, so it is a clean one, and what \
@@ -156,8 +145,8 @@ fn service(args: &Ingest) -> Result<(IngestSettings, Decode), RunError> {
 
 /// Whether an ingester of MQTT 3.1.1 has another name each time that it is started.
 fn is_nameless(mqtt: &Dialogue) -> bool {
-    let connection = &mqtt.connection;
-    connection.mqtt_version == MqttVersion::V311 && connection.client_id.as_deref().is_some_and(is_random)
+    let connect = &mqtt.connection.connect;
+    connect.mqtt_version == MqttVersion::V311 && connect.client_id.as_deref().is_some_and(is_random)
 }
 
 fn stop_after(span: Duration, stop: Arc<AtomicBool>) {

@@ -14,10 +14,10 @@ use weir_metrics::parse_duration;
 const USER: &str = "WEIR_MQTT_USER";
 const PASSWORD: &str = "WEIR_MQTT_PASSWORD";
 
-/// How clients connect.
+/// What a client's CONNECT says, of a run's clients and of `weir ingest`.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "MQTT")]
-pub struct Connection {
+pub struct ConnectOptions {
     /// Version of the protocol: 5 or 3.1.1
     #[arg(long, value_name = "VERSION", default_value = "5", value_parser = version)]
     pub mqtt_version: MqttVersion,
@@ -28,24 +28,35 @@ pub struct Connection {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub password_file: Option<PathBuf>,
     /// What client identifiers begin with; the client's number follows. Or a template with {client}, {user} or {random:8} in
-    /// it [default: a name of this run's own]
+    /// it [default: a name of this run's own; of `weir ingest` made from URL, place and table, so that the same command goes on
+    /// where it ended]
     #[arg(long, value_name = "TEXT")]
     pub client_id: Option<String>,
-    /// Keep sessions on the broker for TIME after their clients have gone [default: clean sessions]
+    /// Keep sessions, and messages for them, on the broker for TIME after their clients have gone (MQTT 3.1.1: for any time)
+    /// [default: clean sessions; of `weir ingest` 24h]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub session: Option<Duration>,
     /// Longest silence of a client; 0s for any
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub keep_alive: Duration,
+    /// Topic aliases that the broker may use towards a client (MQTT 5); 0 for one that mistakes them
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub topic_alias_maximum: u16,
+}
+
+/// How clients of a run connect.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "MQTT")]
+pub struct Connection {
+    /// What their CONNECT says.
+    #[command(flatten)]
+    pub connect: ConnectOptions,
     /// End a client whose broker or link breaks, instead of connecting again for up to a minute
     #[arg(long)]
     pub no_reconnect: bool,
     /// Try the first connection of a client again as well, for up to a minute [default: one that got none has failed]
     #[arg(long)]
     pub retry_connect: bool,
-    /// Topic aliases that the broker may use towards a client (MQTT 5); 0 for one that mistakes them
-    #[arg(long, value_name = "N", default_value = "64")]
-    pub topic_alias_maximum: u16,
     /// A last will of each client
     #[arg(long, value_name = "TOPIC=TEXT", value_parser = will)]
     pub will: Option<Will>,
@@ -114,7 +125,7 @@ impl Users {
     }
 }
 
-impl Connection {
+impl ConnectOptions {
     /// The password of the file, or of the environment.
     pub(super) fn password(&self) -> Result<Option<String>, WorkloadError> {
         self.password_file
@@ -122,6 +133,13 @@ impl Connection {
             .map_or_else(|| Ok(variable(PASSWORD)), |path| first_line(path).map(Some))
     }
 
+    /// The user of flags and environment; one of a URL comes before it.
+    pub(super) fn user(&self) -> Option<String> {
+        self.user.clone().or_else(|| variable(USER))
+    }
+}
+
+impl Connection {
     /// The will, with what belongs to it.
     pub(super) fn will(&self) -> Result<Option<Will>, WorkloadError> {
         let Self { will_qos, will_retain, will_delay, .. } = *self;
@@ -136,10 +154,20 @@ impl Connection {
         let delay = will_delay.unwrap_or_default();
         Ok(Some(Will { qos, retain: will_retain, delay, ..will.clone() }))
     }
+}
 
-    /// The user of flags and environment; one of a URL comes before it.
-    pub(super) fn user(&self) -> Option<String> {
-        self.user.clone().or_else(|| variable(USER))
+impl From<ConnectOptions> for Connection {
+    /// Connects again whenever the link breaks, and leaves no will.
+    fn from(connect: ConnectOptions) -> Self {
+        Self {
+            connect,
+            no_reconnect: false,
+            retry_connect: false,
+            will: None,
+            will_qos: None,
+            will_retain: false,
+            will_delay: None,
+        }
     }
 }
 

@@ -5,9 +5,8 @@ use super::values::size;
 use crate::outlets::LiveOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use weir_clients::mqtt::MqttVersion;
 use weir_engine::scenario::Span;
-use weir_protocols::mqtt::{SocketPath, Users};
+use weir_protocols::mqtt::{ConnectOptions, Delivery, SocketPath, Users};
 
 /// `weir ingest`.
 #[derive(Clone, Debug, Args)]
@@ -70,39 +69,14 @@ pub(crate) struct Ingest {
     pub(crate) max_message: usize,
     #[command(flatten)]
     pub(crate) live: LiveOptions,
-    /// Quality of service: 1, 2, or 0, which loses what is not saved when weir ends; `-q 1` for short
-    #[arg(long, value_name = "QOS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=2), help_heading = "MQTT")]
-    pub(crate) qos: u8,
-    /// Version of the protocol: 5 or 3.1.1
-    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = weir_protocols::mqtt::version, help_heading = "MQTT")]
-    pub(crate) mqtt_version: MqttVersion,
+    #[command(flatten)]
+    pub(crate) delivery: Delivery,
+    #[command(flatten)]
+    pub(crate) connect: ConnectOptions,
     #[command(flatten)]
     pub(crate) path: SocketPath,
-    /// User name [environment: WEIR_MQTT_USER]; or in the URL
-    #[arg(long, value_name = "NAME", help_heading = "MQTT")]
-    pub(crate) user: Option<String>,
-    /// File whose first line is the password, also of a user in the URL [environment: the password itself in WEIR_MQTT_PASSWORD]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "MQTT")]
-    pub(crate) password_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) users: Users,
-    /// The name that the broker keeps the session under, or a template of one, with {user} or {random:8} in it [default: made from
-    /// URL, place and table, so that the same command goes on where it ended]
-    #[arg(long, value_name = "TEXT", help_heading = "MQTT")]
-    pub(crate) client_id: Option<String>,
-    /// How long the broker keeps messages for an ingester that is gone (MQTT 5; in 3.1.1 for any time)
-    #[arg(long, value_name = "TIME", default_value = "24h", help_heading = "MQTT")]
-    pub(crate) session: Span,
-    /// Longest silence of weir; 0s for any
-    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "MQTT")]
-    pub(crate) keep_alive: Span,
-    /// Messages that may be unacknowledged (MQTT 5; a broker of 3.1.1 decides itself) [default: four batches, 100 at
-    /// least]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "MQTT")]
-    pub(crate) window: Option<u16>,
-    /// Topic aliases that the broker may use (MQTT 5); 0 for one that mistakes them
-    #[arg(long, value_name = "N", default_value = "64", help_heading = "MQTT")]
-    pub(crate) topic_alias_maximum: u16,
     #[command(flatten)]
     pub(crate) tls: Tls,
     /// Where the summary goes as JSON; - for stdout, instead of the lines
