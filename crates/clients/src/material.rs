@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioCodec, AudioConfig, AudioSettings, BitRate, Clip, ClipSettings, FrameRate, Looped, MediaFile,
-    Source, SourceError, Synthetic, SyntheticError, VideoSettings,
+    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, FrameRate, Looped, MediaFile, Source,
+    SourceError, Synthetic, SyntheticError, VideoSettings,
 };
+use weir_metrics::BitRate;
 
 /// What to publish.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +67,9 @@ pub enum MaterialError {
     Synthetic(#[from] SyntheticError),
     /// The whole stream is to have no more bits than its sound.
     #[error(
-        "a bit rate of {whole} leaves nothing for the pictures beside sound of {audio}; raise the first or lower the second"
+        "a bit rate of {} leaves nothing for the pictures beside sound of {}; raise the first or lower the second",
+        whole.exact(),
+        audio.exact()
     )]
     NothingForPictures {
         /// The whole.
@@ -76,7 +79,9 @@ pub enum MaterialError {
     },
     /// What the sound leaves is not enough for the pictures.
     #[error(
-        "a bit rate of {whole}, sound included, is too little for these pictures; ask for {minimum} or a smaller picture"
+        "a bit rate of {}, sound included, is too little for these pictures; ask for {} or a smaller picture",
+        whole.exact(),
+        minimum.exact()
     )]
     TooLittle {
         /// The whole that was asked for.
@@ -86,7 +91,9 @@ pub enum MaterialError {
     },
     /// No picture of this size encodes to as many bytes as the bit rate asks for.
     #[error(
-        "a bit rate of {whole}, sound included, is too much for these pictures; ask for {maximum} or a larger picture"
+        "a bit rate of {}, sound included, is too much for these pictures; ask for {} or a larger picture",
+        whole.exact(),
+        maximum.exact()
     )]
     TooMuch {
         /// The whole that was asked for.
@@ -130,10 +137,10 @@ impl Material {
                 audio_codec: codec,
                 seed,
             } => {
-                let audio = audio_bit_rate.map_or(0, BitRate::bps);
-                let pictures = bit_rate.bps().saturating_sub(audio);
+                let audio = audio_bit_rate.map_or(0, BitRate::whole_bps);
+                let pictures = bit_rate.whole_bps().saturating_sub(audio);
                 if pictures == 0 {
-                    let audio = BitRate::from_bps(audio);
+                    let audio = BitRate::from_bps(audio as f64);
                     return Err(MaterialError::NothingForPictures { whole: bit_rate, audio });
                 }
                 let settings = ClipSettings {
@@ -142,7 +149,7 @@ impl Material {
                         height: resolution.1,
                         frame_rate,
                         gop_frames: (gop.as_secs_f64() * frame_rate.as_f64()).round().max(1.0) as u32,
-                        bit_rate: BitRate::from_bps(pictures),
+                        bit_rate: BitRate::from_bps(pictures as f64),
                         stamped,
                         ..VideoSettings::default()
                     },
@@ -177,11 +184,11 @@ impl Material {
 fn of_whole(error: SyntheticError, whole: BitRate, audio: u64) -> MaterialError {
     match error {
         SyntheticError::VideoRateTooLow { minimum, .. } => {
-            let minimum = BitRate::from_kbps((minimum.bps() + audio).div_ceil(1000));
+            let minimum = BitRate::from_kbps((minimum.whole_bps() + audio).div_ceil(1000));
             MaterialError::TooLittle { whole, minimum }
         }
         SyntheticError::VideoRateTooHigh { maximum, .. } => {
-            let maximum = BitRate::from_kbps((maximum.bps() + audio) / 1000);
+            let maximum = BitRate::from_kbps((maximum.whole_bps() + audio) / 1000);
             MaterialError::TooMuch { whole, maximum }
         }
         error => error.into(),
@@ -210,14 +217,14 @@ mod tests {
         let Err(MaterialError::TooLittle { minimum, .. }) = fast(BitRate::from_kbps(500)) else {
             panic!("500 kbit/s is too little for 1,000 pictures a second");
         };
-        assert_eq!(minimum.bps() % 1000, 0, "people type it again");
+        assert_eq!(minimum.whole_bps() % 1000, 0, "people type it again");
         fast(minimum).unwrap();
-        assert!(fast(BitRate::from_bps(minimum.bps() - 1_000)).is_err());
+        assert!(fast(BitRate::from_bps(minimum.bps() - 1_000.0)).is_err());
         let small = |bit_rate| material(bit_rate, 25, (128, 96));
         let Err(MaterialError::TooMuch { maximum, .. }) = small(BitRate::from_kbps(20_000)) else {
             panic!("20 Mbit/s is too much for so small pictures");
         };
-        assert_eq!(maximum.bps() % 1000, 0);
+        assert_eq!(maximum.whole_bps() % 1000, 0);
         small(maximum).unwrap();
     }
 

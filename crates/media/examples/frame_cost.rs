@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir_media::{
-    BitRate, Clip, ClipSettings, ClockReading, Frame, Framing, Source, Stamp, Synthetic, Track,
-    append_annex_b,
+    Clip, ClipSettings, ClockReading, Frame, Framing, Source, Stamp, Synthetic, Track, append_annex_b,
 };
+use weir_metrics::BitRate;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(path) = std::env::args().nth(1) {

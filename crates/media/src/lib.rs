@@ -21,7 +21,7 @@ pub use elementary::{
 pub use file::{Looped, MediaFile};
 pub use frame::{Frame, Track};
 pub use nal::{Framing, UnitType, Units, units};
-pub use rate::{BitRate, FrameRate, ParseFrameRateError};
+pub use rate::{FrameRate, ParseFrameRateError};
 pub use source::{AudioCodec, AudioConfig, FileFault, Source, SourceError, UnknownAudioCodec, VideoConfig};
 pub use stamp::{
     ClockReading, Latency, LatencyClock, STAMP_LEN, STAMP_SEARCH_LEN, STAMP_UUID, Stamp, WallOffset,

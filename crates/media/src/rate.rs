@@ -1,51 +1,21 @@
-//! Rates with their units: bits per second, and frames per second as a ratio, because 29.97 is 30000/1001.
+//! Bytes of a bit rate, and frames per second as a ratio, because 29.97 is 30000/1001.
 
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
+use weir_metrics::BitRate;
 
-/// A bit rate, in bits per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BitRate(u64);
-
-impl BitRate {
-    /// A rate in bits per second.
-    pub const fn from_bps(bits_per_second: u64) -> Self {
-        Self(bits_per_second)
-    }
-
-    /// A rate in thousands of bits per second.
-    pub const fn from_kbps(kilobits_per_second: u64) -> Self {
-        Self(kilobits_per_second * 1000)
-    }
-
-    /// Bits per second.
-    pub const fn bps(self) -> u64 {
-        self.0
-    }
-
-    /// The whole bytes that this rate carries in `numerator / denominator` seconds.
-    pub(crate) fn bytes_in(self, numerator: u64, denominator: u64) -> u64 {
-        let bits = u128::from(self.0) * u128::from(numerator) / u128::from(denominator);
-        u64::try_from(bits / 8).unwrap_or(u64::MAX)
-    }
-
-    /// The rate, rounded up, of `bytes` in `numerator / denominator` seconds.
-    pub(crate) fn of_bytes(bytes: u64, numerator: u64, denominator: u64) -> Self {
-        let bits = (u128::from(bytes) * 8 * u128::from(denominator)).div_ceil(u128::from(numerator));
-        Self(u64::try_from(bits).unwrap_or(u64::MAX))
-    }
+/// The whole bytes that a rate carries in `numerator / denominator` seconds.
+pub(crate) fn bytes_in(rate: BitRate, numerator: u64, denominator: u64) -> u64 {
+    let bits = u128::from(rate.whole_bps()) * u128::from(numerator) / u128::from(denominator);
+    u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
-impl fmt::Display for BitRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            bps if bps >= 1_000_000 => write!(f, "{} Mbit/s", bps as f64 / 1e6),
-            bps if bps >= 1000 => write!(f, "{} kbit/s", bps as f64 / 1e3),
-            bps => write!(f, "{bps} bit/s"),
-        }
-    }
+/// The rate, rounded up to whole bits, of `bytes` in `numerator / denominator` seconds.
+pub(crate) fn rate_of_bytes(bytes: u64, numerator: u64, denominator: u64) -> BitRate {
+    let bits = (u128::from(bytes) * 8 * u128::from(denominator)).div_ceil(u128::from(numerator));
+    BitRate::from_bps(bits as f64)
 }
 
 /// A frame rate, in frames per second, as a ratio of whole numbers.
@@ -190,7 +160,7 @@ mod tests {
 
         #[test]
         fn the_rate_of_bytes_carries_those_bytes(bytes in 0u64..1 << 40, numerator in 1u64..100_000, denominator in 1u64..100_000) {
-            prop_assert!(BitRate::of_bytes(bytes, numerator, denominator).bytes_in(numerator, denominator) >= bytes);
+            prop_assert!(bytes_in(rate_of_bytes(bytes, numerator, denominator), numerator, denominator) >= bytes);
         }
     }
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::Frame;
-use crate::rate::{BitRate, FrameRate};
+use crate::rate::FrameRate;
+use weir_metrics::BitRate;
 
 /// An endless, ordered row of frames. Pacing is the reader's: a source knows the timeline, not the clock.
 pub trait Source {
@@ -25,7 +26,7 @@ pub trait Source {
 }
 
 /// What a receiver must know before the first picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct VideoConfig {
     /// AVCDecoderConfigurationRecord, the content of an `avcC` box (ISO/IEC 14496-15, clause 5.3.3.1).
     pub decoder_configuration: Vec<u8>,
@@ -74,7 +75,7 @@ impl FromStr for AudioCodec {
 }
 
 /// What a receiver must know before the first sound.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AudioConfig {
     /// AAC or Opus.
     pub codec: AudioCodec,

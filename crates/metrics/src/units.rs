@@ -163,9 +163,28 @@ impl BitRate {
         Self(bps)
     }
 
+    /// From thousands of bits a second.
+    pub const fn from_kbps(kbps: u64) -> Self {
+        Self((kbps * 1000) as f64)
+    }
+
     /// Bits a second.
     pub const fn bps(self) -> f64 {
         self.0
+    }
+
+    /// Whole bits a second, rounded down.
+    pub const fn whole_bps(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// The rate with all of its digits, so that a limit that is read can be typed again.
+    pub fn exact(self) -> impl fmt::Display {
+        match self.0 {
+            bps if bps >= 1e6 => format!("{} Mbit/s", bps / 1e6),
+            bps if bps >= 1e3 => format!("{} kbit/s", bps / 1e3),
+            bps => format!("{bps} bit/s"),
+        }
     }
 }
 

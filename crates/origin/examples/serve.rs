@@ -2,7 +2,7 @@
 //! `services=N [rate=BPS]` it is a tuner server, otherwise it speaks RTMP.
 
 use std::time::Duration;
-use weir_media::BitRate;
+use weir_metrics::BitRate;
 use weir_origin::{ChannelType, HTTP, Material, Origin, OriginConfig, RTMP, Service};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     if services > 0 {
-        let material = Material::Synthetic(BitRate::from_bps(rate));
+        let material = Material::Synthetic(BitRate::from_bps(rate as f64));
         let service = |number| Service::numbered(number, ChannelType::Gr, material.clone());
         config.tuners.services = (1..=services).map(service).collect();
         server = &HTTP;

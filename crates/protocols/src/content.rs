@@ -93,7 +93,7 @@ impl Content {
         if let Some(file) = self.file {
             return MaterialOptions::File(file);
         }
-        let bits = |rate: BitRate| weir_clients::BitRate::from_bps(rate.bps() as u64);
+        let bits = |rate: BitRate| BitRate::from_bps(rate.bps().trunc());
         MaterialOptions::Synthetic {
             bit_rate: bits(self.bitrate),
             frame_rate: self.fps,

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use weir_clients::{KeyNumbers, Link, SecretUrl};
 use weir_engine::scenario::Span;
-use weir_media::BitRate;
 use weir_metrics::several;
 use weir_origin::{
     ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
@@ -160,7 +159,7 @@ fn services(args: &args::Origin) -> Result<Vec<Service>, MaterialError> {
         None => Vec::new(),
     };
     let made = made.into_iter().flat_map(|(kind, count)| {
-        let material = Material::Synthetic(BitRate::from_bps(args.bitrate.get().bps() as u64));
+        let material = Material::Synthetic(args.bitrate.get());
         (1..=count).map(move |number| Service::numbered(number, kind, material.clone()))
     });
     let files = args.files.iter().zip(1..).map(|(path, number)| Service::stored(number, path));

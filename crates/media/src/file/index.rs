@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use crate::{BitRate, Track};
+use crate::Track;
+use crate::rate::rate_of_bytes;
+use weir_metrics::BitRate;
 
 /// The most frames that a file may have: an index of 128 MiB, about 14 hours of pictures and sound.
 pub(super) const MAX_SAMPLES: usize = 4 << 20;
@@ -55,7 +57,7 @@ impl RawTrack {
     pub(super) fn bit_rate(&self) -> Option<BitRate> {
         let bytes: u64 = self.samples.iter().map(|sample| u64::from(sample.length)).sum();
         let nanos = self.end_nanos.abs_diff(self.samples.first()?.decode_nanos);
-        (nanos > 0).then(|| BitRate::of_bytes(bytes, nanos, 1_000_000_000))
+        (nanos > 0).then(|| rate_of_bytes(bytes, nanos, 1_000_000_000))
     }
 
     /// By how much decoding must start earlier than the file says: some write composition offsets below

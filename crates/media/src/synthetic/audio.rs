@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::{AudioSettings, SyntheticError};
 use crate::rate::ticks;
-use crate::{AudioCodec, AudioConfig, BitRate, aac, opus};
+use crate::rate::{bytes_in, rate_of_bytes};
+use crate::{AudioCodec, AudioConfig, aac, opus};
+use weir_metrics::BitRate;
 
 /// An endless row of access units.
 #[derive(Debug)]
@@ -40,12 +42,12 @@ impl AudioClip {
         };
         let (samples, rate) = (u64::from(samples_per_unit), u64::from(sample_rate));
         let shortest = silence(0).len() as u64;
-        let shorter = bit_rate.bytes_in(samples, rate);
-        if shorter < shortest || BitRate::of_bytes(longest, samples, rate) < bit_rate {
+        let shorter = bytes_in(bit_rate, samples, rate);
+        if shorter < shortest || rate_of_bytes(longest, samples, rate) < bit_rate {
             return Err(SyntheticError::AudioRate {
                 asked: bit_rate,
-                minimum: BitRate::of_bytes(shortest, samples, rate),
-                maximum: BitRate::of_bytes(longest, samples, rate),
+                minimum: rate_of_bytes(shortest, samples, rate),
+                maximum: rate_of_bytes(longest, samples, rate),
             });
         }
         let units = [shorter, shorter + 1].map(|length| silence(length as usize));
@@ -65,7 +67,7 @@ impl AudioClip {
     }
 
     fn bytes_before(&self, index: u64) -> u64 {
-        self.bit_rate.bytes_in(index * u64::from(self.samples_per_unit), self.config.sample_rate.into())
+        bytes_in(self.bit_rate, index * u64::from(self.samples_per_unit), self.config.sample_rate.into())
     }
 }
 

@@ -7,8 +7,9 @@ use super::{ClipSettings, SyntheticError, VideoSettings};
 use crate::h264::level::{Demand, level_idc};
 use crate::h264::parameter_sets::{Sequence, decoder_configuration};
 use crate::h264::picture::{Kind, MIN_MACROBLOCKS, Picture, Scene, Weight};
+use crate::rate::{bytes_in, rate_of_bytes};
 use crate::stamp::{ClockReading, Stamp};
-use crate::{AudioConfig, BitRate, FrameRate, VideoConfig};
+use crate::{AudioConfig, FrameRate, VideoConfig};
 
 /// A prepared GOP with its sound: immutable, so that any number of sources and threads share one.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl Clip {
             rows,
             macroblocks_per_second: (macroblocks * u64::from(rate.numerator()))
                 .div_ceil(rate.denominator().into()),
-            bits_per_second: video.bit_rate.bps(),
+            bits_per_second: video.bit_rate.whole_bps(),
             picture_bits: largest as u64 * 8,
         })
         .ok_or(SyntheticError::BeyondLevels)?;
@@ -131,7 +132,7 @@ impl<'a> Coder<'a> {
         }
         let frames = gop_frames.max(2);
         let seconds = u64::from(frames) * u64::from(frame_rate.denominator());
-        let budget = bit_rate.bytes_in(seconds, frame_rate.numerator().into());
+        let budget = bytes_in(bit_rate, seconds, frame_rate.numerator().into());
         let bytes = budget.max(u64::from(frames) * MIN_PICTURE_BYTES);
         if bytes > MAX_GOP_BYTES {
             return Err(SyntheticError::GopTooLarge { bytes, limit: MAX_GOP_BYTES });
@@ -185,7 +186,7 @@ impl<'a> Coder<'a> {
         let asked = self.settings.bit_rate;
         let rate = self.settings.frame_rate;
         let seconds = u64::from(self.frames) * u64::from(rate.denominator());
-        let rate_of = |bytes| BitRate::of_bytes(bytes, seconds, rate.numerator().into());
+        let rate_of = |bytes| rate_of_bytes(bytes, seconds, rate.numerator().into());
         if self.budget < least {
             return Err(SyntheticError::VideoRateTooLow { asked, minimum: rate_of(least) });
         }
@@ -252,7 +253,7 @@ mod tests {
                         height: height * 2,
                         frame_rate: FrameRate::new(frames, seconds).unwrap(),
                         gop_frames,
-                        bit_rate: BitRate::from_kbps(kbps),
+                        bit_rate: weir_metrics::BitRate::from_kbps(kbps),
                         keyframe_ratio,
                         stamped,
                     },
@@ -277,7 +278,7 @@ mod tests {
             let clip = Clip::prepare(&settings).unwrap();
             let rate = settings.video.frame_rate;
             let frames = clip.ends.len() as u64;
-            let asked = settings.video.bit_rate.bytes_in(
+            let asked = bytes_in(settings.video.bit_rate,
                 frames * u64::from(rate.denominator()),
                 rate.numerator().into(),
             );

@@ -1,6 +1,7 @@
 //! What to make, and why it cannot be made.
 
-use crate::{AudioCodec, BitRate, FrameRate};
+use crate::{AudioCodec, FrameRate};
+use weir_metrics::BitRate;
 
 /// What a [`Clip`](crate::Clip) is made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +34,7 @@ pub struct VideoSettings {
 }
 
 /// The sound of a [`Clip`](crate::Clip): silent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AudioSettings {
     /// AAC-LC or Opus.
     pub codec: AudioCodec,
@@ -100,7 +101,7 @@ pub enum SyntheticError {
     #[error("a keyframe {0} times as large as another frame cannot be made; ask for 1 or more")]
     KeyframeRatio(f64),
     /// Even the bare pictures and stamps weigh more.
-    #[error("{asked} is too little for these pictures; ask for {minimum} or a smaller picture")]
+    #[error("{} is too little for these pictures; ask for {} or a smaller picture", asked.exact(), minimum.exact())]
     VideoRateTooLow {
         /// The rate that was asked for.
         asked: BitRate,
@@ -108,7 +109,7 @@ pub enum SyntheticError {
         minimum: BitRate,
     },
     /// Even uncompressed noise weighs less.
-    #[error("{asked} is too much for these pictures; ask for {maximum} or a larger picture")]
+    #[error("{} is too much for these pictures; ask for {} or a larger picture", asked.exact(), maximum.exact())]
     VideoRateTooHigh {
         /// The rate that was asked for.
         asked: BitRate,
@@ -133,7 +134,7 @@ pub enum SyntheticError {
     #[error("{0} channels cannot be made; ask for 1 or 2")]
     Channels(u8),
     /// Even silence weighs more, or no access unit may weigh as much.
-    #[error("audio of {asked} cannot be made; ask for {minimum} to {maximum}")]
+    #[error("audio of {} cannot be made; ask for {} to {}", asked.exact(), minimum.exact(), maximum.exact())]
     AudioRate {
         /// The rate that was asked for.
         asked: BitRate,

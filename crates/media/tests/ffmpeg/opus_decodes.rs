@@ -3,7 +3,8 @@
 use super::judge::ffmpeg;
 use std::io::Write;
 use std::time::Duration;
-use weir_media::{AudioCodec, AudioSettings, BitRate, Clip, ClipSettings, Frame, Source, Synthetic, Track};
+use weir_media::{AudioCodec, AudioSettings, Clip, ClipSettings, Frame, Source, Synthetic, Track};
+use weir_metrics::BitRate;
 
 /// The checksum of a page: polynomial 0x04C11DB7, nothing inverted (RFC 3533 section 6).
 fn checksum(page: &[u8]) -> u32 {

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_media::{
-    BitRate, Clip, ClipSettings, ClockReading, Frame, Framing, Looped, MediaFile, Source, Stamp, Synthetic,
-    Track, UnitType, VideoSettings, units,
+    Clip, ClipSettings, ClockReading, Frame, Framing, Looped, MediaFile, Source, Stamp, Synthetic, Track,
+    UnitType, VideoSettings, units,
 };
+use weir_metrics::BitRate;
 use weir_rtmp::flv;
 use weir_rtmp::message::MediaKind;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::judge::{Written, decode, ffmpeg, ffprobe, write};
-use weir_media::{AudioSettings, BitRate, Clip, ClipSettings, FrameRate, Synthetic, Track, VideoSettings};
+use weir_media::{AudioSettings, Clip, ClipSettings, FrameRate, Synthetic, Track, VideoSettings};
+use weir_metrics::BitRate;
 
 /// Three whole GOPs of a clip, decoded without a warning.
 fn made(settings: &ClipSettings, directory: &std::path::Path) -> (Written, u64) {

@@ -1,11 +1,12 @@
 //! What a service plays, and why it cannot.
 
 use std::path::PathBuf;
-use weir_media::{BitRate, SyntheticError};
+use weir_media::SyntheticError;
+use weir_metrics::BitRate;
 use weir_ts::remux::LoopError;
 
 /// What a service plays.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Material {
     /// Made H.264 and AAC with null packets up to this constant rate, all packets included.
     Synthetic(BitRate),
@@ -17,7 +18,7 @@ pub enum Material {
 #[derive(Debug, thiserror::Error)]
 pub enum MaterialError {
     /// It cannot be made at this rate.
-    #[error("a transport stream of {rate} cannot be made: {source}")]
+    #[error("a transport stream of {} cannot be made: {source}", rate.exact())]
     Synthetic {
         /// The rate that was asked for.
         rate: BitRate,

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioSettings, BitRate, Clip, ClipSettings, Frame, Source, Synthetic, Track, VideoSettings, append_adts,
+    AudioSettings, Clip, ClipSettings, Frame, Source, Synthetic, Track, VideoSettings, append_adts,
     append_annex_b,
 };
+use weir_metrics::BitRate;
 use weir_ts::TICKS_PER_SECOND;
 use weir_ts::mux::{AccessUnit, Muxer};
 use weir_ts::packet::PACKET_LENGTH;
@@ -35,12 +36,12 @@ impl Programme {
     pub(super) fn prepare(service: &Service, clips: &mut Clips) -> Result<Self, MaterialError> {
         match &service.material {
             Material::Synthetic(rate) => {
-                let clip = match clips.get(&rate.bps()) {
+                let clip = match clips.get(&rate.whole_bps()) {
                     Some(clip) => clip.clone(),
                     None => {
                         let made = Clip::prepare(&pictures(*rate))
                             .map_err(|source| MaterialError::Synthetic { rate: *rate, source })?;
-                        clips.entry(rate.bps()).or_insert(Arc::new(made)).clone()
+                        clips.entry(rate.whole_bps()).or_insert(Arc::new(made)).clone()
                     }
                 };
                 let settings = weir_ts::mux::MuxSettings {
@@ -49,7 +50,7 @@ impl Programme {
                     program_number: service.service_id,
                     provider: "weir".into(),
                     name: service.name.clone(),
-                    bit_rate: Some(rate.bps()),
+                    bit_rate: Some(rate.whole_bps()),
                     ..weir_ts::mux::MuxSettings::default()
                 };
                 Ok(Self::Made { clip, settings })
@@ -77,11 +78,12 @@ fn pictures(whole: BitRate) -> ClipSettings {
     const TABLES: u64 = 10 * 3 * PACKET as u64 * 8;
     // The PES header, the delimiter, and half a packet of stuffing a picture.
     const PER_PICTURE: u64 = FRAMES * (20 + PACKET as u64 / 2) * 8;
-    let high = whole.bps() >= HIGH_RATE;
+    let high = whole.whole_bps() >= HIGH_RATE;
     let sound = BitRate::from_kbps(if high { 128 } else { 32 });
     // A frame of sound fills two packets, of 46.9 a second.
     let sound_packets = 47 * 2 * PACKET as u64 * 8;
-    let rest = whole.bps() - whole.bps() / NULL_SHARE;
+    let whole = whole.whole_bps();
+    let rest = whole - whole / NULL_SHARE;
     let rest = rest.saturating_sub(TABLES + sound_packets) * 180 / PACKET as u64;
     let (width, height) = if high { (1280, 720) } else { (320, 180) };
     ClipSettings {
@@ -89,7 +91,7 @@ fn pictures(whole: BitRate) -> ClipSettings {
             width,
             height,
             gop_frames: FRAMES as u32 / 2,
-            bit_rate: BitRate::from_bps(rest.saturating_sub(PER_PICTURE)),
+            bit_rate: BitRate::from_bps(rest.saturating_sub(PER_PICTURE) as f64),
             stamped: false,
             ..VideoSettings::default()
         },

@@ -13,7 +13,7 @@ use weir_ts::{Analyser, Options};
 const TABLES_WITHIN: u64 = 8 << 20;
 
 /// What a tuner server offers, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tuners {
     /// The services. The first is also `/1.ts`.
     pub services: Vec<Service>,
@@ -42,7 +42,7 @@ impl Default for Tuners {
 }
 
 /// One service on a channel of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Service {
     /// What viewers see.
     pub name: String,

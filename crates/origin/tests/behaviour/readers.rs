@@ -4,7 +4,7 @@ use crate::peers::TEST_TIMEOUT;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use weir_media::BitRate;
+use weir_metrics::BitRate;
 use weir_origin::{ANY_PORT, ChannelType, HTTP, Material, Origin, OriginConfig, Service, Tuners};
 use weir_ts::{Analyser, Counts, Options, Report};
 
@@ -13,7 +13,7 @@ pub(crate) const PACKET: usize = 188;
 
 /// `count` made services of this rate.
 pub(crate) fn services(count: u16, rate: u64) -> Vec<Service> {
-    let material = Material::Synthetic(BitRate::from_bps(rate));
+    let material = Material::Synthetic(BitRate::from_bps(rate as f64));
     (1..=count).map(|number| Service::numbered(number, ChannelType::Gr, material.clone())).collect()
 }
 

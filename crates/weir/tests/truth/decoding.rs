@@ -25,7 +25,7 @@ fn what_viewers_of_each_protocol_receive_is_decoded_whole() {
         let Serve { server, .. } = listening(scheme);
         serving = serving.listening(server, ANY_PORT);
     }
-    let pictures = Material::Synthetic(BitRate::from_bps(2_000_000));
+    let pictures = Material::Synthetic(BitRate::from_bps(2_000_000.0));
     serving.tuners.services = vec![Service::numbered(1, ChannelType::Gr, pictures)];
     let air = air(&serving);
     let rtmp = air.origin.address("rtmp").unwrap();
