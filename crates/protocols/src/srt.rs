@@ -20,6 +20,9 @@ use weir_clients::{Link, Scheme, ts};
 /// Asked of publishers by default: the server acknowledges what it is sent while a copy is kept, for a second or 1.25 latencies.
 const ACKNOWLEDGED: &str = "srt.send_dropped == 0";
 
+/// As many copies as the pace has room for beside the input (draft-sharabayko-srt-01, section 5.1.1, with libsrt's overhead).
+const REPAIRED_CHEAPLY: &str = "srt.retransmitted.ratio <= 25%";
+
 /// What is dropped is missing in the stream; whether the server, the path or the latency is to blame, its viewers cannot know.
 const DROPPED: Excess = Excess {
     counter: figures::DROPPED,
@@ -43,6 +46,13 @@ const SEND_DROPPED: Excess = Excess {
     words: "{count} packets were given up before the server had acknowledged them (srt.send_dropped), beside {beside} that were sent: it did not answer for a second or more",
 };
 
+const RETRANSMITTED: Excess = Excess {
+    counter: figures::RETRANSMITTED,
+    beside: figures::SENT,
+    above: 0.25,
+    words: "{count} packets were sent again, beside {beside} (srt.retransmitted): more than the quarter that senders keep free for it; the path loses them, or the server's socket is full",
+};
+
 /// Callers of listeners.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: SCHEMES,
@@ -50,7 +60,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: false,
     schema: figures::SCHEMA,
     columns: ts::COLUMNS,
-    excesses: &[DROPPED, UNDECRYPTED, SEND_DROPPED, UNKNOWN_LOSSES],
+    excesses: &[DROPPED, UNDECRYPTED, SEND_DROPPED, RETRANSMITTED, UNKNOWN_LOSSES],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<SrtFields>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
@@ -66,7 +76,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     publish: Some(Publish {
         options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<SrtFields>()],
         output: content::output,
-        asked: |_, _| vec![ACKNOWLEDGED],
+        asked: |_, _| vec![ACKNOWLEDGED, REPAIRED_CHEAPLY],
         unfilled: PUBLISHER,
         make: |making| {
             let options = content::options_without_return(making.options, making.given, making.run.seed)?;

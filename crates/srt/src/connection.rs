@@ -8,7 +8,7 @@ use crate::handshake::{
 };
 use crate::outbox::Outbox;
 use crate::packet::{Control, ControlHeader, HEADER_LENGTH, MOST_PAYLOAD, Packet};
-use crate::receiver::{Receiver, SYN, WINDOW};
+use crate::receiver::{FIRST_WINDOW, MOST_WINDOW, Receiver, SYN};
 use crate::rejection::Rejection;
 use crate::round_trip::RoundTrip;
 use crate::sender::Sender;
@@ -141,7 +141,7 @@ impl Connection {
             extension: FLAG_HSREQ | if keys.is_some() { FLAG_KMREQ } else { 0 },
             initial_sequence_number: accepted.initial,
             mtu: accepted.options.mtu.min(request.mtu),
-            flow_window: WINDOW as u32,
+            flow_window: FIRST_WINDOW,
             handshake_type: CONCLUSION,
             socket,
             address: request.address,
@@ -393,7 +393,7 @@ impl Connection {
             most_payload: (mtu as usize - IP_AND_UDP as usize - HEADER_LENGTH).min(MOST_PAYLOAD),
         };
         let has_reports = capabilities.flags & capability::PERIODIC_NAK != 0;
-        let window = said.flow_window.clamp(2, WINDOW as u32);
+        let window = said.flow_window.clamp(2, MOST_WINDOW as u32);
         let mut sender = Sender::new(self.initial, window, send_latency, has_reports, now);
         if let (Some(keys), Some(encryption)) = (&keys, &self.options.encryption) {
             sender.encrypt(keys.clone(), encryption);
@@ -545,7 +545,7 @@ impl Connection {
         let mut said = Handshake {
             initial_sequence_number: self.initial,
             mtu: self.options.mtu,
-            flow_window: WINDOW as u32,
+            flow_window: FIRST_WINDOW,
             socket: self.socket,
             cookie: self.cookie,
             address: self.peer_address,

@@ -11,6 +11,7 @@ mod connection;
 mod encryption;
 mod listener;
 mod outbox;
+mod pacer;
 mod receiver;
 mod round_trip;
 mod sender;

@@ -10,8 +10,16 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
 
-/// Packets that are held at the most, present or missing: libsrt's own window. With it a connection takes 12 MB at the most.
-pub(crate) const WINDOW: usize = 8_192;
+/// Packets that handshakes say may be on their way, as libsrt's do with its usual buffers. Acknowledgements then say the room that there is.
+pub(crate) const FIRST_WINDOW: u32 = 8_192;
+/// Packets that one side holds at the most, present or missing, whatever the latency and the rate: libsrt's usual limit (SRTO_FC).
+pub(crate) const MOST_WINDOW: usize = 25_600;
+/// Bytes that the payloads of one side take at the most: two seconds at 130 Mbit/s.
+pub(crate) const MOST_BYTES: usize = 32 << 20;
+/// Packets a second for which there is room while the rate is not known: 210 Mbit/s, which is more than any encoder's.
+const USUAL_RATE: u64 = 20_000;
+/// What a packet may take beside the latency: a long round trip, and a thread that was not scheduled.
+const BESIDE_LATENCY: Duration = Duration::from_millis(250);
 /// "A full ACK is based on a timer of 10 milliseconds" (section 4.8.1). What is due is delivered at these moments as well.
 pub(crate) const SYN: Duration = Duration::from_millis(10);
 /// "After 64 packets (even if the ACK period has not fully elapsed) the receiver sends a light ACK" (section 4.8.1).
@@ -63,6 +71,8 @@ pub(crate) struct Receiver {
     /// The number of the first slot.
     start: SequenceNumber,
     slots: VecDeque<Slot>,
+    /// Bytes that their payloads take.
+    bytes: usize,
     /// Missing packets, in order. Each range is followed by a packet that is there.
     losses: Vec<(SequenceNumber, SequenceNumber)>,
     spare: Vec<Vec<u8>>,
@@ -128,6 +138,7 @@ impl Receiver {
         Self {
             start: first,
             slots: VecDeque::new(),
+            bytes: 0,
             losses: Vec::new(),
             spare: Vec::new(),
             base,
@@ -161,7 +172,14 @@ impl Receiver {
     /// Packets for which there is room.
     fn room(&self) -> u32 {
         // A peer takes 0 for "send nothing"; libsrt says 2 at the least.
-        (WINDOW - self.slots.len()).max(2) as u32
+        self.window().saturating_sub(self.slots.len()).max(2) as u32
+    }
+
+    /// Packets that are held at the most, present or missing: twice what comes in the latency.
+    fn window(&self) -> usize {
+        let a_second = USUAL_RATE.max(2 * u64::from(self.rate.last[0]));
+        let micros = self.latency.max(0) as u64 + BESIDE_LATENCY.as_micros() as u64;
+        usize::try_from(a_second * micros / 1_000_000).map_or(MOST_WINDOW, |window| window.min(MOST_WINDOW))
     }
 
     /// The span of media time that is held, by the packets' own times.
@@ -191,7 +209,7 @@ impl Receiver {
             counts.belated += 1;
             return reaction;
         }
-        if self.slots.is_empty() && offset as usize >= WINDOW && offset < 1 << 24 {
+        if self.slots.is_empty() && offset as usize >= self.window() && offset < 1 << 24 {
             // A peer that has sent nothing that came for so long has nothing left to send again: at 1 Gbit/s 2²⁴ packets are
             // three minutes.
             counts.missing += offset as u64;
@@ -200,7 +218,7 @@ impl Receiver {
             offset = 0;
         }
         let offset = offset as usize;
-        if offset >= WINDOW {
+        if offset >= self.window() || self.bytes + payload.len() > MOST_BYTES {
             counts.discarded += 1;
             return reaction;
         }
@@ -221,6 +239,7 @@ impl Receiver {
             counts.undecrypted += 1;
             buffer.clear();
         }
+        self.bytes += buffer.capacity();
         let arrival = |arrival| if is_readable { arrival } else { Arrival::Undecrypted };
         let due = self.due(header.timestamp);
         if held.is_some() {
@@ -318,6 +337,7 @@ impl Receiver {
             if slot.arrival != Arrival::Undecrypted {
                 take(&slot.payload);
             }
+            self.bytes -= slot.payload.capacity();
             if self.spare.len() < MOST_SPARE {
                 self.spare.push(std::mem::take(&mut slot.payload));
             }

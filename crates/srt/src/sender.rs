@@ -4,8 +4,9 @@
 use crate::encryption::{EVEN, Encryption, Keys, ODD};
 use crate::loss_report::LossReport;
 use crate::outbox::Outbox;
+use crate::pacer::Pacer;
 use crate::packet::{ControlHeader, DataHeader, MOST_PAYLOAD};
-use crate::receiver::{SYN, WINDOW};
+use crate::receiver::{MOST_BYTES, MOST_WINDOW, SYN};
 use crate::round_trip::RoundTrip;
 use crate::sequence::SequenceNumber;
 use crate::statistics::Statistics;
@@ -41,6 +42,10 @@ pub(crate) struct Sender {
     /// The number of the first packet that is kept.
     start: SequenceNumber,
     kept: VecDeque<Kept>,
+    /// Bytes that their payloads take, and of those that were not sent yet.
+    bytes: usize,
+    waiting: usize,
+    pacer: Pacer,
     /// How many of them were sent.
     sent: usize,
     /// Packets that may be on their way.
@@ -87,6 +92,9 @@ impl Sender {
         Self {
             start: first,
             kept: VecDeque::new(),
+            bytes: 0,
+            waiting: 0,
+            pacer: Pacer::new(latency, now),
             sent: 0,
             window: window as usize,
             message_number: 0,
@@ -117,14 +125,17 @@ impl Sender {
         self.kept.len()
     }
 
-    /// Takes a payload, to be sent at once if the peer has room for it.
+    /// Takes a payload, to be sent when its turn has come and the peer has room for it.
     pub(crate) fn queue(&mut self, payload: &[u8], timestamp: u32, now: Moment, counts: &mut Statistics) {
-        if self.kept.len() >= WINDOW {
+        while self.kept.len() >= MOST_WINDOW || self.bytes + payload.len() > MOST_BYTES {
             self.drop_front(counts);
         }
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(&payload[..payload.len().min(MOST_PAYLOAD)]);
+        self.bytes += buffer.capacity();
+        self.waiting += buffer.len();
+        self.pacer.queued(buffer.len(), now);
         self.message_number = self.message_number % MESSAGES + 1;
         self.kept.push_back(Kept {
             payload: buffer,
@@ -136,7 +147,7 @@ impl Sender {
         });
     }
 
-    /// Sends what the peer has room for.
+    /// Sends what may leave and the peer has room for.
     pub(crate) fn pump(
         &mut self,
         destination: u32,
@@ -144,9 +155,18 @@ impl Sender {
         outbox: &mut Outbox,
         counts: &mut Statistics,
     ) {
+        if self.sent >= self.kept.len().min(self.window) {
+            return;
+        }
+        self.pacer.advance(self.waiting, self.kept.back().map_or(now, |newest| newest.queued), now);
         while self.sent < self.kept.len().min(self.window) {
             let number = self.start.plus(self.sent as u32);
             let packet = &mut self.kept[self.sent];
+            if !self.pacer.allows(packet.queued) {
+                return;
+            }
+            self.waiting -= packet.payload.len();
+            self.pacer.sent(packet.payload.len());
             let mut is_ready = true;
             if let Some(keys) = &mut self.keys {
                 packet.key = keys.next_key(counts);
@@ -180,14 +200,18 @@ impl Sender {
             self.release();
         }
         if let Some(room) = room {
-            self.window = (room as usize).min(WINDOW);
+            self.window = (room as usize).min(MOST_WINDOW);
         }
     }
 
     fn release(&mut self) {
         if let Some(packet) = self.kept.pop_front() {
             self.start = self.start.plus(1);
+            if self.sent == 0 {
+                self.waiting -= packet.payload.len();
+            }
             self.sent = self.sent.saturating_sub(1);
+            self.bytes -= packet.payload.capacity();
             if self.spare.len() < MOST_SPARE {
                 self.spare.push(packet.payload);
             }
@@ -218,7 +242,7 @@ impl Sender {
             SYN
         };
         let apart = if self.has_periodic_reports { apart.max(LEAST_APART) } else { Duration::ZERO };
-        let mut reached = -(WINDOW as i32);
+        let mut reached = -(MOST_WINDOW as i32);
         for (first, last) in report {
             let (from, to) = (first.since(self.start), last.since(self.start));
             // Lists are in order. One that is not would have each packet looked at again and again.
@@ -226,7 +250,7 @@ impl Sender {
                 return;
             }
             reached = to;
-            counts.reported_missing += (to - from + 1).min(WINDOW as i32) as u64;
+            counts.reported_missing += (to - from + 1).min(MOST_WINDOW as i32) as u64;
             if to < 0 {
                 //= draft-sharabayko-srt-01, section 3.2.9
                 //# A Message Drop Request control packet is sent by the sender to the receiver
@@ -243,6 +267,9 @@ impl Sender {
                     continue;
                 }
                 packet.resent = Some(now);
+                //= draft-sharabayko-srt-01, section 5.1.2
+                //# On sending a data packet (either original or retransmitted)
+                self.pacer.sent(packet.payload.len());
                 write(packet, number, true, destination, outbox);
                 counts.retransmitted += 1;
             }
@@ -273,6 +300,9 @@ impl Sender {
                     continue;
                 }
                 packet.resent = Some(now);
+                //= draft-sharabayko-srt-01, section 5.1.2
+                //# On sending a data packet (either original or retransmitted)
+                self.pacer.sent(packet.payload.len());
                 write(packet, number, true, destination, outbox);
                 counts.retransmitted += 1;
             }
@@ -292,7 +322,9 @@ impl Sender {
             Announcement::Waiting(at) => Some(at + ANNOUNCE_AGAIN),
             _ => None,
         });
-        [drop, probe, announce].into_iter().flatten().min()
+        let may_leave = self.kept.get(self.sent).filter(|_| self.sent < self.window);
+        let paced = may_leave.map(|packet| self.pacer.next(packet.queued));
+        [drop, probe, announce, paced].into_iter().flatten().min()
     }
 
     /// A message that announces the next key, if it is time to.

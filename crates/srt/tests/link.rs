@@ -381,6 +381,57 @@ fn the_stream_id_reaches_the_listener() {
 }
 
 #[test]
+fn a_burst_is_spread_over_a_part_of_the_latency_and_is_whole_at_its_time() {
+    let mut bench = Bench::new(CLEAN, options(400), options(400), 21);
+    bench.run(Duration::from_millis(200));
+    // Two seconds of 100 packets a second, so that the rate is known; then a keyframe of 200 packets.
+    bench.transfer(Direction::Publish, 400, 1_316);
+    let sent = bench.caller.statistics().sent;
+    let burst = bench.now;
+    for number in 400..600u32 {
+        let mut payload = number.to_be_bytes().to_vec();
+        payload.resize(1_316, 0xA5);
+        assert!(bench.caller.send(&payload, burst));
+    }
+    let at_once = bench.caller.statistics().sent - sent;
+    assert!((1..40).contains(&at_once), "{at_once} packets of the burst left at once");
+    let mut most = at_once;
+    for _ in 0..10 {
+        let before = bench.caller.statistics().sent;
+        bench.run(Duration::from_millis(10));
+        most = most.max(bench.caller.statistics().sent - before);
+    }
+    assert_eq!(bench.caller.statistics().sent - sent, 200, "a quarter of the latency is the longest wait");
+    assert!(most < 50, "{most} packets left in 10 ms");
+    bench.run(Duration::from_millis(500));
+    let late = |(_, at): &&(u32, Moment)| at.since(burst) > Duration::from_millis(430);
+    assert_eq!(bench.delivered.len(), 600);
+    assert_eq!(bench.delivered[400..].iter().filter(late).count(), 0);
+}
+
+#[test]
+fn a_window_holds_the_latency_of_a_fast_stream_and_its_bytes_are_bounded() {
+    let mut bench = Bench::new(CLEAN, options(1_000), options(1_000), 22);
+    bench.run(Duration::from_millis(200));
+    // 12,000 packets a second: more than 8,192 of them wait for their time.
+    for number in 0..24_000u32 {
+        assert!(bench.caller.send(&[&number.to_be_bytes()[..], &[0; 96]].concat(), bench.now));
+        bench.run(Duration::from_nanos(83_333));
+    }
+    bench.run(Duration::from_secs(2));
+    let (sender, receiver) = bench.statistics(Direction::Publish);
+    assert_eq!((sender.send_dropped, receiver.discarded, receiver.dropped), (0, 0, 0), "{receiver:?}");
+    assert_eq!(bench.delivered.len(), 24_000);
+    // Nothing is acknowledged any more: what is kept stays below 32 MiB.
+    bench.link.loss = 1.0;
+    for _ in 0..30_000 {
+        assert!(bench.caller.send(&[0; 1_456], bench.now));
+    }
+    assert!(bench.caller.unacknowledged() * 1_456 <= 32 << 20);
+    assert!(bench.caller.statistics().send_dropped > 0);
+}
+
+#[test]
 fn hostile_packets_cost_a_bound_of_memory_and_time() {
     let mut bench = Bench::new(CLEAN, options(120), options(120), 12);
     bench.run(Duration::from_millis(200));
