@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
+use weir_emulator::{EmulatedLink, Impairment, Passage};
 use weir_metrics::Moment;
 use weir_srt::packet::Packet;
 use weir_srt::{
@@ -25,6 +26,14 @@ struct Link {
 
 const CLEAN: Link = Link { loss: 0.0, burst: 1, overtaken: 0, round_trip: Duration::from_millis(20) };
 
+impl Link {
+    fn impairment(self) -> Impairment {
+        let overtaken = if self.overtaken > 0 { 1.0 / f64::from(self.overtaken) } else { 0.0 };
+        let delay = self.round_trip / 2;
+        Impairment { loss: self.loss, burst: self.burst, overtaken, delay, ..Impairment::default() }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Direction {
     /// The caller sends.
@@ -35,12 +44,10 @@ enum Direction {
 
 struct Bench {
     now: Moment,
-    link: Link,
-    random: fastrand::Rng,
+    emulated: EmulatedLink,
     /// By arrival: what is on its way to the caller (true) or to the listener.
     on_its_way: BTreeMap<(Moment, u64), (bool, Vec<u8>)>,
     serial: u64,
-    burst_left: u32,
     listener: Listener,
     caller: Connection,
     accepted: Option<Connection>,
@@ -56,11 +63,9 @@ impl Bench {
         let peer: SocketAddr = LISTENER.parse().unwrap();
         Self {
             now,
-            link,
-            random: fastrand::Rng::with_seed(random),
+            emulated: EmulatedLink::new(link.impairment(), random),
             on_its_way: BTreeMap::new(),
             serial: 0,
-            burst_left: 0,
             listener: Listener::new(listener, &[7; 32]),
             caller: Connection::call(caller, peer.ip(), random, now),
             accepted: None,
@@ -82,16 +87,8 @@ impl Bench {
     }
 
     fn carry(&mut self, to_caller: bool, bytes: Vec<u8>) {
-        let is_lost = if self.burst_left > 0 {
-            self.burst_left -= 1;
-            true
-        } else if self.random.f64() < self.link.loss / f64::from(self.link.burst) {
-            self.burst_left = self.link.burst - 1;
-            true
-        } else {
-            false
-        };
-        if is_lost {
+        let passage = self.emulated.carry(bytes.len(), self.now);
+        let Passage::Arrives(arrival) = passage else {
             if let Ok(Packet::Data(header, _)) = Packet::parse(&bytes)
                 && !header.retransmitted
             {
@@ -99,11 +96,8 @@ impl Bench {
                 self.lost.insert(header.message_number - 1);
             }
             return;
-        }
-        let is_overtaken = self.link.overtaken > 0 && self.random.u32(..self.link.overtaken) == 0;
-        let late = if is_overtaken { Duration::from_millis(16) } else { Duration::ZERO };
+        };
         self.serial += 1;
-        let arrival = self.now + self.link.round_trip / 2 + late;
         self.on_its_way.insert((arrival, self.serial), (to_caller, bytes));
     }
 
@@ -338,7 +332,7 @@ fn a_shutdown_and_a_silence_end_a_connection() {
     assert_eq!(bench.events[1].last(), Some(&ConnectionEvent::Ended(Disconnect::Shutdown)));
     let mut bench = Bench::new(CLEAN, options(120), options(120), 9);
     bench.run(Duration::from_secs(1));
-    bench.link.loss = 1.0;
+    bench.emulated.change(|link| link.loss = 1.0);
     bench.run(Duration::from_secs(6));
     assert_eq!(bench.events[0].last(), Some(&ConnectionEvent::Ended(Disconnect::Silent)));
 }
@@ -423,7 +417,7 @@ fn a_window_holds_the_latency_of_a_fast_stream_and_its_bytes_are_bounded() {
     assert_eq!((sender.send_dropped, receiver.discarded, receiver.dropped), (0, 0, 0), "{receiver:?}");
     assert_eq!(bench.delivered.len(), 24_000);
     // Nothing is acknowledged any more: what is kept stays below 32 MiB.
-    bench.link.loss = 1.0;
+    bench.emulated.change(|link| link.loss = 1.0);
     for _ in 0..30_000 {
         assert!(bench.caller.send(&[0; 1_456], bench.now));
     }

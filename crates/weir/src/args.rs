@@ -20,6 +20,7 @@ mod origin;
 mod play;
 mod print;
 mod publish;
+mod relay;
 mod report;
 mod run;
 mod run_options;
@@ -49,6 +50,7 @@ pub(crate) use origin::Origin;
 pub(crate) use play::Play;
 pub(crate) use print::Print;
 pub(crate) use publish::Publish;
+pub(crate) use relay::Relay;
 pub(crate) use report::Report;
 pub(crate) use run::Run;
 pub(crate) use run_options::RunOptions;
@@ -120,6 +122,8 @@ pub(crate) enum Verb {
     ///
     /// It serves MPEG-TS over HTTP as Mirakurun and mirakc do.
     Origin(Origin),
+    /// A bad link over UDP, by a seed: loss, delay, jitter, order and rate between clients and a server
+    Relay(Relay),
     /// Check a stored transport stream, packet by packet
     Check(Check),
     /// Avro against JSON: what decoding a record of a schema costs in each

@@ -165,6 +165,14 @@ const SHORT: &[Short] = &[
         ],
     },
     Short {
+        command: "relay",
+        arguments: None,
+        examples: &[
+            "weir relay --listen :9001 --to 127.0.0.1:9000 --loss 2% --delay 40ms --jitter 10ms --rate 8mbps",
+            "weir relay --listen :9001 --to 127.0.0.1:9000 --loss 1% --burst 5 --seed 7 -d 1m --json",
+        ],
+    },
+    Short {
         command: "check",
         arguments: None,
         examples: &["weir check recording.ts", "weir check recording.ts --threshold 'ts.lost_packets == 0'"],

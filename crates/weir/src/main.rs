@@ -35,6 +35,7 @@ mod outlets;
 mod outline;
 mod print;
 mod push;
+mod relay;
 mod report;
 mod rows;
 mod run;
@@ -85,6 +86,7 @@ fn dispatch(mut verb: Verb) -> Result<Exit, RunError> {
         Verb::Ingest(args) => ingest::ingest(&args),
         Verb::Watch(args) => watch::watch(&args),
         Verb::Origin(args) => origin::origin(&args),
+        Verb::Relay(args) => relay::relay(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Compare(args) => compare::compare(&args),
         Verb::History(args) => history::history(&args),
