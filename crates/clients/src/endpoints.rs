@@ -153,6 +153,20 @@ impl<Request> Endpoints<Request> {
     }
 }
 
+impl<Request> Endpoints<Request> {
+    /// Those to which a request says so are addresses of this machine, which others send datagrams to.
+    #[must_use]
+    pub fn bound_where(mut self, is_bound: impl Fn(&Request) -> bool) -> Self {
+        for (ways, request) in self.ways.iter_mut().zip(&self.requests) {
+            if is_bound(request) {
+                ways.truncate(1);
+                ways.iter_mut().for_each(|way| way.transport = Transport::BoundUdp);
+            }
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

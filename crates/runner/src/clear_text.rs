@@ -38,7 +38,7 @@ pub fn note_of_host(host: &str) {
 
 /// Where a link leads over which everything can be read.
 fn exposed(endpoint: &Endpoint) -> Option<SocketAddr> {
-    let is_plain = matches!(endpoint.transport, Transport::Tcp | Transport::Udp);
+    let is_plain = matches!(endpoint.transport, Transport::Tcp | Transport::Udp | Transport::BoundUdp);
     (is_plain && !is_here(&endpoint.address.ip())).then_some(endpoint.address)
 }
 

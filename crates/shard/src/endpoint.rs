@@ -25,6 +25,8 @@ pub enum Transport {
     Tls(Arc<ClientConfig>, ServerName<'static>),
     /// UDP (RFC 768): a session has its datagrams from the first event on, and nothing else.
     Udp,
+    /// UDP, at an address of this machine: a session gets what anyone sends there.
+    BoundUdp,
 }
 
 impl Endpoint {

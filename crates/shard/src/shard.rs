@@ -152,7 +152,7 @@ impl<W: World> Shard<W> {
         session: Box<dyn Session<W>>,
     ) -> Result<SessionId, OpenError> {
         let opened = match endpoint.transport {
-            Transport::Udp => self.open_udp(endpoint, session),
+            Transport::Udp | Transport::BoundUdp => self.open_udp(endpoint, session),
             Transport::Tcp | Transport::Tls(..) => self.open_stream(endpoint, session),
         };
         let (mut session, error) = match opened {
@@ -496,6 +496,9 @@ impl<W: World> Shard<W> {
         {
             return self.reopen(id, *endpoint);
         }
+        if actions.stand_by {
+            self.hang_up_datagrams(id);
+        }
         if actions.hang_up || actions.stand_by {
             return self.hang_up(id);
         }
@@ -509,6 +512,9 @@ impl<W: World> Shard<W> {
 
     /// Puts another link in the place of a session's.
     fn reopen(&mut self, id: SessionId, endpoint: Endpoint) {
+        if matches!(endpoint.transport, Transport::Udp | Transport::BoundUdp) {
+            return self.reopen_udp(id, &endpoint);
+        }
         let Some(from) = self.alive(id).map(|entry| entry.links.from) else { return };
         let from = from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
         let opened = Link::open(&Endpoint { from, ..endpoint });

@@ -2,13 +2,13 @@
 
 use super::{DATAGRAMS, READS_A_TURN, Shard, entry_of};
 use crate::datagrams::{DatagramLink, Datagrams, local_for};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Transport};
 use crate::link_error::{LinkError, OpenError};
 use crate::links::{LinkKind, Links};
 use crate::{Event, Session, SessionId, World, clock};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use weir_metrics::{Failure, Moment};
 
 /// Reads that empty any socket: what comes meanwhile is not waited for.
@@ -90,7 +90,36 @@ impl<W: World> Shard<W> {
         let is_udp = self.alive(id).is_some_and(|entry| entry.links.is_udp);
         if let Some(error) = met.filter(|_| is_udp) {
             self.dispatch(id, Event::Closed { failure: error.failure, words: &error.words });
-            self.remove(id);
+            if self.alive(id).is_some_and(|entry| !entry.stands_by) {
+                self.remove(id);
+            }
+        }
+    }
+
+    /// Lets go of the datagrams of a session that has nothing else.
+    pub(super) fn hang_up_datagrams(&mut self, id: SessionId) {
+        let Some(entry) = entry_of(&mut self.entries, id).filter(|entry| entry.links.is_udp) else { return };
+        let Some(link) = entry.links.datagrams.take() else { return };
+        if link.waits() {
+            self.batched_reads.leave(id);
+        } else {
+            // Closing the descriptor deregisters it as well.
+            let _ = self.poll.registry().deregister(&mut SourceFd(&link.descriptor()));
+        }
+    }
+
+    /// Puts another link of datagrams in the place of a session's.
+    pub(super) fn reopen_udp(&mut self, id: SessionId, endpoint: &Endpoint) {
+        self.hang_up_datagrams(id);
+        let Some(entry) = entry_of(&mut self.entries, id) else { return };
+        entry.stands_by = false;
+        match link_to(endpoint, entry.links.from) {
+            Ok(link) => (entry.links.datagrams, entry.links.unpolled) = (Some(Box::new(link)), true),
+            Err(error) => return self.end_of_datagrams(id, Some(error)),
+        }
+        match self.poll_datagrams(id) {
+            Ok(()) => self.dispatch(id, Event::Connected),
+            Err(error) => self.end_of_datagrams(id, Some(error)),
         }
     }
 
@@ -100,11 +129,10 @@ impl<W: World> Shard<W> {
         endpoint: &Endpoint,
         session: Box<dyn Session<W>>,
     ) -> Result<SessionId, (Box<dyn Session<W>>, LinkError)> {
-        let link = match DatagramLink::open(local_for(endpoint.address.ip(), endpoint.from)) {
+        let link = match link_to(endpoint, endpoint.from) {
             Ok(link) => link,
             Err(error) => return Err((session, error)),
         };
-        link.connect(endpoint.address);
         let (from, datagrams) = (endpoint.from, Some(Box::new(link)));
         let links = Links { datagrams, unpolled: true, is_udp: true, from, ..Links::default() };
         let id = self.enter(links, session);
@@ -174,4 +202,15 @@ impl<W: World> Shard<W> {
         }
         self.turns = turns;
     }
+}
+
+/// A link to a peer, from this address if it is of the peer's family; or one at an address of this machine.
+fn link_to(endpoint: &Endpoint, from: Option<IpAddr>) -> Result<DatagramLink, LinkError> {
+    if let Transport::BoundUdp = endpoint.transport {
+        return DatagramLink::open(endpoint.address);
+    }
+    let from = from.filter(|from| from.is_ipv4() == endpoint.address.is_ipv4());
+    let link = DatagramLink::open(local_for(endpoint.address.ip(), from))?;
+    link.connect(endpoint.address);
+    Ok(link)
 }

@@ -4,7 +4,7 @@ use crate::bench::{Bench, Happened, Papers, React, accept, deserted, endpoint, s
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
 use weir_metrics::Failure;
-use weir_shard::{Endpoint, Event};
+use weir_shard::{Endpoint, Event, Transport};
 
 /// Goes to these endpoints, one after the other, at the first bytes from each peer.
 fn wanderer(mut endpoints: Vec<Endpoint>) -> React {
@@ -117,4 +117,55 @@ fn a_session_that_stands_by_outlives_its_links_and_peers_that_are_not_there() {
     bench.run_until(|diary| diary.of("client").last() == Some(&Happened::Closed(Failure::ClosedByPeer)));
     bench.shard.stop(id);
     assert!(bench.shard.is_empty());
+}
+
+#[test]
+fn a_session_of_datagrams_that_stands_by_has_others_from_the_same_address() {
+    let mut bench = Bench::new();
+    let from = IpAddr::from([127, 0, 0, 79]);
+    let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let way =
+        Endpoint { from: Some(from), transport: Transport::Udp, ..endpoint(peer.local_addr().unwrap()) };
+    let again = way.clone();
+    let mut stands_by = false;
+    let react: React = Box::new(move |event, context| match event {
+        Event::Connected => {
+            context.send_datagram(again.address, b"here");
+            context.set_timer(context.now + std::time::Duration::from_millis(5));
+        }
+        Event::Timer if stands_by => {
+            stands_by = false;
+            context.reopen(again.clone());
+        }
+        Event::Timer => {
+            stands_by = true;
+            context.stand_by();
+            context.set_timer(context.now + std::time::Duration::from_millis(5));
+        }
+        Event::Stop => context.close(),
+        _ => {}
+    });
+    let id = bench.open("client", &way, react);
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) >= 2);
+    let seen: Vec<_> = (0..2).map(|_| peer.recv_from(&mut [0; 9]).unwrap().1).collect();
+    assert_eq!((seen[0].ip(), seen[1].ip()), (from, from));
+    assert_ne!(seen[0].port(), seen[1].port());
+    bench.shard.stop(id);
+    assert!(bench.shard.is_empty());
+}
+
+#[test]
+fn a_session_that_is_bound_gets_what_anyone_sends() {
+    let mut bench = Bench::new();
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let bound = Endpoint { transport: Transport::BoundUdp, ..endpoint(free) };
+    bench.open("server", &bound, Box::new(|_, _| {}));
+    for _ in 0..2 {
+        let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        peer.set_nonblocking(true).unwrap();
+        peer.send_to(b"?here", free).unwrap();
+        bench.run_until(|_| {
+            peer.recv_from(&mut [0; 9]).is_ok_and(|(length, from)| (length, from) == (5, free))
+        });
+    }
 }
