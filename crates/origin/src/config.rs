@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use weir_rtc::signalling::oven::IceServer;
 use weir_shard::tls::Identity;
+use weir_srt::Passphrase;
 
 /// What an origin is to do. The default listens nowhere.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct OriginConfig {
     /// A TURN server that is offered to viewers by WebRTC: to those of OvenMediaEngine's signalling that ask for it
     /// (`?transport=tcp`), and all by WHEP.
     pub turn: Option<IceServer>,
+    /// What callers by SRT have to know; without it nothing is encrypted.
+    pub srt_passphrase: Option<Passphrase>,
     /// How many threads, each with its share of the connections.
     pub workers: usize,
     /// How long packets may wait to be sent together. Zero: each is sent as it comes. Tuners have their own.
@@ -51,6 +54,7 @@ impl Default for OriginConfig {
             listen: Vec::new(),
             tuners: Tuners::default(),
             turn: None,
+            srt_passphrase: None,
             workers: 1,
             merge: Duration::from_millis(350),
             history: History::default(),

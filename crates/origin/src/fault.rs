@@ -29,6 +29,7 @@
 //! | `redirect to=URL [phase=play] [code=302]` | the request is sent elsewhere |
 //! | `silent phase=play` | from this phase on, nothing is ever answered |
 //! | `withhold unit=every:10` | the publisher is sent no acknowledgement of these messages |
+//! | `latency 2s` | SRT: the handshake asks for this latency in both directions, at the least |
 //! | `read rate=100kbps` | the publisher's bytes are read no faster |
 //! | `refuse` | the port is taken, and every connection refused |
 //! | `burn 200ms thread=busy` | a thread of this name uses 200 ms of CPU in every second |
@@ -50,6 +51,8 @@
 //!   of its units `drop` and `duplicate` befall what comes in.
 //!   Of viewers by HLS they are the segments and parts that are asked for, whatever `kind` says: what is dropped is answered
 //!   with 404, what waits is answered later, and `duplicate`, `swap` and `jump` do nothing. A viewer is a connection.
+//!   Of publishers by SRT `withhold` counts full acknowledgements, and light ones go the way of the next full one; faults of units do not befall viewers by SRT.
+//!   A refusal's `code` is one of SRT's (`reject phase=publish code=1010`), and `reset` goes without a SHUTDOWN.
 //! - Times: `at` counts from the first unit of the viewer, publisher or stream; of a link, from its
 //!   acceptance.
 //! - Phases: `accept`, `handshake`, `connect`, `play`, `publish`. A link is known to be a viewer's from `play` on.
@@ -160,6 +163,8 @@ pub enum Action {
     Silent(LinkPhase),
     /// Messages of a publisher are not acknowledged.
     Withhold(Pick),
+    /// SRT: a latency that the handshake asks for.
+    Latency(Duration),
     /// What a publisher sends is read slowly.
     Read(BitRate),
     /// No connection is accepted.

@@ -134,6 +134,7 @@ pub(crate) fn settings() -> Arc<OriginSettings> {
         faults: Vec::new(),
         present: AtomicU64::new(0),
         routes: Vec::new(),
+        srt_passphrase: None,
         turn: None,
         registry: Registry::default(),
         leaked: Mutex::default(),

@@ -99,6 +99,7 @@ impl Origin {
             present: AtomicU64::new(0),
             routes,
             turn: config.turn.clone(),
+            srt_passphrase: config.srt_passphrase.clone(),
             registry: Registry::default(),
             leaked: Mutex::default(),
             departed_kept: config.departed_kept,

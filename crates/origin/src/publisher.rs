@@ -158,6 +158,14 @@ impl Publisher {
         cut
     }
 
+    /// Whether a fault keeps back the next acknowledgement, of a protocol that acknowledges no single packet.
+    pub(crate) fn withholds_next(&mut self, worker: &mut Worker, now: Moment) -> bool {
+        let Some(script) = &mut self.script else { return false };
+        let withholds = script.withholds_next(now);
+        worker.note(script.take_effects());
+        withholds
+    }
+
     /// How fast the publisher is read from, if a fault says so.
     pub(crate) fn read_rate(&self) -> Option<BitRate> {
         self.script.as_ref()?.read_rate()

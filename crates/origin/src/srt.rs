@@ -3,6 +3,8 @@
 
 mod demuxer;
 mod feed;
+mod peers;
 mod port;
+mod wish;
 
 pub(crate) use port::open_port;

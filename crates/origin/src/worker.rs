@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_metrics::Moment;
 use weir_rtc::signalling::oven::IceServer;
 use weir_shard::{MessageSender, SessionId, World};
+use weir_srt::Passphrase;
 
 /// Streams that are over and still counted.
 const PAST_STREAMS_KEPT: usize = 65_536;
@@ -41,6 +42,8 @@ pub(crate) struct OriginSettings {
     pub(crate) present: AtomicU64,
     pub(crate) routes: Vec<Route>,
     pub(crate) turn: Option<IceServer>,
+    /// What callers by SRT have to know.
+    pub(crate) srt_passphrase: Option<Passphrase>,
     pub(crate) registry: Registry,
     /// What is kept for each viewer for ever, because of a fault.
     pub(crate) leaked: Mutex<Vec<Box<[u8]>>>,

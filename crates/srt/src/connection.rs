@@ -1,15 +1,15 @@
 //! One connection: the caller's handshake, and what both roles do once it is established (draft-sharabayko-srt-01, section 4).
 
+mod call;
+
 use crate::agreement::{Agreement, ConnectionEvent, ConnectionOptions, Disconnect};
 use crate::encryption::Keys;
 use crate::handshake::{
-    self, CONCLUSION, Capabilities, FLAG_CONFIG, FLAG_HSREQ, FLAG_KMREQ, Handshake, INDUCTION, MAGIC,
-    SRT_VERSION, capability,
+    self, CONCLUSION, Capabilities, FLAG_HSREQ, FLAG_KMREQ, Handshake, SRT_VERSION, capability,
 };
 use crate::outbox::Outbox;
 use crate::packet::{Control, ControlHeader, HEADER_LENGTH, MOST_PAYLOAD, Packet};
 use crate::receiver::{FIRST_WINDOW, MOST_WINDOW, Receiver, SYN};
-use crate::rejection::Rejection;
 use crate::round_trip::RoundTrip;
 use crate::sender::Sender;
 use crate::sequence::SequenceNumber;
@@ -72,6 +72,8 @@ pub struct Connection {
     outbox: Outbox,
     events: VecDeque<ConnectionEvent>,
     counts: Statistics,
+    /// Whether acknowledgements are kept back, as a server with a fault does.
+    withholds: bool,
     scratch: Vec<u8>,
 }
 
@@ -97,6 +99,7 @@ impl Connection {
             outbox: Outbox::default(),
             events: VecDeque::new(),
             counts: Statistics::default(),
+            withholds: false,
             scratch: Vec::new(),
             options,
         };
@@ -131,6 +134,7 @@ impl Connection {
             outbox: Outbox::default(),
             events: VecDeque::new(),
             counts: Statistics::default(),
+            withholds: false,
             scratch: Vec::new(),
             options,
         };
@@ -244,7 +248,7 @@ impl Connection {
                     transfer.receiver.on_loss_reported(now, &self.round_trip);
                     self.said_at = now;
                 }
-                if reaction.light_ack {
+                if reaction.light_ack && !self.withholds {
                     let ack = transfer.receiver.light_acknowledgement();
                     self.outbox.add(|out| header.ack(&ack, out));
                     self.said_at = now;
@@ -313,59 +317,6 @@ impl Connection {
         }
     }
 
-    fn on_handshake(&mut self, said: &Handshake, timestamp: u32, now: Moment) {
-        match &self.phase {
-            Phase::Induction | Phase::Conclusion => {}
-            Phase::Connected(_) if said.handshake_type == CONCLUSION && !self.answer.is_empty() => {
-                return self.repeat_answer(now);
-            }
-            Phase::Connected(_) | Phase::Over => return,
-        }
-        if let Some(rejection) = Rejection::of_handshake_type(said.handshake_type) {
-            return self.end(Disconnect::Rejected(rejection));
-        }
-        match (&self.phase, said.handshake_type) {
-            (Phase::Induction, INDUCTION) => {
-                //= draft-sharabayko-srt-01, section 4.3.1.1
-                //# whether the Extension Flags contains the magic value 0x4A17; otherwise the
-                //# connection is rejected.
-                if said.version != 5 || said.extension != MAGIC {
-                    return self.end(Disconnect::NoListener);
-                }
-                self.cookie = said.cookie;
-                self.phase = Phase::Conclusion;
-                self.events.push_back(ConnectionEvent::Answered);
-                self.ask(now);
-            }
-            (Phase::Conclusion, CONCLUSION) => self.on_conclusion(said, timestamp, now),
-            // The answer to an induction that was said twice.
-            _ => {}
-        }
-    }
-
-    fn on_conclusion(&mut self, said: &Handshake, timestamp: u32, now: Moment) {
-        let Some(capabilities) = said.capabilities else { return self.end(Disconnect::NoListener) };
-        if capabilities.flags & capability::STREAM != 0 {
-            return self.end(Disconnect::Refused(Rejection::MESSAGE_API));
-        }
-        if let Some(keys) = &self.offered {
-            let mut ours = Vec::new();
-            keys.write(&mut ours);
-            match said.key_material.as_deref() {
-                Some(same) if same == ours => {}
-                // "4: bad secret" (section 3.2.1.2).
-                Some([0, 0, 0, 4] | [4, 0, 0, 0]) => {
-                    return self.end(Disconnect::Refused(Rejection::BAD_SECRET));
-                }
-                _ => return self.end(Disconnect::Refused(Rejection::UNSECURE)),
-            }
-        }
-        self.peer_socket = said.socket;
-        let keys = self.offered.take();
-        let latencies = self.latencies(&capabilities);
-        self.establish(said, timestamp, keys, latencies, now);
-    }
-
     /// How long what is received and what is sent is held: "the maximum value of latencies proposed by the initiator and responder"
     /// (section 4.4).
     fn latencies(&self, said: &Capabilities) -> (Duration, Duration) {
@@ -426,6 +377,11 @@ impl Connection {
         }
     }
 
+    /// Keeps acknowledgements back from now on, or no more. The peer is told of nothing else.
+    pub fn withhold_acknowledgements(&mut self, withholds: bool) {
+        self.withholds = withholds;
+    }
+
     /// Hands out the payloads that are due, in order. Called after each event.
     pub fn deliver(&mut self, now: Moment, take: &mut dyn FnMut(&[u8])) {
         if let Phase::Connected(transfer) = &mut self.phase {
@@ -464,9 +420,13 @@ impl Connection {
         if transfer.tick <= now {
             transfer.tick = (transfer.tick + SYN).max(now + SYN / 2);
             if let Some(ack) = transfer.receiver.acknowledge(now, &self.round_trip) {
-                counts.acknowledgements_sent += 1;
-                outbox.add(|out| header.ack(&ack, out));
-                has_said = true;
+                if self.withholds {
+                    counts.acknowledgements_withheld += 1;
+                } else {
+                    counts.acknowledgements_sent += 1;
+                    outbox.add(|out| header.ack(&ack, out));
+                    has_said = true;
+                }
             }
             if transfer.receiver.nak_is_due(now, &self.round_trip) {
                 self.scratch.clear();
@@ -535,51 +495,6 @@ impl Connection {
         self.outbox.add(|out| {
             header.handshake(out);
             out.extend_from_slice(&self.answer);
-        });
-        self.said_at = now;
-    }
-
-    /// Says the handshake of its phase.
-    fn ask(&mut self, now: Moment) {
-        let header = ControlHeader { destination: 0, ..self.header(now) };
-        let mut said = Handshake {
-            initial_sequence_number: self.initial,
-            mtu: self.options.mtu,
-            flow_window: FIRST_WINDOW,
-            socket: self.socket,
-            cookie: self.cookie,
-            address: self.peer_address,
-            ..Handshake::default()
-        };
-        if let Phase::Induction = self.phase {
-            //= draft-sharabayko-srt-01, section 4.3.1.1
-            //# - Version: MUST always be 4
-            //# - Encryption Field: 0
-            //# - Extension Field: 2
-            (said.version, said.extension, said.handshake_type) = (4, 2, INDUCTION);
-        } else {
-            (said.version, said.extension, said.handshake_type) = (5, FLAG_HSREQ, CONCLUSION);
-            said.capabilities = Some(Capabilities {
-                version: SRT_VERSION,
-                flags: capability::OURS,
-                receive_delay: millis(self.options.receive_latency),
-                send_delay: millis(self.options.send_latency),
-            });
-            if let Some(keys) = &self.offered {
-                said.encryption = keys.length().field();
-                said.extension |= FLAG_KMREQ;
-                let mut message = Vec::new();
-                keys.write(&mut message);
-                said.key_material = Some(message);
-            }
-            if !self.options.stream_id.is_empty() {
-                said.extension |= FLAG_CONFIG;
-                said.stream_id = Some(self.options.stream_id.clone());
-            }
-        }
-        self.outbox.add(|out| {
-            header.handshake(out);
-            said.write(true, out);
         });
         self.said_at = now;
     }

@@ -10,6 +10,7 @@ use crate::rejection::Rejection;
 use crate::stream_id::AccessControl;
 use aws_lc_rs::hmac;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 use weir_metrics::Moment;
 
 /// A cookie holds for one to two of these.
@@ -60,6 +61,13 @@ impl Listener {
     /// One that accepts connections with these options. `secret` makes its cookies.
     pub fn new(options: ConnectionOptions, secret: &[u8; 32]) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret), options }
+    }
+
+    /// The same with a secret of the system's making, if it has random numbers.
+    pub fn with_random_secret(options: ConnectionOptions) -> Option<Self> {
+        let mut secret = [0; 32];
+        aws_lc_rs::rand::fill(&mut secret).ok()?;
+        Some(Self::new(options, &secret))
     }
 
     /// A datagram came that is for no connection. What is to be sent back is appended to `out`.
@@ -121,6 +129,16 @@ impl Listener {
         random: u64,
         now: Moment,
     ) -> Result<Connection, Rejection> {
+        self.accept_as(self.options.clone(), request, random, now)
+    }
+
+    fn accept_as(
+        &self,
+        options: ConnectionOptions,
+        request: &ConnectionRequest,
+        random: u64,
+        now: Moment,
+    ) -> Result<Connection, Rejection> {
         let said = &request.handshake;
         let Some(capabilities) = said.capabilities else { return Err(Rejection::ROGUE) };
         if said.version != 5 || capabilities.version < LEAST_VERSION {
@@ -148,8 +166,34 @@ impl Listener {
             }
             _ => return Err(Rejection::UNSECURE),
         };
-        let options = self.options.clone();
         Ok(Connection::accepted(options, socket_of(random), said, request.timestamp, keys, now))
+    }
+
+    /// Appends the answer that refuses a caller before it is given a cookie. Whether the datagram asks for one.
+    pub fn refuse_induction(&self, bytes: &[u8], why: Rejection, out: &mut Vec<u8>) -> bool {
+        let Ok(Packet::Control(_, Control::Handshake(field))) = Packet::parse(bytes) else { return false };
+        let Some(said) = Handshake::parse(field).ok().filter(|said| said.handshake_type == INDUCTION) else {
+            return false;
+        };
+        let answer = Handshake { version: 5, handshake_type: why.0, ..fixed(&said) };
+        respond(&said, &answer, out);
+        true
+    }
+
+    /// [`Self::accept`], with this latency for both directions at the least.
+    ///
+    /// # Errors
+    /// As those of [`Self::accept`].
+    pub fn accept_with_latency(
+        &self,
+        request: &ConnectionRequest,
+        latency: Duration,
+        random: u64,
+        now: Moment,
+    ) -> Result<Connection, Rejection> {
+        let options =
+            ConnectionOptions { receive_latency: latency, send_latency: latency, ..self.options.clone() };
+        self.accept_as(options, request, random, now)
     }
 
     /// Appends the answer that refuses a caller.

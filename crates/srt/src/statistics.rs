@@ -29,6 +29,8 @@ pub struct Statistics {
     pub loss_reports_sent: u64,
     /// Full acknowledgements sent (`pktSentACK`).
     pub acknowledgements_sent: u64,
+    /// Full acknowledgements that were due and kept back.
+    pub acknowledgements_withheld: u64,
     /// Data packets sent, without repeated ones (`pktSentUnique`).
     pub sent: u64,
     /// Packets sent again (`pktRetrans`).

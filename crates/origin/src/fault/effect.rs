@@ -98,6 +98,8 @@ pub enum What {
         /// Its number, among those that the fault counts.
         unit: u64,
     },
+    /// The handshake asked for another latency.
+    AskedForLatency,
     /// The connection was reset.
     Reset,
     /// The connection was closed.

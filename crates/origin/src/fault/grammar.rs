@@ -11,7 +11,7 @@ pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
         "'{0}' is not a fault; known are stall, drop, duplicate, swap, delay, jump, stale, early, status, gap, reset, close, counter, \
-         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, read, refuse, burn and leak"
+         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, latency, read, refuse, burn and leak"
     )]
     Action(String),
     /// A word is not KEY=VALUE, or its key does not belong to the action.
@@ -49,6 +49,9 @@ use ParseFaultError as Error;
 
 /// Most bytes that are kept for one viewer: a hundred viewers are 6 GiB then.
 const MOST_LEAKED: usize = 64 << 20;
+
+/// The longest latency that a handshake of SRT can say: 16 bits of milliseconds.
+const MOST_LATENCY: Duration = Duration::from_millis(u16::MAX as u64);
 
 impl FromStr for Fault {
     type Err = ParseFaultError;
@@ -165,6 +168,13 @@ impl<'a> Words<'a> {
                 self.refusal(Why::Moved { to })?
             }
             "withhold" => Action::Withhold(self.pick()?),
+            "latency" => {
+                let latency = parse_duration(self.need("", "a time, as in 'latency 2s'")?)?;
+                if latency > MOST_LATENCY {
+                    return Err(wrong("latency", &format!("{latency:?}"), "65535ms at the most"));
+                }
+                Action::Latency(latency)
+            }
             "silent" => {
                 let phase = self.need("phase", "phase=accept, handshake, connect, play or publish")?;
                 Action::Silent(phase_of(phase)?)
@@ -313,6 +323,7 @@ impl Whom {
                 *self == Self::Origin
             }
             Action::Read(_) | Action::Withhold(_) => matches!(self, Self::Publishers(_)),
+            Action::Latency(_) => matches!(self, Self::Links(_)),
             Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
                 Self::Links(_) => true,
                 Self::Viewers(_) => *phase == LinkPhase::Play,
@@ -339,7 +350,7 @@ impl Whom {
                 Self::Origin
             }
             Action::Read(_) | Action::Withhold(_) => Self::Publishers(Range::ALL),
-            Action::Refusal { .. } | Action::Silent(_) => Self::Links(Range::ALL),
+            Action::Refusal { .. } | Action::Silent(_) | Action::Latency(_) => Self::Links(Range::ALL),
             _ => Self::Viewers(Range::ALL),
         }
     }
@@ -479,6 +490,11 @@ mod tests {
         assert_eq!(why("unauthorized unless=a:b"), Why::Unauthorized { unless: Some("a:b".into()) });
         assert_eq!(why("redirect phase=play to=/2.ts code=307"), Why::Moved { to: "/2.ts".into() });
         assert_eq!(fault("silent phase=play").whom, Whom::Links(Range::ALL));
+        let latency = fault("latency 2s link=3");
+        assert_eq!(
+            (latency.action, latency.whom),
+            (Action::Latency(ms(2_000)), Whom::Links(Range { first: 3, last: 3 }))
+        );
         assert_eq!(fault("read rate=100kbps").whom, Whom::Publishers(Range::ALL));
         assert_eq!(
             fault("burn 200ms thread=busy").action,
@@ -511,6 +527,9 @@ mod tests {
             ("redirect phase=play", "'redirect' needs to=URL"),
             ("reject beyond=5", "phase=connect: expected play, beside 'beyond'"),
             ("reject phase=play beyond=few", "beyond=few: expected a number of viewers"),
+            ("latency", "'latency' needs a time"),
+            ("latency 2m", "65535ms at the most"),
+            ("latency 1s viewer=1", "'viewer=1' does not belong to 'latency'"),
             ("leak each=viewer", "'leak' needs bytes=N"),
             ("leak bytes=9", "'leak' needs each=viewer"),
             ("leak bytes=9 each=day", "each=day: expected viewer"),

@@ -3,6 +3,7 @@
 use super::script::{Answer, LinkEnd, Script};
 use super::{Fault, LinkPhase, Subject};
 use crate::worker::Worker;
+use std::time::Duration;
 use weir_metrics::Moment;
 
 /// What goes wrong on a link before anything is sent over it, and when the link is ended.
@@ -39,6 +40,14 @@ impl LinkFaults {
             }
         }
         None
+    }
+
+    /// The latency that the origin asks for in its handshake.
+    pub(crate) fn latency(&mut self, worker: &mut Worker, now: Moment) -> Option<Duration> {
+        let script = self.0.as_mut()?;
+        let latency = script.latency(now)?;
+        worker.note(script.take_effects());
+        Some(latency)
     }
 
     /// Whether the link has to be ended now.

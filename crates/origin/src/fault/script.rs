@@ -196,6 +196,33 @@ impl Script {
         withheld
     }
 
+    /// The same of a message of which nothing is known but that it is the next.
+    pub(crate) fn withholds_next(&mut self, now: Moment) -> bool {
+        let mut withheld = false;
+        for active in &mut self.active {
+            let Action::Withhold(Pick { units, of: Counted::Any }) = active.action else { continue };
+            active.counted += 1;
+            if units.contains(active.counted) {
+                withheld = true;
+                let (fault, subject) = (active.fault, self.subject.clone());
+                let what = What::Withheld { unit: active.counted };
+                self.effects.push(Effect { at: now, fault, subject, what });
+            }
+        }
+        withheld
+    }
+
+    /// The latency that is asked for, if a fault says so.
+    pub(crate) fn latency(&mut self, now: Moment) -> Option<Duration> {
+        let (fault, latency) = self.active.iter().find_map(|active| match active.action {
+            Action::Latency(latency) => Some((active.fault, latency)),
+            _ => None,
+        })?;
+        let subject = self.subject.clone();
+        self.effects.push(Effect { at: now, fault, subject, what: What::AskedForLatency });
+        Some(latency)
+    }
+
     /// What becomes of the next unit.
     pub(crate) fn rule(&mut self, packet: &Packet, now: Moment) -> Ruling {
         let mut ruling = Ruling::default();

@@ -6,8 +6,8 @@ use crate::worker::{StreamKey, Worker};
 /// One stream.
 pub(super) struct Feed {
     pub(super) key: StreamKey,
-    /// How many viewers it has.
-    pub(super) viewers: usize,
+    /// Its viewers, as the port names them.
+    pub(super) viewers: Vec<usize>,
     publication: u64,
     /// The next packet of the stream.
     next: u64,
@@ -23,7 +23,7 @@ impl Feed {
         let cached = stream.log.last_keyframe().filter(|_| stream.log.history().gop_cache);
         Self {
             key,
-            viewers: 0,
+            viewers: Vec::new(),
             publication: stream.publication,
             next: cached.unwrap_or_else(|| stream.log.end()),
             settings: None,

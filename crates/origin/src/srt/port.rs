@@ -2,31 +2,29 @@
 
 use super::demuxer::Demuxer;
 use super::feed::Feed;
+use super::peers::Peers;
+use super::wish::Wish;
+use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
 use crate::worker::{CountKey, Worker};
 use slab::Slab;
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Datagrams, Incoming, Session, SessionId, Shard};
-use weir_srt::stream_id::{AccessControl, Mode};
+use weir_shard::{Context, Datagrams, Incoming, Outgoing, Session, SessionId, Shard};
 use weir_srt::{
-    Connection, ConnectionEvent, ConnectionOptions, ConnectionRequest, Listener, ListenerAnswer, Rejection,
+    Connection, ConnectionEvent, ConnectionOptions, ConnectionRequest, Encryption, Listener, ListenerAnswer,
+    Rejection,
 };
 
-/// Connections at the most: each may hold a window of 12 MB.
-const MOST_PEERS: usize = 4_096;
 /// Bytes of a payload: seven packets of MPEG-TS.
 const PAYLOAD: usize = 7 * 188;
 /// Deadlines of many peers that are so near to each other are served together.
 const MOST_OFTEN: Duration = Duration::from_millis(1);
-/// The stream of a caller that names none.
-const UNNAMED: &str = "live/srt";
 
 /// Listens for callers at an address.
 pub(crate) fn open_port(shard: &mut Shard<Worker>, address: SocketAddr) -> io::Result<()> {
@@ -36,11 +34,13 @@ pub(crate) fn open_port(shard: &mut Shard<Worker>, address: SocketAddr) -> io::R
     for part in secret.chunks_exact_mut(8) {
         part.copy_from_slice(&random()?.to_le_bytes());
     }
+    let passphrase = shard.world.settings().srt_passphrase.clone();
+    let options =
+        ConnectionOptions { encryption: passphrase.map(Encryption::new), ..ConnectionOptions::default() };
     let port = Port {
-        listener: Listener::new(ConnectionOptions::default(), &secret),
-        peers: Slab::new(),
-        by_socket: HashMap::new(),
-        by_caller: HashMap::new(),
+        listener: Listener::new(options, &secret),
+        peers: Peers::new(),
+        touched: Vec::new(),
         feeds: Slab::new(),
         wakes: Vec::new(),
         out: Vec::new(),
@@ -51,9 +51,9 @@ pub(crate) fn open_port(shard: &mut Shard<Worker>, address: SocketAddr) -> io::R
 
 struct Port {
     listener: Listener,
-    peers: Slab<Peer>,
-    by_socket: HashMap<u32, usize>,
-    by_caller: HashMap<(SocketAddr, u32), usize>,
+    peers: Peers<Peer>,
+    /// Peers to which something has happened that was not served yet.
+    touched: Vec<usize>,
     feeds: Slab<Feed>,
     /// Viewers, of any protocol, of what publishers have brought.
     wakes: Vec<SessionId>,
@@ -61,44 +61,32 @@ struct Port {
 }
 
 struct Peer {
-    from: SocketAddr,
     connection: Box<Connection>,
     role: Role,
+    faults: LinkFaults,
+    is_touched: bool,
     is_over: bool,
 }
 
 enum Role {
-    Publisher(Box<(Publisher, Demuxer)>),
+    Publisher(Box<Publication>),
     /// A viewer of the feed of this key.
     Viewer(usize, CountKey),
+    /// A fault has it that it is answered nothing.
+    Silenced,
 }
 
-/// What a caller wants, by its stream ID.
-#[derive(Debug, PartialEq, Eq)]
-struct Wish {
-    name: String,
-    publishes: Option<bool>,
+struct Publication {
+    publisher: Publisher,
+    demuxer: Demuxer,
+    /// Acknowledgements of which it is known whether a fault keeps them back.
+    ruled: u64,
 }
 
-impl Wish {
-    fn of(access: &AccessControl<'_>) -> Result<Self, Rejection> {
-        let resource = access.resource.unwrap_or(UNNAMED);
-        let by_mode = match access.mode() {
-            Ok(Some(Mode::Publish)) => Some(true),
-            Ok(Some(Mode::Request)) => Some(false),
-            Ok(None) => None,
-            Ok(Some(Mode::Bidirectional)) | Err(_) => return Err(Rejection::BAD_MODE),
-        };
-        // As MediaMTX has it: `publish:NAME` and `read:NAME`.
-        let (name, by_name) = match resource.split_once(':') {
-            Some(("publish", name)) => (name, Some(true)),
-            Some(("read" | "play" | "request", name)) => (name, Some(false)),
-            _ => (resource, None),
-        };
-        let name = name.trim_matches('/');
-        let name = if name.is_empty() { UNNAMED } else { name };
-        Ok(Self { name: name.to_owned(), publishes: by_mode.or(by_name) })
-    }
+/// What is made of a caller that wants a connection.
+enum Admission {
+    As(Role, LinkFaults),
+    Refused(Rejection),
 }
 
 impl Port {
@@ -113,22 +101,26 @@ impl Port {
             if destination != 0 {
                 // "If some stream addresses an existing SRT receiver by its SRT socket ID, IP, and port number, but arrives from a
                 // different IP or port, the SRT receiver ignores it" (section 7).
-                let peer = self.by_socket.get(&destination).and_then(|at| self.peers.get_mut(*at));
-                if let Some(peer) = peer.filter(|peer| peer.from == source) {
-                    peer.connection.handle_datagram(bytes, arrived);
+                if let Some(key) = self.peers.of_socket(destination, source) {
+                    self.hand(key, bytes, arrived);
                 }
                 continue;
             }
             self.out.clear();
+            // Who finds no room is told so before there is anything to remember, in no more bytes than it has sent.
+            let is_full = self.peers.is_full_for(source);
+            if is_full && self.listener.refuse_induction(bytes, Rejection::BACKLOG, &mut self.out) {
+                context.send_datagram(source, &self.out);
+                continue;
+            }
             match self.listener.handle_datagram(source, bytes, context.now, &mut self.out) {
                 ListenerAnswer::Nothing => {}
                 ListenerAnswer::Respond => {
                     context.send_datagram(source, &self.out);
                 }
                 ListenerAnswer::Request(request) => {
-                    let known = self.by_caller.get(&(source, request.socket()));
-                    if let Some(peer) = known.and_then(|at| self.peers.get_mut(*at)) {
-                        peer.connection.handle_datagram(bytes, arrived);
+                    if let Some(key) = self.peers.of_caller(source, request.socket()) {
+                        self.hand(key, bytes, arrived);
                     } else if let Err(why) = self.admit(&request, context) {
                         self.out.clear();
                         self.listener.reject(&request, why, &mut self.out);
@@ -140,118 +132,175 @@ impl Port {
         self.serve(context);
     }
 
+    fn hand(&mut self, key: usize, bytes: &[u8], arrived: Moment) {
+        if let Some((_, peer)) = self.peers.get_mut(key) {
+            peer.connection.handle_datagram(bytes, arrived);
+            self.touch(key);
+        }
+    }
+
+    fn touch(&mut self, key: usize) {
+        if let Some((_, peer)) = self.peers.get_mut(key)
+            && !std::mem::replace(&mut peer.is_touched, true)
+        {
+            self.touched.push(key);
+        }
+    }
+
     fn admit(
         &mut self,
         request: &ConnectionRequest,
         context: &mut Context<'_, Worker>,
     ) -> Result<(), Rejection> {
-        let (now, id) = (context.now, context.id());
-        if self.peers.len() >= MOST_PEERS {
+        let now = context.now;
+        if self.peers.is_full_for(request.from) {
             return Err(Rejection::BACKLOG);
         }
         let wish = Wish::of(&request.access())?;
+        let number = context.world.accept();
+        let mut faults = LinkFaults::of(&context.world.settings().faults, number);
+        faults.begin(now);
+        let latency = faults.latency(context.world, now);
         let random = weir_rtc::random_number().ok_or(Rejection(1_001))?;
-        let connection = Box::new(self.listener.accept(request, random, now)?);
-        let (name, worker): (Arc<str>, _) = (wish.name.as_str().into(), &mut *context.world);
+        let connection = match latency {
+            Some(latency) => self.listener.accept_with_latency(request, latency, random, now)?,
+            None => self.listener.accept(request, random, now)?,
+        };
+        if self.peers.has_socket(connection.socket()) {
+            return Err(Rejection(1_001));
+        }
+        let (role, faults) = match self.role(&wish, faults, request.from, context) {
+            Admission::As(role, faults) => (role, faults),
+            Admission::Refused(why) => return Err(why),
+        };
+        let socket = connection.socket();
+        let mut peer =
+            Peer { connection: Box::new(connection), role, faults, is_touched: false, is_over: false };
+        peer.rule_acknowledgements(context.world, now);
+        let key = self.peers.insert(request.from, request.socket(), socket, peer);
+        if let Some((_, Peer { role: Role::Viewer(feed, _), .. })) = self.peers.get_mut(key) {
+            self.feeds[*feed].viewers.push(key);
+        }
+        self.touch(key);
+        Ok(())
+    }
+
+    /// What a caller becomes, by what it wants and by what faults make of that.
+    fn role(
+        &mut self,
+        wish: &Wish,
+        mut faults: LinkFaults,
+        from: SocketAddr,
+        context: &mut Context<'_, Worker>,
+    ) -> Admission {
+        let (now, id) = (context.now, context.id());
+        let name: Arc<str> = wish.name.as_str().into();
+        let worker = &mut *context.world;
         let settings = worker.settings().clone();
         let is_live = settings.registry.is_live(&name);
-        let number = worker.accept();
-        let role = if wish.publishes.unwrap_or(!is_live) {
-            let mut publisher =
-                Publisher::claim(&name, Some(number), retime, worker, now).ok_or(Rejection::CONFLICT)?;
-            self.wakes.extend(publisher.flush(worker));
-            Role::Publisher(Box::new((publisher, Demuxer::new())))
+        let publishes = wish.publishes.unwrap_or(!is_live);
+        let mut asked =
+            vec![(LinkPhase::Accept, None), (LinkPhase::Handshake, None), (LinkPhase::Connect, None)];
+        let (phase, subject) = if publishes {
+            (LinkPhase::Publish, Subject::Publisher(settings.registry.next_publisher()))
         } else {
-            if !is_live && settings.missing_stream == MissingStream::Refuse {
-                return Err(Rejection::NOT_FOUND);
-            }
-            let key = worker.stream_of(&name);
-            let known = self.feeds.iter().find(|(_, feed)| feed.key == key).map(|(at, _)| at);
-            let feed = known.unwrap_or_else(|| {
-                worker.follow(key, id);
-                self.feeds.insert(Feed::new(key, worker))
-            });
-            self.feeds[feed].viewers += 1;
-            Role::Viewer(feed, worker.count_viewer(settings.next_viewer(), request.from, &name))
+            (LinkPhase::Play, Subject::Viewer(settings.next_viewer()))
         };
-        let (socket, caller) = (connection.socket(), (request.from, request.socket()));
-        let at = self.peers.insert(Peer { from: request.from, connection, role, is_over: false });
-        self.by_socket.insert(socket, at);
-        self.by_caller.insert(caller, at);
-        Ok(())
+        asked.push((phase, Some(subject.clone())));
+        for (phase, who) in asked {
+            match faults.answer(phase, who, None, worker, now) {
+                None => {}
+                Some(Answer::Nothing) => return Admission::As(Role::Silenced, faults),
+                Some(Answer::Refusal { why, code, .. }) => {
+                    // SRT has no words for a refusal, and nowhere to send a caller to.
+                    let usual = match why {
+                        Why::Rejected | Why::Moved { .. } => 1_002,
+                        Why::Unauthorized { .. } => 2_401,
+                    };
+                    let code = code.and_then(|code| code.parse().ok());
+                    let said = code.filter(|code| (1_000..0x8000_0000).contains(code)).unwrap_or(usual);
+                    return Admission::Refused(Rejection(said));
+                }
+            }
+        }
+        match subject {
+            Subject::Publisher(number) => {
+                let Some(mut publisher) = Publisher::claim(&name, Some(number), retime, worker, now) else {
+                    return Admission::Refused(Rejection::CONFLICT);
+                };
+                self.wakes.extend(publisher.flush(worker));
+                let publication = Publication { publisher, demuxer: Demuxer::new(), ruled: 0 };
+                Admission::As(Role::Publisher(Box::new(publication)), faults)
+            }
+            Subject::Viewer(number) => {
+                if !is_live && settings.missing_stream == MissingStream::Refuse {
+                    return Admission::Refused(Rejection::NOT_FOUND);
+                }
+                let stream = worker.stream_of(&name);
+                let known = self.feeds.iter().find(|(_, feed)| feed.key == stream).map(|(key, _)| key);
+                let feed = known.unwrap_or_else(|| {
+                    worker.follow(stream, id);
+                    self.feeds.insert(Feed::new(stream, worker))
+                });
+                Admission::As(Role::Viewer(feed, worker.count_viewer(number, from, &name)), faults)
+            }
+            Subject::Link(_) | Subject::Stream(_) => Admission::Refused(Rejection(1_001)),
+        }
     }
 
     /// Takes what publishers have brought, sends what waits, and removes those that are gone.
     fn serve(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let mut gone = Vec::new();
+        while let Some(key) = self.peers.take_due(now) {
+            self.touch(key);
+        }
+        let mut touched = std::mem::take(&mut self.touched);
         let (worker, mut link) = context.split();
-        for (at, peer) in &mut self.peers {
-            if peer.connection.poll_timeout().is_some_and(|next| next <= now) {
-                peer.connection.handle_timeout(now);
-            }
-            let mut cut = None;
-            match &mut peer.role {
-                Role::Publisher(role) => {
-                    let (publisher, demuxer) = &mut **role;
-                    peer.connection.deliver(now, &mut |payload| {
-                        demuxer.take(payload, &mut |packet, opening| {
-                            cut = cut.or(publisher.take(packet, opening, worker, now));
-                        });
-                    });
-                    publisher.release(worker, now);
-                    cut = cut.or(publisher.cut(worker, now));
-                    self.wakes.extend(publisher.flush(worker));
-                }
-                Role::Viewer(..) => peer.connection.deliver(now, &mut |_| {}),
-            }
-            if cut.is_some() {
-                peer.connection.close(now);
-                peer.is_over = true;
-            }
-            while let Some(event) = peer.connection.poll_event() {
-                peer.is_over |= matches!(event, ConnectionEvent::Ended(_));
-            }
-            let from = peer.from;
-            peer.connection.flush(&mut |bytes, length| {
-                // What the kernel does not take is lost, as on any link, and sent again.
-                link.send_datagrams(from, bytes, length);
-            });
+        for key in touched.drain(..) {
+            let Some((from, peer)) = self.peers.get_mut(key) else { continue };
+            peer.is_touched = false;
+            peer.serve(&mut self.wakes, worker, now);
+            peer.flush(from, &mut link);
             if peer.is_over {
-                gone.push(at);
+                self.remove(key, now, worker);
+            } else {
+                let deadline = peer.deadline(worker, now);
+                self.peers.schedule(key, deadline);
             }
         }
-        for at in gone {
-            self.remove(at, now, worker);
-        }
+        self.touched = touched;
     }
 
     /// Streams have gone on: viewers get what is new.
     fn go_on(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         let worker = &mut *context.world;
-        let news: Vec<(usize, Vec<u8>)> =
-            self.feeds.iter_mut().map(|(at, feed)| (at, feed.follow(worker))).collect();
-        for (_, peer) in &mut self.peers {
-            let Role::Viewer(feed, counts) = peer.role else { continue };
-            let Some((_, bytes)) = news.iter().find(|(at, bytes)| *at == feed && !bytes.is_empty()) else {
+        for (_, feed) in &mut self.feeds {
+            let bytes = feed.follow(worker);
+            if bytes.is_empty() {
                 continue;
-            };
-            for payload in bytes.chunks(PAYLOAD) {
-                peer.connection.send(payload, now);
             }
-            worker.viewer_counts(counts).link_bytes += bytes.len() as u64;
+            for key in &feed.viewers {
+                let Some((_, peer)) = self.peers.get_mut(*key) else { continue };
+                for payload in bytes.chunks(PAYLOAD) {
+                    peer.connection.send(payload, now);
+                }
+                if let Role::Viewer(_, counts) = peer.role {
+                    worker.viewer_counts(counts).link_bytes += bytes.len() as u64;
+                }
+                if !std::mem::replace(&mut peer.is_touched, true) {
+                    self.touched.push(*key);
+                }
+            }
         }
         self.serve(context);
     }
 
-    fn remove(&mut self, at: usize, now: Moment, worker: &mut Worker) {
-        let peer = self.peers.remove(at);
-        self.by_socket.remove(&peer.connection.socket());
-        self.by_caller.remove(&(peer.from, peer.connection.peer_socket()));
+    fn remove(&mut self, key: usize, now: Moment, worker: &mut Worker) {
+        let Some(peer) = self.peers.remove(key) else { return };
         match peer.role {
-            Role::Publisher(role) => {
-                let (mut publisher, mut demuxer) = *role;
+            Role::Publisher(publication) => {
+                let Publication { mut publisher, mut demuxer, .. } = *publication;
                 demuxer.finish(&mut |packet, opening| {
                     // It ends in any case.
                     let _ = publisher.take(packet, opening, worker, now);
@@ -260,8 +309,9 @@ impl Port {
             }
             Role::Viewer(feed, counts) => {
                 worker.depart(counts);
-                self.feeds[feed].viewers -= 1;
+                self.feeds[feed].viewers.retain(|viewer| *viewer != key);
             }
+            Role::Silenced => {}
         }
     }
 
@@ -269,11 +319,78 @@ impl Port {
     fn leave_streams(&mut self, context: &mut Context<'_, Worker>) {
         let id = context.id();
         let idle: Vec<usize> =
-            self.feeds.iter().filter(|(_, feed)| feed.viewers == 0).map(|(at, _)| at).collect();
-        for at in idle {
-            let feed = self.feeds.remove(at);
+            self.feeds.iter().filter(|(_, feed)| feed.viewers.is_empty()).map(|(key, _)| key).collect();
+        for key in idle {
+            let feed = self.feeds.remove(key);
             context.world.leave(feed.key, id);
         }
+    }
+}
+
+impl Peer {
+    /// Takes what has come and whatever time has brought.
+    fn serve(&mut self, wakes: &mut Vec<SessionId>, worker: &mut Worker, now: Moment) {
+        if self.connection.poll_timeout().is_some_and(|next| next <= now) {
+            self.connection.handle_timeout(now);
+        }
+        let mut cut = self.faults.cut(worker, now);
+        match &mut self.role {
+            Role::Publisher(publication) => {
+                let Publication { publisher, demuxer, .. } = &mut **publication;
+                self.connection.deliver(now, &mut |payload| {
+                    demuxer.take(payload, &mut |packet, opening| {
+                        cut = cut.or(publisher.take(packet, opening, worker, now));
+                    });
+                });
+                publisher.release(worker, now);
+                cut = cut.or(publisher.cut(worker, now));
+                if publisher.is_silent(worker, now) {
+                    cut = cut.or(Some(LinkEnd::Close));
+                }
+                wakes.extend(publisher.flush(worker));
+            }
+            Role::Viewer(..) | Role::Silenced => self.connection.deliver(now, &mut |_| {}),
+        }
+        self.rule_acknowledgements(worker, now);
+        match cut {
+            Some(LinkEnd::Close) => self.connection.close(now),
+            // The peer is told nothing, and finds out when it has heard nothing for long enough.
+            Some(LinkEnd::Reset) => self.connection.flush(&mut |_, _| {}),
+            None => {}
+        }
+        self.is_over |= cut.is_some();
+        while let Some(event) = self.connection.poll_event() {
+            self.is_over |= matches!(event, ConnectionEvent::Ended(_));
+        }
+    }
+
+    /// Has the next acknowledgement of a publisher sent or kept back, as its faults say.
+    fn rule_acknowledgements(&mut self, worker: &mut Worker, now: Moment) {
+        let Role::Publisher(publication) = &mut self.role else { return };
+        let counts = self.connection.statistics();
+        if publication.ruled <= counts.acknowledgements_sent + counts.acknowledgements_withheld {
+            publication.ruled += 1;
+            let withholds = publication.publisher.withholds_next(worker, now);
+            self.connection.withhold_acknowledgements(withholds);
+        }
+    }
+
+    fn flush(&mut self, from: SocketAddr, link: &mut Outgoing<'_>) {
+        let is_silenced = matches!(self.role, Role::Silenced);
+        self.connection.flush(&mut |bytes, length| {
+            if !is_silenced {
+                // What the kernel does not take is lost, as on any link, and sent again.
+                link.send_datagrams(from, bytes, length);
+            }
+        });
+    }
+
+    fn deadline(&mut self, worker: &Worker, now: Moment) -> Option<Moment> {
+        let publisher = match &mut self.role {
+            Role::Publisher(publication) => Some(publication.publisher.deadline(worker, now)),
+            Role::Viewer(..) | Role::Silenced => None,
+        };
+        [self.connection.poll_timeout(), publisher, self.faults.next_cut()].into_iter().flatten().min()
     }
 }
 
@@ -292,9 +409,12 @@ impl Session<Worker> for Port {
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        for (_, peer) in &mut self.peers {
-            peer.connection.close(now);
-            peer.is_over = true;
+        for key in self.peers.keys() {
+            if let Some((_, peer)) = self.peers.get_mut(key) {
+                peer.connection.close(now);
+                peer.is_over = true;
+            }
+            self.touch(key);
         }
         self.serve(context);
         context.close();
@@ -306,28 +426,7 @@ impl Session<Worker> for Port {
         self.leave_streams(context);
         let wakes = std::mem::take(&mut self.wakes);
         context.wake_all(wakes);
-        let next = self.peers.iter().filter_map(|(_, peer)| peer.connection.poll_timeout()).min();
+        let next = self.peers.next_due();
         context.set_timer(next.map(|next| next.max(context.now + MOST_OFTEN)));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_caller_wants_is_in_its_stream_id() {
-        let wish = |text: &str| Wish::of(&AccessControl::parse(text)).map(|wish| (wish.name, wish.publishes));
-        for (text, name, publishes) in [
-            ("#!::r=live/a,m=publish", "live/a", Some(true)),
-            ("#!::r=/live/a,m=request", "live/a", Some(false)),
-            ("publish:live/a", "live/a", Some(true)),
-            ("read:live/a", "live/a", Some(false)),
-            ("live/a", "live/a", None),
-            ("", UNNAMED, None),
-        ] {
-            assert_eq!(wish(text), Ok((name.to_owned(), publishes)), "{text}");
-        }
-        assert_eq!(wish("#!::r=a,m=bidirectional"), Err(Rejection::BAD_MODE));
     }
 }
