@@ -59,18 +59,9 @@ pub(crate) fn options(
     seed: u64,
 ) -> Result<PublishOptions, WorkloadError> {
     let returns = comeback::returns(given)?;
-    Ok(PublishOptions { returns, ..options_without_return(shared, given, seed)? })
-}
-
-/// The same of a protocol whose publishers do not come back.
-pub(crate) fn options_without_return(
-    shared: PublishOptions,
-    given: &Given,
-    seed: u64,
-) -> Result<PublishOptions, WorkloadError> {
     let content: Content = given.read()?;
     let stamp = Stamp::is_on(given)?;
-    Ok(PublishOptions { material: content.material(seed), stamp, ..shared })
+    Ok(PublishOptions { material: content.material(seed), stamp, returns, ..shared })
 }
 
 /// What each of them sends.

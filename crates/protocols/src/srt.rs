@@ -8,7 +8,9 @@ mod play;
 mod publish;
 
 use self::address::SrtFields;
+pub use self::address::passphrase;
 use crate::asked;
+use crate::comeback::Reconnect;
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::mpegts::{UNKNOWN_LOSSES, WHOLE};
@@ -62,24 +64,29 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     columns: ts::COLUMNS,
     excesses: &[DROPPED, UNDECRYPTED, SEND_DROPPED, RETRANSMITTED, UNKNOWN_LOSSES],
     play: Some(Play {
-        options: &[Group::of::<Viewer>(), Group::of::<SrtFields>()],
+        options: &[Group::of::<Viewer>(), Group::of::<Reconnect>(), Group::of::<SrtFields>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
         unfilled: |_| TS_VIEWER,
         shown: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {
-            let options = viewer::options_without_return(making.options, making.given)?;
+            let options = viewer::options(making.options, making.given)?;
             play::play(making.urls, &options, &making.given.read()?)
         },
     }),
     publish: Some(Publish {
-        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<SrtFields>()],
+        options: &[
+            Group::of::<Content>(),
+            Group::of::<Stamp>(),
+            Group::of::<Reconnect>(),
+            Group::of::<SrtFields>(),
+        ],
         output: content::output,
         asked: |_, _| vec![ACKNOWLEDGED, REPAIRED_CHEAPLY],
         unfilled: PUBLISHER,
         make: |making| {
-            let options = content::options_without_return(making.options, making.given, making.run.seed)?;
+            let options = content::options(making.options, making.given, making.run.seed)?;
             publish::publish(making.urls, &options, &making.given.read()?)
         },
     }),

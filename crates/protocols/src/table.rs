@@ -5,7 +5,8 @@ use crate::group::Group;
 use crate::protocol::{Making, Protocol, RunContext, Verb};
 use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, rtsp, srt, webrtc};
 use weir_clients::{
-    Column, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand, scheme_of,
+    Column, Link, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand,
+    scheme_of,
 };
 use weir_metrics::{Recorder, Schema};
 
@@ -34,6 +35,13 @@ pub fn schemes() -> impl Iterator<Item = &'static str> {
 pub fn of_scheme(scheme: &str) -> Option<&'static Protocol> {
     let has = |protocol: &&&Protocol| protocol.schemes.iter().any(|known| known.name == scheme);
     PROTOCOLS.iter().find(has).copied()
+}
+
+/// Whether what clients of a URL say goes by UDP from its first word on.
+pub fn is_udp(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    let mut schemes = PROTOCOLS.iter().flat_map(|protocol| protocol.schemes);
+    schemes.any(|it| it.name == scheme && it.link == Link::Udp)
 }
 
 /// The protocol of a URL, which its scheme says, and its path where a protocol has taken URLs of another's.

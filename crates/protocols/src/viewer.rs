@@ -27,18 +27,10 @@ pub(crate) struct Viewer {
 /// The options of a workload's viewers.
 pub(crate) fn options(shared: PlayOptions, given: &Given) -> Result<PlayOptions, WorkloadError> {
     let returns = comeback::returns(given)?;
-    Ok(PlayOptions { returns, ..options_without_return(shared, given)? })
-}
-
-/// The same of a protocol whose viewers do not come back.
-pub(crate) fn options_without_return(
-    shared: PlayOptions,
-    given: &Given,
-) -> Result<PlayOptions, WorkloadError> {
     let Viewer { witness_every, decode, buffer } = given.read()?;
     let at_once = decode.unwrap_or(0);
     let decoders = (at_once > 0).then(|| Decoders::new(at_once));
-    Ok(PlayOptions { witness_every, decoders, playout_buffer: buffer, ..shared })
+    Ok(PlayOptions { witness_every, decoders, playout_buffer: buffer, returns, ..shared })
 }
 
 /// Whether viewers with these options are decoded.

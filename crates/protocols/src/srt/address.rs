@@ -3,7 +3,7 @@
 use crate::secret::{first_line, variable};
 use clap::{Args, ValueHint};
 use percent_encoding::percent_decode_str;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weir_clients::{Target, TargetError, WorkloadError};
 use weir_metrics::parse_duration;
@@ -12,17 +12,8 @@ use weir_srt::{ConnectionOptions, Encryption, KeyLength, Passphrase};
 /// The variable with the passphrase.
 const PASSPHRASE: &str = "WEIR_SRT_PASSPHRASE";
 /// Parameters of ffmpeg, libsrt's tools and others that make no difference to a caller in live mode.
-const WITHOUT_EFFECT: [&str; 9] = [
-    "transtype",
-    "mode",
-    "pkt_size",
-    "payloadsize",
-    "timeout",
-    "connect_timeout",
-    "tlpktdrop",
-    "nakreport",
-    "tsbpd",
-];
+const WITHOUT_EFFECT: [&str; 8] =
+    ["transtype", "pkt_size", "payloadsize", "timeout", "connect_timeout", "tlpktdrop", "nakreport", "tsbpd"];
 
 /// The options of callers.
 #[derive(Args)]
@@ -59,11 +50,9 @@ fn key_length(text: &str) -> Result<KeyLength, String> {
 impl SrtFields {
     /// What connections to all URLs have in common.
     pub(super) fn options(&self) -> Result<ConnectionOptions, WorkloadError> {
-        let passphrase = match &self.srt_passphrase_file {
-            Some(path) => Some(first_line(path)?).filter(|text| !text.is_empty()),
-            None => variable(PASSPHRASE),
-        };
-        let encryption = passphrase.map(|text| encryption(&text, self.srt_key_length)).transpose()?;
+        let passphrase = passphrase(self.srt_passphrase_file.as_deref())?;
+        let with = |passphrase| Encryption { key_length: self.srt_key_length, ..Encryption::new(passphrase) };
+        let encryption = passphrase.map(with);
         Ok(ConnectionOptions {
             receive_latency: self.srt_latency,
             send_latency: self.srt_latency,
@@ -73,16 +62,28 @@ impl SrtFields {
     }
 }
 
-fn encryption(text: &str, key_length: KeyLength) -> Result<Encryption, WorkloadError> {
-    let passphrase = Passphrase::new(text).map_err(|error| WorkloadError::Options(error.to_string()))?;
-    Ok(Encryption { key_length, ..Encryption::new(passphrase) })
+/// The passphrase in the first line of a file; without one that of the environment, if there is one.
+///
+/// # Errors
+/// The file cannot be read, or the passphrase is too short or too long.
+pub fn passphrase(file: Option<&Path>) -> Result<Option<Passphrase>, WorkloadError> {
+    let text = match file {
+        Some(path) => Some(first_line(path)?).filter(|text| !text.is_empty()),
+        None => variable(PASSPHRASE),
+    };
+    let read = text.map(|text| Passphrase::new(&text));
+    read.transpose().map_err(|error| WorkloadError::Options(error.to_string()))
+}
+
+/// What a URL asks of its connections.
+pub(super) struct Request {
+    pub(super) options: ConnectionOptions,
+    /// Whether weir waits for a caller at the URL's address, instead of calling.
+    pub(super) is_listener: bool,
 }
 
 /// What a connection to this target is to be like. No value is shown: the passphrase may stand anywhere.
-pub(super) fn connection(
-    target: &Target,
-    shared: &ConnectionOptions,
-) -> Result<ConnectionOptions, TargetError> {
+pub(super) fn request(target: &Target, shared: &ConnectionOptions) -> Result<Request, TargetError> {
     let mut options = shared.clone();
     let wrong = |missing: &'static str| TargetError::Incomplete { url: target.to_string(), missing };
     let (path, query) = target.path.split_once('?').unwrap_or((&target.path, ""));
@@ -90,6 +91,7 @@ pub(super) fn connection(
         return Err(wrong("SRT has no paths; write srt://host:port?streamid=NAME"));
     }
     let (mut passphrase, mut refresh, mut announce) = (None, None, None);
+    let mut is_listener = false;
     let mut length = shared.encryption.as_ref().map_or(KeyLength::default(), |it| it.key_length);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -124,13 +126,17 @@ pub(super) fn connection(
                 })?;
             }
             "peeridletimeo" => options.idle_timeout = millis()?,
-            "mode" if value != "caller" => {
-                return Err(wrong("weir calls (mode=caller); a listener that plays is `weir origin`"));
+            "mode" => {
+                is_listener = match &*value {
+                    "caller" => false,
+                    "listener" => true,
+                    _ => return Err(wrong("mode is caller or listener")),
+                }
             }
             _ if WITHOUT_EFFECT.contains(&key) => {}
             _ => {
                 return Err(wrong(
-                    "there is a parameter that weir does not know; known: streamid, latency, rcvlatency, peerlatency, passphrase, pbkeylen, kmrefreshrate, kmpreannounce, mss, peeridletimeo",
+                    "there is a parameter that weir does not know; known: mode, streamid, latency, rcvlatency, peerlatency, passphrase, pbkeylen, kmrefreshrate, kmpreannounce, mss, peeridletimeo",
                 ));
             }
         }
@@ -146,7 +152,7 @@ pub(super) fn connection(
             announce.unwrap_or(encryption.announce_before).min(encryption.refresh_after / 2);
         encryption.prepare();
     }
-    Ok(options)
+    Ok(Request { options, is_listener })
 }
 
 #[cfg(test)]
@@ -156,7 +162,9 @@ mod tests {
 
     fn read(url: &str) -> Result<ConnectionOptions, String> {
         let target = Target::parse(url, "play", SCHEMES).map_err(|error| error.to_string())?;
-        connection(&target, &ConnectionOptions::default()).map_err(|error| error.to_string())
+        request(&target, &ConnectionOptions::default())
+            .map(|it| it.options)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -180,7 +188,7 @@ mod tests {
             ("srt://h:1?pbkeylen=8", "16, 24 or 32"),
             ("srt://h:1?latency=1s", "milliseconds"),
             ("srt://h:1?s3cret=1", "does not know"),
-            ("srt://h:1?mode=listener", "mode=caller"),
+            ("srt://h:1?mode=rendezvous", "caller or listener"),
             ("srt://h:1?mss=100", "mss is"),
         ] {
             let said = read(url).unwrap_err();

@@ -1,5 +1,6 @@
 //! What a viewer and a publisher have in common: the connection on their link, and what of it is booked.
 
+use super::address::{self, Request};
 use super::figures::{
     self, ENCRYPTED, HELD, LATENCY, ROUND_TRIP, ROUND_TRIP_VARIANCE, SHUTDOWNS, UNACKNOWLEDGED,
 };
@@ -13,7 +14,8 @@ use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Datagrams, Incoming};
 use weir_srt::{
-    Agreement, Connection, ConnectionEvent, ConnectionOptions, Disconnect, Rejection, Statistics,
+    Agreement, Connection, ConnectionEvent, ConnectionOptions, Disconnect, Listener, ListenerAnswer,
+    Rejection, Statistics,
 };
 
 /// How often levels are sampled.
@@ -32,15 +34,19 @@ pub(super) fn endpoints(
     urls: &[String],
     mut finder: EndpointFinder,
     shared: &ConnectionOptions,
-) -> Result<Endpoints<ConnectionOptions>, WorkloadError> {
-    Endpoints::find(verb, urls, &mut finder, |target| super::address::connection(&target, shared))
+) -> Result<Endpoints<Request>, WorkloadError> {
+    let found = Endpoints::find(verb, urls, &mut finder, |target| address::request(&target, shared))?;
+    Ok(found.bound_where(|request| request.is_listener))
 }
 
 /// A client's connection.
 pub(super) struct Caller {
     role: Role,
-    request: Arc<ConnectionOptions>,
+    request: Arc<Request>,
+    /// Where the peer is; of one that is waited for, this side's own address until it is there.
     peer: SocketAddr,
+    address: SocketAddr,
+    listener: Option<Box<Listener>>,
     planned: PlannedStart,
     connection: Option<Box<Connection>>,
     booked: Statistics,
@@ -52,15 +58,17 @@ pub(super) struct Caller {
 impl Caller {
     pub(super) fn new(
         role: Role,
-        request: Arc<ConnectionOptions>,
-        peer: SocketAddr,
+        request: Arc<Request>,
+        address: SocketAddr,
         planned: PlannedStart,
         now: Moment,
     ) -> Self {
         Self {
             role,
             request,
-            peer,
+            peer: address,
+            address,
+            listener: None,
             planned,
             connection: None,
             booked: Statistics::default(),
@@ -69,10 +77,14 @@ impl Caller {
         }
     }
 
-    /// The link is there: the handshake begins.
+    /// The link is there: the handshake begins, or a caller is waited for.
     pub(super) fn call(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        if self.request.is_listener {
+            self.listener = Listener::with_random_secret(self.request.options.clone()).map(Box::new);
+            return;
+        }
         let random = mix(u64::from(self.planned.number()) ^ context.now.as_nanos().rotate_left(20));
-        let options = ConnectionOptions::clone(&self.request);
+        let options = self.request.options.clone();
         self.connection = Some(Box::new(Connection::call(options, self.peer.ip(), random, context.now)));
         self.flush(context);
     }
@@ -88,17 +100,52 @@ impl Caller {
         mut datagrams: Datagrams<'_>,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Moment {
-        let Some(connection) = &mut self.connection else { return context.now };
         let (mut received, mut read_up_to) = (0, None);
-        while let Some(Incoming { arrived, bytes, .. }) = datagrams.take_next() {
+        while let Some(Incoming { arrived, source, bytes }) = datagrams.take_next() {
             received += bytes.len() as u64;
             read_up_to = Some(arrived);
-            connection.handle_datagram(bytes, arrived);
+            match &mut self.connection {
+                Some(connection) if source == self.peer => connection.handle_datagram(bytes, arrived),
+                // There is a caller already.
+                Some(_) => {}
+                None => self.answer(source, bytes, context),
+            }
         }
         let recorder = context.world.of(self.planned);
         recorder.count(READS, 1);
         recorder.count(RECEIVED, received);
         read_up_to.unwrap_or(context.now).min(context.now)
+    }
+
+    /// Answers a caller; the first that is where it says has the connection.
+    fn answer(&mut self, source: SocketAddr, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) {
+        let Some(listener) = &self.listener else { return };
+        let mut out = Vec::new();
+        match listener.handle_datagram(source, bytes, context.now, &mut out) {
+            ListenerAnswer::Nothing => return,
+            ListenerAnswer::Respond => {}
+            ListenerAnswer::Request(request) => {
+                let random = mix(u64::from(self.planned.number()) ^ context.now.as_nanos().rotate_left(20));
+                match listener.accept(&request, random, context.now) {
+                    Ok(connection) => {
+                        (self.connection, self.peer) = (Some(Box::new(connection)), source);
+                        return;
+                    }
+                    Err(why) => listener.reject(&request, why, &mut out),
+                }
+            }
+        }
+        context.send_datagram(source, &out);
+        context.world.of(self.planned).count(SENT, out.len() as u64);
+    }
+
+    /// The connection is lost, and another is to follow.
+    pub(super) fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        if let Some(connection) = self.connection.take() {
+            figures::book(connection.statistics(), &mut self.booked, context.world.of(self.planned));
+        }
+        (self.booked, self.dropped) = (Statistics::default(), 0);
+        (self.peer, self.listener) = (self.address, None);
     }
 
     /// Takes note of what has happened to the connection: what was agreed on, when it is established.
@@ -126,7 +173,7 @@ impl Caller {
                 }
                 ConnectionEvent::Ended(why) => {
                     context.world.of(self.planned).count(SHUTDOWNS, u64::from(why == Disconnect::Shutdown));
-                    return Err(end(why, self.request.idle_timeout));
+                    return Err(end(why, self.request.options.idle_timeout));
                 }
             }
         }

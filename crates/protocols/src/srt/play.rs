@@ -1,7 +1,7 @@
 //! A viewer: a caller whose payloads are a transport stream.
 
 use super::SCHEMES;
-use super::address::SrtFields;
+use super::address::{Request, SrtFields};
 use super::caller::{self, Caller, Role};
 use super::figures::SCHEMA;
 use weir_clients::{
@@ -10,7 +10,6 @@ use weir_clients::{
 };
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Datagrams, Edge};
-use weir_srt::ConnectionOptions;
 
 /// Bytes without a packet after which what comes is no transport stream.
 const LONGEST_SEARCH: u64 = 1 << 20;
@@ -23,15 +22,15 @@ pub(super) fn play(
 ) -> Result<Workload, WorkloadError> {
     let finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = caller::endpoints("play", urls, finder, &fields.options()?)?;
-    let (options, decoders) = (options.clone(), options.decoders.clone());
-    let new = move |client: NewClient<'_, ConnectionOptions>, shard: &mut ShardRecorder| {
+    let (options, decoders, returns) = (options.clone(), options.decoders.clone(), options.returns);
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, target, request, endpoint, now, .. } = client;
         // Of every viewer it is known when each packet came.
         let viewer = TsViewer::new(planned, target as u32, Reading::Witness, &options, now, shard);
         let caller = Caller::new(Role::Viewer, request, endpoint.address, planned, now);
         Player { viewer, caller, due: Vec::new() }
     };
-    Ok(Workload::new(SCHEMA, endpoints, new).decoded_by(decoders))
+    Ok(Workload::new(SCHEMA, endpoints, new).returning(returns).decoded_by(decoders))
 }
 
 /// One virtual viewer.
@@ -109,6 +108,12 @@ impl ClientSession for Player {
 
     fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         [self.viewer.poll_timeout(), self.caller.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.caller.begin_again(context);
+        self.due.clear();
+        self.viewer.begin_again(context.now, context.world);
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {

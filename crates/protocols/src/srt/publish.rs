@@ -1,7 +1,7 @@
 //! A publisher: a caller that sends a transport stream in time.
 
 use super::SCHEMES;
-use super::address::SrtFields;
+use super::address::{Request, SrtFields};
 use super::caller::{self, Caller, Role};
 use super::figures::SCHEMA;
 use super::material::{Content, Feed, PACKET};
@@ -14,7 +14,6 @@ use weir_media::SourceError;
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
 use weir_metrics::{Failure, Moment};
 use weir_shard::{Context, Datagrams};
-use weir_srt::ConnectionOptions;
 
 /// Publishers to these URLs.
 pub(super) fn publish(
@@ -26,7 +25,7 @@ pub(super) fn publish(
     let endpoints = caller::endpoints("publish", urls, finder, &fields.options()?)?;
     let (content, warning) = Content::prepare(options)?;
     let (content, timeouts) = (Arc::new(content), options.timeouts);
-    let new = move |client: NewClient<'_, ConnectionOptions>, shard: &mut ShardRecorder| {
+    let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
         Publisher {
             state: ClientState::begin(planned, timeouts, now, shard),
@@ -38,7 +37,7 @@ pub(super) fn publish(
             waiting: Vec::new(),
         }
     };
-    let mut workload = Workload::new(SCHEMA, endpoints, new);
+    let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
     workload.warnings.extend(warning);
     Ok(workload)
 }
@@ -136,6 +135,12 @@ impl ClientSession for Publisher {
     fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let due = self.feed.as_ref().map(|feed| self.start + feed.due());
         [due, self.caller.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.caller.begin_again(context);
+        (self.feed, self.payload) = (None, 0);
+        self.waiting.clear();
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
