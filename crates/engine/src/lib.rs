@@ -60,3 +60,4 @@ pub use date::date;
 pub use event::EventLine;
 pub use facts::WorkloadFacts;
 pub use verdict::of_machine as verdict_of_machine;
+pub use weir_protocols::is_udp;

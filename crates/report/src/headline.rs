@@ -4,7 +4,7 @@
 use crate::measured::measured;
 use crate::quantity::{NOTHING, TIE, count, several, span};
 use crate::quote::{LINE, quote};
-use crate::remedy::remedy;
+use crate::remedy::{Carrier, remedy};
 use std::collections::BTreeMap;
 use weir_engine::summary::{FailureCount, Outage, Outcome, Role, Summary, VerdictState, WorkloadSummary};
 use weir_metrics::Failure;
@@ -52,7 +52,7 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
         let is_over = matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft);
         let plays = workloads.iter().any(|it| it.role == Role::Play);
         let remedy = match is_silent {
-            true => Some(remedy(Failure::HandshakeTimeout, false)),
+            true => Some(remedy(Failure::HandshakeTimeout, Carrier::Other)),
             false => (is_over && plays).then_some(UNPUBLISHED),
         };
         return Some(Headline { line, remedy, is_whole: true });
@@ -74,10 +74,15 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
         None if summary.is_unanswered() => format!("nothing answered at {}", at()),
         None => nobody(&workloads),
     };
-    let is_rtmp = workloads.iter().flat_map(|it| &it.targets).all(|url| url.starts_with("rtmp:"));
+    let all = |is: fn(&str) -> bool| workloads.iter().flat_map(|it| &it.targets).all(|url| is(url));
+    let carrier = match () {
+        () if all(|url| url.starts_with("rtmp:")) => Carrier::Rtmp,
+        () if all(weir_engine::is_udp) => Carrier::Udp,
+        () => Carrier::Other,
+    };
     Some(Headline {
         line: format!("{what} ({kinds}{words})"),
-        remedy: Some(remedy(commonest.kind, is_rtmp)),
+        remedy: Some(remedy(commonest.kind, carrier)),
         is_whole: failures.len() == 1,
     })
 }

@@ -2,9 +2,28 @@
 
 use weir_metrics::Failure;
 
+/// What carries the links of those that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Rtmp,
+    /// Datagrams only.
+    Udp,
+    Other,
+}
+
 /// What to look at first. Over RTMP, where applications are the server's own, one that it does not have is the likeliest of mistakes.
-pub(crate) fn remedy(kind: Failure, is_rtmp: bool) -> &'static str {
+pub(crate) fn remedy(kind: Failure, carrier: Carrier) -> &'static str {
+    let is_rtmp = carrier == Carrier::Rtmp;
     match kind {
+        Failure::ConnectionRefused if carrier == Carrier::Udp => {
+            "start the server, or check host and port: `ss -lun` on its machine lists what listens"
+        }
+        Failure::ConnectTimeout if carrier == Carrier::Udp => {
+            "the host is off, a firewall drops what is sent there, or nothing listens: `ss -lun` on its machine lists what does; --timeout waits longer"
+        }
+        Failure::PathLost if carrier == Carrier::Udp => {
+            "the server stopped answering: look into its log, and check that UDP reaches it; --reconnect has clients come back"
+        }
         Failure::ClosedByPeer | Failure::Reset if is_rtmp => {
             "check the application (rtmp://HOST/APPLICATION/STREAM), then port and scheme; the log of the server says more"
         }

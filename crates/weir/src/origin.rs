@@ -13,7 +13,7 @@ use weir_engine::scenario::Span;
 use weir_metrics::several;
 use weir_origin::{
     ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
-    RTMP, SegmentContainer, Service,
+    RTMP, SRT, SegmentContainer, Service,
 };
 use weir_protocols::{PROTOCOLS, Serve};
 use weir_runner::{ErrorKind, RunError};
@@ -29,6 +29,10 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, RunError> {
         .map(crate::turn::turn_server)
         .transpose()
         .map_err(RunError::with(ErrorKind::Usage))?;
+    if config.listen.iter().any(|it| it.server.name == SRT.name) {
+        config.srt_passphrase = weir_protocols::srt_passphrase(args.srt_passphrase_file.as_deref())
+            .map_err(RunError::with(ErrorKind::Usage))?;
+    }
     let origin = Origin::start(&config).map_err(RunError::with(ErrorKind::Usage))?;
     if args.until_stdin_ends {
         let interrupt = interrupt.clone();

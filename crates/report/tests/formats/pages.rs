@@ -81,6 +81,16 @@ fn why_a_run_did_not_pass_is_one_line() {
         "nothing answered at ws://127.0.0.1:3333 (connection refused, 16 of 16); start the server, or check host and \
          port: `ss -ltn` on its machine lists what listens"
     );
+    // What goes by UDP is in another list.
+    let mut by_datagrams = fixture::unanswered();
+    for workload in &mut by_datagrams.workloads {
+        workload.targets.iter_mut().for_each(|target| *target = "srt://127.0.0.1:9000".into());
+    }
+    assert!(
+        why(&by_datagrams).ends_with("`ss -lun` on its machine lists what listens"),
+        "{}",
+        why(&by_datagrams)
+    );
     // The run may be shorter than the time that the handshake has.
     let silent = "rtmp://127.0.0.1:1935 accepted 16 connections, no handshake";
     assert!(why(&fixture::silent()).starts_with(&format!("{silent} in ")), "{}", why(&fixture::silent()));

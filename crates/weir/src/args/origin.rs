@@ -44,6 +44,10 @@ pub(crate) struct Origin {
     /// --hls: segments of fragmented MPEG-4 instead of MPEG-2 Transport Streams, with Opus as well as AAC
     #[arg(long, requires = "hls", help_heading = "HLS")]
     pub(crate) fmp4: bool,
+    /// --srt: file whose first line is the passphrase that callers have to know [environment: the passphrase itself in
+    /// WEIR_SRT_PASSPHRASE]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "srt")]
+    pub(crate) srt_passphrase_file: Option<PathBuf>,
     /// Certificate chain (PEM): listen for RTMPS, HTTPS, WSS and MQTTS instead
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,

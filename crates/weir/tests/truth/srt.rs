@@ -272,3 +272,154 @@ fn the_origin_takes_a_stream_of_ffmpeg_and_of_weir_and_plays_it_by_srt_and_by_rt
     let run = measure(["play", &taken, "-c", "1", "-d", "3s", "--warmup", "0s"]);
     assert!(run.failure().3.contains("REJX_BAD_MODE"), "{:?}", run.failure());
 }
+
+#[test]
+fn faults_of_the_origin_are_what_its_callers_count() {
+    let _machine = shared();
+    let port = free_port("127.0.0.1");
+    let srt = format!("127.0.0.1:{port}");
+    let faults = [
+        "latency 900ms link=1",
+        "reject phase=publish publisher=2 code=2403",
+        "withhold unit=1.. publisher=3",
+        "silent phase=publish publisher=4",
+    ];
+    let faults = faults.iter().flat_map(|fault| ["--fault", fault]);
+    let (_origin, rtmp) = origin_process(&["--srt", &srt].into_iter().chain(faults).collect::<Vec<_>>());
+    listening(port);
+    let publish = |name: &str, flags: &str| {
+        let url = format!("srt://{srt}?streamid=#!::r=live/{name},m=publish");
+        measure(["publish", &url, "-c", "1", "--warmup", "0s"].into_iter().chain(flags.split(' ')))
+    };
+    let run = publish("a", "-d 3s");
+    assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+    let latency = run.spread("srt.latency")["max"].as_f64().unwrap();
+    assert!((latency - 0.9).abs() < 0.02, "{latency}");
+    let (kind, _, _, words) = publish("b", "-d 2s").failure();
+    assert_eq!(&*kind, "unauthorized");
+    assert!(words.contains("REJX_FORBIDDEN, 2403"), "{words}");
+    // What is not acknowledged is taken all the same: viewers get it, and the publisher gives it up.
+    std::thread::scope(|scope| {
+        let publishing = scope.spawn(|| publish("c", "-d 8s"));
+        std::thread::sleep(Duration::from_secs(2));
+        let run = measure(["play", &format!("{rtmp}/live/c"), "-c", "1", "-d", "4s", "--warmup", "1s"]);
+        assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+        let run = publishing.join().unwrap();
+        assert_eq!(run.code, 99, "{}", run.err);
+        assert_eq!(run.total("srt.acks_received"), 0.0);
+        assert!(run.total("srt.send_dropped") > 100.0);
+    });
+    let (kind, ..) = publish("d", "-d 3s --timeout 1s").failure();
+    assert_eq!(&*kind, "handshake_timeout");
+}
+
+#[test]
+fn a_passphrase_of_the_origin_is_asked_of_its_callers_and_is_in_no_artefact() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("passphrase");
+    std::fs::write(&file, format!("{PASSPHRASE}\n")).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let port = free_port("127.0.0.1");
+    let srt = format!("127.0.0.1:{port}");
+    let (_origin, _) = origin_process(&["--srt", &srt, "--srt-passphrase-file", file.to_str().unwrap()]);
+    listening(port);
+    let publish = format!(
+        "srt://{srt}?streamid=#!::r=live/a,m=publish&passphrase={PASSPHRASE}&kmrefreshrate=300&kmpreannounce=100"
+    );
+    let _publishing = Publishing::start(&publish, &["--gop", "1s", "--bitrate", "2mbps"]);
+    std::thread::sleep(Duration::from_secs(3));
+    for (parameters, name) in [("", "REJ_UNSECURE"), ("&passphrase=incorrect-horse", "REJ_BADSECRET")] {
+        let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request{parameters}");
+        let run = measure(["play", &play, "-c", "1", "-d", "2s", "--warmup", "0s"]);
+        let (kind, _, _, words) = run.failure();
+        assert_eq!(&*kind, "unauthorized");
+        assert!(words.contains(name), "{words}");
+    }
+    let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request");
+    let secret = file.to_str().unwrap();
+    let run =
+        measure(["play", &play, "--srt-passphrase-file", secret, "-c", "2", "-d", "4s", "--warmup", "1s"]);
+    assert_eq!((run.code, run.total("played")), (0, 2.0), "{}", run.err);
+    assert_eq!((run.total("srt.undecrypted"), run.total("srt.encrypted")), (0.0, 2.0));
+    assert_eq!(run.total("ts.lost_packets"), 0.0);
+    no_file_has(run.directory(), PASSPHRASE);
+}
+
+#[test]
+fn clients_come_back_when_their_server_does() {
+    let _machine = shared();
+    let port = free_port("127.0.0.1");
+    let srt = format!("127.0.0.1:{port}");
+    let (first, _) = origin_process(&["--srt", &srt]);
+    listening(port);
+    let publish = format!("srt://{srt}?streamid=#!::r=live/a,m=publish&peeridletimeo=1000");
+    let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request&peeridletimeo=1000");
+    let flags = ["-c", "1", "-d", "14s", "--warmup", "0s", "--reconnect"];
+    std::thread::scope(|scope| {
+        let publishing =
+            scope.spawn(|| measure(["publish", &*publish, "--gop", "1s"].into_iter().chain(flags)));
+        std::thread::sleep(Duration::from_millis(1_500));
+        let playing = scope.spawn(|| measure(["play", &*play].into_iter().chain(flags)));
+        std::thread::sleep(Duration::from_secs(4));
+        // Killed, it says nothing: the silence ends the connections.
+        drop(first);
+        std::thread::sleep(Duration::from_secs(2));
+        let (_second, _) = origin_process(&["--srt", &srt]);
+        for run in [publishing.join().unwrap(), playing.join().unwrap()] {
+            assert_eq!(run.total("played"), 1.0, "{}", run.err);
+            assert!(run.failures().is_empty(), "{:?}", run.failures());
+            assert!(run.total("cut_off") >= 1.0 && run.total("returned") >= 1.0, "{}", run.err);
+        }
+    });
+}
+
+#[test]
+fn a_listener_takes_what_a_caller_of_others_sends() {
+    let _machine = shared();
+    let port = free_port("127.0.0.1");
+    let url = format!("srt://127.0.0.1:{port}?mode=listener&passphrase={PASSPHRASE}");
+    std::thread::scope(|scope| {
+        let playing = scope.spawn(|| measure(["play", &*url, "-c", "1", "-d", "7s", "--warmup", "2s"]));
+        listening(port);
+        let _caller = ffmpeg(&format!("srt://127.0.0.1:{port}?mode=caller&passphrase={PASSPHRASE}"));
+        let run = playing.join().unwrap();
+        assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+        assert_eq!((run.total("srt.dropped"), run.total("ts.lost_packets")), (0.0, 0.0));
+        assert_eq!((run.total("srt.encrypted"), run.total("srt.undecrypted")), (1.0, 0.0));
+    });
+}
+
+#[test]
+fn the_verb_relay_loses_by_a_seed_what_its_viewer_recovers() {
+    let _machine = shared();
+    let port = free_port("127.0.0.1");
+    let server = ffmpeg(&format!("srt://127.0.0.1:{port}?mode=listener"));
+    listening(port);
+    let relay_port = free_port("127.0.0.1");
+    let (listen, to) = (format!(":{relay_port}"), format!("127.0.0.1:{port}"));
+    let relay = std::thread::spawn(move || {
+        let flags =
+            ["--loss", "5%", "--delay", "20ms", "--jitter", "5ms", "--seed", "3", "-d", "12s", "--json"];
+        says(["relay", "--listen", &listen, "--to", &to].into_iter().chain(flags))
+    });
+    listening(relay_port);
+    let url = format!("srt://127.0.0.1:{relay_port}?latency=600");
+    let run = measure(["play", &url, "-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "1s"]);
+    assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
+    let said = relay.join().unwrap();
+    drop(server);
+    let account: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let count = |way: &str, name: &str| account[way][name].as_f64().unwrap();
+    let (forwarded, dropped) = (count("to_clients", "forwarded"), count("to_clients", "dropped"));
+    let share = dropped / (forwarded + dropped);
+    assert!((0.02..0.09).contains(&share), "{share}");
+    assert!(count("to_clients", "mean_delay") >= 0.02 && account["clients"] == 1, "{account}");
+    assert_eq!(count("to_clients", "overflowed"), 0.0);
+    assert_eq!((run.total("srt.dropped"), run.total("ts.lost_packets")), (0.0, 0.0));
+    // Copies and control packets are lost as well.
+    let recovered = run.total("srt.recovered");
+    assert!(recovered > 10.0 && recovered <= dropped, "{recovered} of {dropped}");
+    let round_trip = run.spread("srt.round_trip")["max"].as_f64().unwrap();
+    assert!(round_trip >= 0.04, "{round_trip}");
+}
