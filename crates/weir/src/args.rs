@@ -122,7 +122,7 @@ pub(crate) enum Verb {
     ///
     /// It serves MPEG-TS over HTTP as Mirakurun and mirakc do.
     Origin(Origin),
-    /// A bad link over UDP, by a seed: loss, delay, jitter, order and rate between clients and a server
+    /// A bad link over UDP: loss, delay, jitter, order and rate, by a seed
     Relay(Relay),
     /// Check a stored transport stream, packet by packet
     Check(Check),
