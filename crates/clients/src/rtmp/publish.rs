@@ -373,7 +373,7 @@ fn metadata(source: &dyn Source) -> Object<'static> {
             metadata = metadata.with("framerate", frame_rate.as_f64());
         }
         if let Some(bit_rate) = video.bit_rate {
-            metadata = metadata.with("videodatarate", bit_rate.bps() as f64 / 1e3);
+            metadata = metadata.with("videodatarate", bit_rate.bps() / 1e3);
         }
         metadata = metadata.with("videocodecid", 7.0);
     }
@@ -384,7 +384,7 @@ fn metadata(source: &dyn Source) -> Object<'static> {
             .with("stereo", audio.channels > 1)
             .with("audiocodecid", codec_id(audio.codec));
         if let Some(bit_rate) = audio.bit_rate {
-            metadata = metadata.with("audiodatarate", bit_rate.bps() as f64 / 1e3);
+            metadata = metadata.with("audiodatarate", bit_rate.bps() / 1e3);
         }
     }
     metadata.with("encoder", concat!("weir ", env!("CARGO_PKG_VERSION")))

@@ -45,14 +45,14 @@ fn check(settings: &ClipSettings) {
     }
 
     let seconds = frames as f64 / rate.as_f64();
-    let actual = written.video_bytes as f64 * 8.0 / seconds / video.bit_rate.bps() as f64;
+    let actual = written.video_bytes as f64 * 8.0 / seconds / video.bit_rate.bps();
     assert!((0.99..=1.0).contains(&actual), "{actual} of the video bit rate");
     if let Some(audio) = &settings.audio {
         let units = written.frames.iter().filter(|frame| frame.track == Track::Audio).count();
         let decoded = ffprobe(&written.audio, "-count_frames -show_entries stream=nb_read_frames");
         assert_eq!(decoded, [units.to_string()]);
         let seconds = units as f64 * 1024.0 / f64::from(audio.sample_rate);
-        let actual = written.audio_bytes as f64 * 8.0 / seconds / audio.bit_rate.bps() as f64;
+        let actual = written.audio_bytes as f64 * 8.0 / seconds / audio.bit_rate.bps();
         assert!((0.99..=1.0).contains(&actual), "{actual} of the audio bit rate");
     }
 }
