@@ -15,6 +15,7 @@ pub const CHECKS: &[&str] = &[
     "socket_drops",
     "softirq",
     "stack_drops",
+    "conntrack_full",
     "memory_pressure",
     "thermal_throttling",
     "run_queue",

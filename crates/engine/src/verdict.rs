@@ -104,6 +104,7 @@ pub(crate) fn is_of_surroundings(check: &str) -> bool {
         "generator_cores",
         "softirq",
         "stack_drops",
+        "conntrack_full",
         "memory_pressure",
         "thermal_throttling",
         "cpu_throttling",

@@ -30,13 +30,13 @@ pub struct HostSample {
     pub interfaces: Vec<InterfaceSample>,
     /// Losses and repetitions since boot, in weir's network namespace.
     pub network: Option<NetworkCounters>,
-    /// What the kernel did with packets before a socket had them.
+    /// What the kernel did with packets before they reached a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<StackCounters>,
-    /// Time since boot in which no process of the machine could go on for want of memory, in seconds.
+    /// Time since boot in which all processes of the machine waited for memory, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stalled_seconds: Option<f64>,
-    /// Times since boot that a core that weir may run on was slowed down for its heat.
+    /// How often cores that weir may run on began to be throttled because they were hot, since boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thermal_events: Option<u64>,
 }

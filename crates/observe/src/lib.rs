@@ -51,7 +51,7 @@ pub use process::{DescriptorUse, ProcessSample, ThreadSample, Throttling};
 pub use redaction::redact;
 pub use remote::Remote;
 pub use sample::Sample;
-pub use stack::StackCounters;
+pub use stack::{RingCounters, StackCounters};
 pub use summary::{
     HostSummary, InterfaceSummary, OthersSummary, ProcessSummary, TargetSummary, UsageSummary, Window,
 };

@@ -117,11 +117,11 @@ pub struct HostSummary {
     pub network: Option<NetworkCounters>,
     /// TCP segments sent again, a second.
     pub tcp_retransmits_per_second: Option<Figure>,
-    /// What became of packets before a socket had them.
+    /// What became of packets before they reached a socket.
     pub stack: Option<StackCounters>,
-    /// Share of the time in which no process could go on for want of memory.
+    /// Share of the time in which all processes of the machine waited for memory.
     pub memory_stalled_ratio: Option<f64>,
-    /// Times that a CPU that weir may run on was slowed down for its heat.
+    /// How often CPUs that weir may run on began to be throttled because they were hot.
     pub thermal_events: Option<u64>,
 }
 
@@ -289,7 +289,7 @@ impl Series<'_> {
             interfaces: self.whole.host.interfaces.iter().filter_map(|it| self.interface(it)).collect(),
             network: self.whole.host.network,
             tcp_retransmits_per_second: rate(|it| it.tcp_retransmits_per_second),
-            stack: self.passed(|host| host.stack, |from, to| to.since(&from)),
+            stack: StackCounters::over(self.samples.iter().map(|sample| sample.host.stack)),
             memory_stalled_ratio: self.passed(
                 |host| host.memory_stalled_seconds,
                 |from, to| ((to - from) / self.whole.seconds).clamp(0.0, 1.0),

@@ -37,12 +37,10 @@ const START_LAG_SECONDS: f64 = 1.0;
 const STEAL: f64 = 0.05;
 /// Share of its time that a core may spend in softirqs: there the kernel receives, and no process is charged for it.
 const SOFTIRQ: f64 = 0.95;
-/// Share of the packets that came which the machine may throw away before a socket has them: as of those that a socket drops.
+/// Share of the packets that came which the machine may drop before they reach a socket: as of those that a socket drops.
 const STACK_DROPS: f64 = 0.001;
-/// Share of the time in which no process of the machine may go on for want of memory.
+/// Share of the time in which all processes of the machine may wait for memory.
 const MEMORY_STALLED: f64 = 0.05;
-/// Times a second that cores may be slowed down for their heat.
-const THERMAL_EVENTS: f64 = 1.0;
 /// Share of its time that a generator thread may wait for a CPU.
 const RUN_QUEUE: f64 = 0.20;
 /// Share of what weir and the watched targets leave of the CPUs that others may use.
@@ -65,7 +63,7 @@ pub(crate) fn of_stage(
     checks.extend(threads(row, trace));
     if let Some(usage) = usage {
         checks.extend(processors(row, usage, cpu));
-        checks.extend(packets(row, &usage.host, trace));
+        checks.extend(dropped_packets(row, &usage.host, trace));
         checks.extend(surroundings(usage, cores, trace, effect(trace)));
     }
     let stage = Some((workload, row.stage));
@@ -162,27 +160,42 @@ fn processors(row: &StageSummary, usage: &UsageSummary, cpu: &Cpu) -> Vec<Check>
     ]
 }
 
-/// Packets that came to this machine and that no socket had. A server is not to blame for what is missing then: datagrams are
-/// counted as lost, and TCP sends again, late. Where nothing was lost and weir was not late they only degrade a run.
-fn packets(row: &StageSummary, host: &HostSummary, trace: bool) -> Option<Check> {
-    let stack = host.stack.filter(|stack| stack.dropped() > 0)?;
-    let is_lost = row.figures.total(names::LOST) > 0.0;
-    let places = [
-        (stack.backlog_dropped, "queues of its cores were full"),
-        (stack.ring_dropped, "the receive ring of a network card was full"),
-        (stack.conntrack_dropped, "the table of connections (conntrack) was full"),
-    ];
-    let most = places.iter().max_by_key(|(dropped, _)| *dropped).map_or("", |(_, place)| place);
-    Some(Check {
+/// Share of what a workload lost that the machine must have dropped for that to matter: a server that loses more is not excused.
+const OF_THE_LOST: f64 = 0.1;
+
+/// Packets that came to this machine and were dropped before they reached a socket. A server is not to blame for what is missing
+/// then: datagrams are counted as lost, and TCP sends again, late. They void a run only where weir was late, or where they may be a
+/// share of what was lost.
+fn dropped_packets(row: &StageSummary, host: &HostSummary, trace: bool) -> Vec<Check> {
+    let Some(stack) = host.stack else { return Vec::new() };
+    let (lost, dropped) = (row.figures.total(names::LOST), stack.dropped());
+    let is_of_the_lost = lost > 0.0 && dropped as f64 >= OF_THE_LOST * lost;
+    let ring = stack.ring.unwrap_or_default();
+    let (place, came) = if ring.dropped > stack.backlog_dropped {
+        ("the receive ring of a network card was full", ring.received.saturating_add(ring.dropped))
+    } else {
+        ("queues of its cores were full", stack.processed.saturating_add(stack.backlog_dropped))
+    };
+    let drops = (dropped > 0).then(|| Check {
         text: format!(
-            "this machine threw away {} of {} packets before a socket had them: {most}{}",
-            grouped(stack.dropped()),
-            grouped(stack.processed.saturating_add(stack.dropped())),
-            if is_lost { "; they may be in `lost`" } else { "" }
+            "this machine dropped {} of {} packets before they reached a socket: {place}{}",
+            grouped(dropped),
+            grouped(came),
+            if is_of_the_lost { "; they may be in `lost`" } else { "" }
         ),
-        remedy: "raise net.core.netdev_max_backlog, the card's ring (ethtool -G) or nf_conntrack_max; spread receiving over more cores (RSS, RPS)",
-        ..Check::by_effect("stack_drops", stack.dropped_ratio(), STACK_DROPS, trace || is_lost)
-    })
+        remedy: "raise net.core.netdev_max_backlog or the card's ring (ethtool -G); spread receiving over more cores (RSS, RPS)",
+        ..Check::by_effect("stack_drops", stack.dropped_ratio(), STACK_DROPS, trace || is_of_the_lost)
+    });
+    let untracked = stack.conntrack_dropped.filter(|dropped| *dropped > 0).map(|dropped| Check {
+        degraded_from: 1.0,
+        text: format!(
+            "this machine dropped {} packets because its table of connections (conntrack) was full; connections may have failed or begun late by it",
+            grouped(dropped)
+        ),
+        remedy: "raise net.netfilter.nf_conntrack_max, or exempt the load from it (NOTRACK)",
+        ..Check::by_effect("conntrack_full", dropped as f64, 1.0, trace)
+    });
+    drops.into_iter().chain(untracked).collect()
 }
 
 /// What a quota took from weir.
@@ -223,26 +236,23 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool, effect: &str) -> 
         remedy: "measure on a machine of its own",
         ..Check::by_effect("cpu_steal", steal, STEAL, trace)
     }];
+    let stalled = usage.host.memory_stalled_ratio.unwrap_or(0.0);
     checks.push(Check {
         text: format!(
-            "no process of the machine could go on for want of memory {:.1} % of the time{effect}",
-            usage.host.memory_stalled_ratio.unwrap_or(0.0) * 100.0
+            "all processes of the machine waited for memory {:.1} % of the time{effect}",
+            stalled * 100.0
         ),
         remedy: "give the machine more memory, or run less on it",
-        ..Check::by_effect(
-            "memory_pressure",
-            usage.host.memory_stalled_ratio.unwrap_or(0.0),
-            MEMORY_STALLED,
-            trace,
-        )
+        ..Check::by_effect("memory_pressure", stalled, MEMORY_STALLED, trace)
     });
-    let hot = usage.host.thermal_events.unwrap_or(0) as f64 / usage.seconds.max(1.0);
+    let episodes = usage.host.thermal_events.unwrap_or(0) as f64;
     checks.push(Check {
+        degraded_from: 1.0,
         text: format!(
-            "cores that weir may run on were slowed down for their heat {hot:.1} times a second{effect}"
+            "cores that weir may run on began to be throttled because they were hot, {episodes} times{effect}"
         ),
-        remedy: "cool the machine, or measure on another: what it does in a second changes",
-        ..Check::by_effect("thermal_throttling", hot, THERMAL_EVENTS, trace)
+        remedy: "cool the machine, or measure on another: it is slower while it is hot",
+        ..Check::by_effect("thermal_throttling", episodes, 1.0, trace)
     });
     let others = &usage.others;
     if let Some((used, idle)) = others.cpu_percent.zip(others.idle_percent)
@@ -409,17 +419,13 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_the_machine_threw_away_void_a_run_only_where_something_was_lost_or_late() {
+    fn packets_that_the_machine_dropped_void_a_run_only_where_they_may_be_in_what_was_lost_or_weir_was_late()
+    {
         use VerdictState::{Degraded, Invalid};
-        let dropped = |backlog_dropped, conntrack_dropped| {
+        let dropped = |backlog_dropped| {
             let mut usage = machine(0.0, 0.0, 100.0);
-            let processed = 100_000 - backlog_dropped - conntrack_dropped;
-            usage.host.stack = Some(StackCounters {
-                processed,
-                backlog_dropped,
-                conntrack_dropped,
-                ..StackCounters::default()
-            });
+            let processed = 100_000 - backlog_dropped;
+            usage.host.stack = Some(StackCounters { processed, backlog_dropped, ..StackCounters::default() });
             usage
         };
         let lost = |lost: u32| {
@@ -430,17 +436,18 @@ mod tests {
         };
         let found = |row: &StageSummary, usage: UsageSummary| states(row, Some(&usage));
         let reason = |state| vec![("stack_drops".to_owned(), state)];
-        assert_eq!(found(&lost(3), dropped(49, 0)), []);
-        assert_eq!(found(&lost(0), dropped(500, 0)), reason(Degraded));
-        assert_eq!(found(&lost(3), dropped(500, 0)), reason(Invalid));
-        assert_eq!(found(&lost(3), dropped(60, 0)), reason(Degraded));
+        assert_eq!(found(&lost(3), dropped(49)), []);
+        assert_eq!(found(&lost(0), dropped(500)), reason(Degraded));
+        assert_eq!(found(&lost(3), dropped(500)), reason(Invalid));
+        assert_eq!(found(&lost(5_001), dropped(500)), reason(Degraded), "most of it was lost elsewhere");
+        assert_eq!(found(&lost(3), dropped(60)), reason(Degraded));
         let late = stage(&[("turn_lag", 0.2, 1.4)], &[]);
-        assert!(found(&late, dropped(0, 200)).contains(&("stack_drops".to_owned(), Invalid)));
-        let reasons = of_stage(0, &lost(3), Some(&dropped(10, 200)), &two_cores(), None);
-        assert!(
-            reasons[0].text.contains("210 of 100,000 packets") && reasons[0].text.contains("conntrack"),
-            "{reasons:?}"
-        );
+        assert!(found(&late, dropped(200)).contains(&("stack_drops".to_owned(), Invalid)));
+        let mut usage = dropped(210);
+        usage.host.stack.as_mut().unwrap().conntrack_dropped = Some(7);
+        let reasons = of_stage(0, &lost(3), Some(&usage), &two_cores(), None);
+        assert!(reasons[0].text.contains("210 of 100,000 packets"), "{reasons:?}");
+        assert_eq!((&*reasons[1].check, reasons[1].state), ("conntrack_full", Degraded));
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod lines;
 
 use self::lines::{Lines, nanoseconds};
 use super::date::Date;
-use super::recent::Recent;
+use super::recent::RecentCache;
 use super::variables::{self, Variables, expand};
 use super::variant::Variant;
 use quick_m3u8::config::ParsingOptionsBuilder;
@@ -23,7 +23,7 @@ const LONGEST_KEPT: usize = 64 << 10;
 
 thread_local! {
     /// The last playlists that viewers of this generator thread were sent.
-    static RECENT: RefCell<Recent<Box<[u8]>, Arc<Playlist>>> = const { RefCell::new(Recent::new()) };
+    static RECENT_PLAYLISTS: RefCell<RecentCache<Box<[u8]>, Arc<Playlist>>> = const { RefCell::new(RecentCache::new()) };
 }
 
 /// The shortest Part Target Duration that is believed: three pictures at 60 a second. Servers use 200 ms and more.
@@ -189,7 +189,7 @@ impl Playlist {
         imports: &Variables,
         query: &str,
     ) -> Result<Arc<Self>, PlaylistError> {
-        RECENT.with_borrow_mut(|recent| {
+        RECENT_PLAYLISTS.with_borrow_mut(|recent| {
             if let Some(playlist) = recent.get(|kept| **kept == *bytes) {
                 return Ok(playlist);
             }

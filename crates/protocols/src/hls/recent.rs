@@ -8,19 +8,24 @@ const KEPT: usize = 16;
 
 /// The last things that were made, each beside what it was made of.
 #[derive(Debug)]
-pub(super) struct Recent<K, V>(VecDeque<(K, V)>);
+pub(super) struct RecentCache<K, V>(VecDeque<(K, V)>);
 
-impl<K, V: Clone> Recent<K, V> {
+impl<K, V: Clone> RecentCache<K, V> {
     pub(super) const fn new() -> Self {
         Self(VecDeque::new())
     }
 
-    /// What was made of this, if it was not long ago.
-    pub(super) fn get(&self, is_this: impl Fn(&K) -> bool) -> Option<V> {
-        self.0.iter().rev().find(|(key, _)| is_this(key)).map(|(_, value)| value.clone())
+    /// What was made of this, if it is kept.
+    pub(super) fn get(&mut self, is_this: impl Fn(&K) -> bool) -> Option<V> {
+        let place = self.0.iter().rposition(|(key, _)| is_this(key))?;
+        // What is asked for stays longest.
+        let entry = self.0.remove(place)?;
+        let value = entry.1.clone();
+        self.0.push_back(entry);
+        Some(value)
     }
 
-    /// Keeps what was made, in place of the oldest.
+    /// Keeps what was made, in place of what was not asked for longest.
     pub(super) fn put(&mut self, key: K, value: V) {
         if self.0.len() == KEPT {
             self.0.pop_front();
@@ -35,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_known_and_the_oldest_go() {
-        let mut recent = Recent::new();
+        let mut recent = RecentCache::new();
         for number in 0..=KEPT {
             recent.put(number, number.to_string());
         }

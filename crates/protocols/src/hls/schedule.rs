@@ -231,8 +231,11 @@ impl Schedule {
 
     /// A Delta Update may leave out the `EXT-X-MAP` of what it names.
     fn carry_map<'a>(&mut self, playlist: &'a MediaPlaylist) -> Cow<'a, MediaPlaylist> {
+        let lacks_map = |playlist: &MediaPlaylist| {
+            playlist.parts.iter().map(|it| &it.media).chain(&playlist.segments).any(|it| it.map.is_none())
+        };
         let mut playlist = Cow::Borrowed(playlist);
-        if playlist.left_out > 0 && self.map.is_some() {
+        if playlist.left_out > 0 && self.map.is_some() && lacks_map(&playlist) {
             let playlist = playlist.to_mut();
             let media = playlist.parts.iter_mut().map(|it| &mut it.media).chain(&mut playlist.segments);
             media.filter(|it| it.map.is_none()).for_each(|it| it.map.clone_from(&self.map));

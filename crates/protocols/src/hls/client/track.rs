@@ -2,7 +2,7 @@
 
 use super::link::Media;
 use crate::hls::playlist::{Key, Resource, Segment};
-use crate::hls::recent::Recent;
+use crate::hls::recent::RecentCache;
 use crate::hls::schedule::{Directives, Schedule};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,12 +15,16 @@ type Reference = (Arc<Request>, Box<str>, Option<(u64, u64)>);
 
 thread_local! {
     /// The last requests of viewers of this generator thread.
-    static RECENT: RefCell<Recent<Reference, Arc<Request>>> = const { RefCell::new(Recent::new()) };
+    static RECENT_REQUESTS: RefCell<RecentCache<Reference, Arc<Request>>> = const { RefCell::new(RecentCache::new()) };
 }
 
 /// The request for what a playlist names, which is the same for all viewers of the playlist.
-fn request(base: &Arc<Request>, reference: &str, range: Option<(u64, u64)>) -> Result<Arc<Request>, String> {
-    RECENT.with_borrow_mut(|recent| {
+fn shared_request(
+    base: &Arc<Request>,
+    reference: &str,
+    range: Option<(u64, u64)>,
+) -> Result<Arc<Request>, String> {
+    RECENT_REQUESTS.with_borrow_mut(|recent| {
         let is_this =
             |(of, it, part): &Reference| Arc::ptr_eq(of, base) && **it == *reference && *part == range;
         if let Some(request) = recent.get(is_this) {
@@ -83,7 +87,7 @@ impl Track {
     /// The request for what the playlist names.
     pub(super) fn named(&self, resource: &Resource) -> Result<Arc<Request>, End> {
         let base = self.base.as_ref().unwrap_or(&self.playlist);
-        request(base, &resource.uri, resource.range).map_err(|cause| {
+        shared_request(base, &resource.uri, resource.range).map_err(|cause| {
             (Failure::MalformedInput, format!("the playlist names what is no URL of HTTP: {cause}"))
         })
     }
@@ -110,7 +114,7 @@ impl Track {
         let query = Some(self.query()).filter(|query| !query.is_empty());
         let query: Vec<_> = query.into_iter().chain(asked.iter().map(String::as_str)).collect();
         let query = format!("?{}", query.join("&"));
-        request(&self.playlist, &query, None).map_err(|cause| (Failure::MalformedInput, cause))
+        shared_request(&self.playlist, &query, None).map_err(|cause| (Failure::MalformedInput, cause))
     }
 
     /// The part to ask for before it is there: what the last playlist says will follow on all that it names.

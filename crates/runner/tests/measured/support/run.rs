@@ -18,7 +18,7 @@ use weir_runner::{ErrorKind, Observer, RunError, recompute};
 /// Checks of the verdict that a neighbour on the same cores can fail. Other tests run beside each of these: how busy they keep the
 /// machine is not what is measured.
 const CHECKS_OF_THE_MACHINE: &str = "generator_thread, generator_pause, generator_cores, send_lag, missed_slots, softirq, run_queue, \
-    cpu_steal, cpu_throttling, host_busy, start_skew, stack_drops, memory_pressure, thermal_throttling";
+    cpu_steal, cpu_throttling, host_busy, start_skew, stack_drops, conntrack_full, memory_pressure, thermal_throttling";
 
 /// A run that has ended.
 pub(crate) struct Run {

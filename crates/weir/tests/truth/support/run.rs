@@ -34,7 +34,7 @@ pub(crate) fn measure<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -
 
 /// Checks of the verdict that a neighbour on the same cores can fail.
 pub(crate) const CHECKS_OF_THE_MACHINE: &str = "generator_thread,generator_pause,generator_cores,send_lag,missed_slots,softirq,run_queue,\
-    cpu_steal,cpu_throttling,host_busy,start_skew,stack_drops,memory_pressure,thermal_throttling";
+    cpu_steal,cpu_throttling,host_busy,start_skew,stack_drops,conntrack_full,memory_pressure,thermal_throttling";
 
 /// Viewers of `url`, with flags as they are typed.
 pub(crate) fn play(url: &str, flags: &str) -> Run {
