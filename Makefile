@@ -83,7 +83,7 @@ release: tools
 	@.ci/release
 
 apt:
-	@.ci/apt-repository target/shipped $(KEY)
+	@.ci/apt-repository target/shipped $(if $(KEY),'$(KEY)')
 
 # Links are checked by the tests (cargo test -p weir documentation).
 docs:
