@@ -44,11 +44,11 @@ pub fn obu_payload(obu: &[u8]) -> Option<&[u8]> {
     Some(rest)
 }
 
-/// A number of the variable length of AV1 section 4.10.5, of which no more than five bytes are believed: "It is a requirement of bitstream
-/// conformance that the value … is less than or equal to (1 << 32) - 1".
+/// A number of the variable length of AV1 section 4.10.5, of eight bytes at the most: "It is a requirement of bitstream conformance that the
+/// value … is less than or equal to (1 << 32) - 1". It may be padded.
 fn leb128(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value: u64 = 0;
-    for (at, &byte) in bytes.iter().enumerate().take(5) {
+    for (at, &byte) in bytes.iter().enumerate().take(8) {
         value |= u64::from(byte & 0x7F) << (7 * at);
         if byte & 0x80 == 0 {
             return Some((u32::try_from(value).ok()?, &bytes[at + 1..]));

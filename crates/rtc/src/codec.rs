@@ -96,9 +96,13 @@ impl VideoCodec {
         }
     }
 
-    /// The codec of a format.
+    /// The codec of a format. H.265 whose payloads have the DONL field is not read (RFC 7798 section 4.4.1: where
+    /// sprop-max-don-diff is greater than 0).
     pub fn of(format: &Format) -> Option<Self> {
-        Self::ALL.into_iter().find(|codec| format.is(codec.encoding_name()))
+        let has_decoding_order =
+            format.parameter("sprop-max-don-diff").is_some_and(|most| most.trim() != "0");
+        let codec = Self::ALL.into_iter().find(|codec| format.is(codec.encoding_name()));
+        codec.filter(|codec| *codec != Self::H265 || !has_decoding_order)
     }
 
     /// What a decrypted payload says of its packet.
@@ -150,7 +154,8 @@ impl VideoCodec {
         }
     }
 
-    /// Gives the first bytes, [`UNIT_HEAD`] at the most, of each NAL unit or OBU that begins in a payload.
+    /// Gives each NAL unit or OBU that begins in a payload: all of it that is there, or, where its header is apart from it, its first bytes,
+    /// [`UNIT_HEAD`] at the most.
     pub fn unit_heads(self, payload: &[u8], mut take: impl FnMut(&[u8])) {
         if !self.has_units() {
             return;
@@ -161,7 +166,7 @@ impl VideoCodec {
                 return;
             }
             if header.is_empty() {
-                return take(&piece.bytes[..piece.bytes.len().min(UNIT_HEAD)]);
+                return take(piece.bytes);
             }
             let mut head = [0; UNIT_HEAD];
             let length = piece.bytes.len().min(UNIT_HEAD - header.len());
@@ -219,7 +224,7 @@ mod tests {
                 let mut length = 0;
                 _ = codec.pieces(&payload, &mut |piece| length += piece.bytes.len());
                 prop_assert!(length <= payload.len(), "{codec}: no byte is given twice");
-                codec.unit_heads(&payload, |head| assert!(head.len() <= UNIT_HEAD));
+                codec.unit_heads(&payload, |head| assert!(head.len() <= payload.len().max(UNIT_HEAD)));
                 codec.hints(&payload);
             }
         }

@@ -183,7 +183,9 @@ impl Role for Player {
         let (witness, pictures) = (self.witness, &mut self.pictures);
         let decoded = &mut self.decoded;
         let mut shown = |codec: VideoCodec, unit: &AccessUnit<'_>, recorder: &mut Recorder| {
-            if unit.keyframe && pictures.as_ref().is_none_or(|(known, _)| *known != codec) {
+            // Parameter sets may come without a picture that is a keyframe (intra refresh).
+            let may_tell = unit.keyframe || nal_codec(codec).is_some();
+            if may_tell && pictures.as_ref().is_none_or(|(known, _)| *known != codec) {
                 *pictures = picture_format(codec, unit.bytes).map(|format| (codec, format));
             }
             // The first keyframe of the others may have waited in the server for them.

@@ -160,6 +160,7 @@ impl Receiver {
         }
         let track = &mut self.tracks[at];
         let mut hints = extension_hints(track, &packet);
+        track.marks_keyframes |= hints.keyframe.is_some();
         let (packet, payload) = if self.opens {
             let header_length = packet.header_length();
             let length = match self.inbound.open_rtp(bytes) {
@@ -537,7 +538,7 @@ impl Receiver {
         let has_video = self.has_video();
         for track in &mut self.tracks {
             let is_video = track.kind == MediaKind::Video;
-            let seen = self.witness || track.frame_marking.is_some() || track.dependencies.is_some();
+            let seen = self.witness || track.marks_keyframes;
             numbers.track(&mut track.account, is_video, seen, track.requests.sent());
             numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &track.jitter);
         }
@@ -620,12 +621,12 @@ fn extension_hints(track: &TrackReceiver, packet: &Packet<'_>) -> Hints {
     match element(track.dependencies).and_then(DependencyDescriptor::parse) {
         // "Note that this frame might not be the first frame of a temporal unit": of one that begins nothing more is known.
         Some(dependencies) => Hints {
-            start: if dependencies.begins_sequence {
-                Some(true)
+            start: if dependencies.start {
+                Some(true).filter(|_| dependencies.begins_sequence)
             } else {
-                Some(false).filter(|_| !dependencies.start)
+                Some(false)
             },
-            keyframe: Some(dependencies.begins_sequence),
+            keyframe: Some(dependencies.start && dependencies.begins_sequence),
             padding: false,
         },
         None => Hints::default(),

@@ -31,6 +31,8 @@ pub(super) struct TrackReceiver {
     /// What packets say of their frames without being decrypted.
     pub(super) frame_marking: Option<u8>,
     pub(super) dependencies: Option<u8>,
+    /// A packet has said of its frame whether it is a keyframe: servers agree on extensions that they then do not send.
+    pub(super) marks_keyframes: bool,
     pub(super) account: Track,
     settings: account::TrackSettings,
     pub(super) requests: PictureRequests,
@@ -100,6 +102,7 @@ impl TrackReceiver {
             encodings: std::iter::once(first).chain(agreed.others.iter().cloned()).collect(),
             frame_marking: extension(extension::FRAME_MARKING),
             dependencies: extension(extension::DEPENDENCY_DESCRIPTOR),
+            marks_keyframes: false,
             account: Track::new(settings),
             settings,
             requests: PictureRequests::new(picture::PictureRequestSettings::default()),
