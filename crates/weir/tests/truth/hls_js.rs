@@ -1,6 +1,6 @@
 //! hls.js in Chromium plays weir's origin, and sees of it what weir sees.
 
-use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, shared, soon};
+use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, shared, soon};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
 
@@ -62,7 +62,8 @@ fn hls_js_is_as_far_behind_as_weir_says() {
 
 #[test]
 fn a_source_that_stands_still_for_six_seconds_is_one_stall_in_hls_js_and_in_weir() {
-    let _machine = shared();
+    // Two players are timed against each other.
+    let _machine = quiet();
     let part = Some(PART);
     let (_air, url) = on_air(SegmentContainer::FragmentedMp4, part, &["stall at=24s for=6s stream=live/a"]);
     let browser = player(part, &url);
