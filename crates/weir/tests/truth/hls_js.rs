@@ -1,6 +1,6 @@
 //! hls.js in Chromium plays weir's origin, and sees of it what weir sees.
 
-use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, shared, soon};
+use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, soon};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
 
@@ -24,6 +24,20 @@ fn player(part: Option<Duration>, url: &str) -> Browser {
     Browser::open(&format!("file://{}#{how}|{url}", page.display()))
 }
 
+/// A player that has made up for its own start. One that could not, because the machine held it up for seconds, is opened
+/// again: what is compared is where two players are, not how fast one starts.
+fn player_on_time(part: Option<Duration>, url: &str) -> Browser {
+    for _ in 0..2 {
+        let browser = player(part, url);
+        if browser.says_within(Duration::from_secs(30), " latency, ", 1, " on time").is_ok() {
+            return browser;
+        }
+    }
+    let browser = player(part, url);
+    browser.says(" latency, ", 1, " on time");
+    browser
+}
+
 /// A number of a line of the page.
 fn number(line: &str, before: &str, after: &str) -> f64 {
     line.split(before).nth(1).and_then(|rest| rest.split(after).next()).unwrap().parse().unwrap()
@@ -35,15 +49,15 @@ fn seconds(run: &Run, figure: &str) -> f64 {
 
 #[test]
 fn hls_js_is_as_far_behind_as_weir_says() {
-    let _machine = shared();
+    // Chromium has to decode in time.
+    let _machine = quiet();
     for (container, part) in [
         (SegmentContainer::TransportStream, None),
         (SegmentContainer::FragmentedMp4, None),
         (SegmentContainer::FragmentedMp4, Some(PART)),
     ] {
         let (_air, url) = on_air(container, part, &[]);
-        let browser = player(part, &url);
-        browser.says(" latency, ", 1, " on time");
+        let browser = player_on_time(part, &url);
         let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
         let (_, line) = browser.says(" on time, ", 150, " frames");
         assert!(line.contains(" 0 stalls") && line.contains("troubles {}"), "{line}");

@@ -50,17 +50,30 @@ impl Browser {
 
     /// Waits until the page says a number between two words that is at least so large. The last that it said.
     pub(crate) fn says(&self, before: &str, number: u64, after: &str) -> (u64, String) {
+        self.says_within(TEST_TIMEOUT, before, number, after).unwrap_or_else(|last| {
+            panic!("not {before}{number}{after} within {TEST_TIMEOUT:?}; the page said last: {last}")
+        })
+    }
+
+    /// The same, within this time; what it said last if it did not say that.
+    pub(crate) fn says_within(
+        &self,
+        time: Duration,
+        before: &str,
+        number: u64,
+        after: &str,
+    ) -> Result<(u64, String), String> {
         let began = Instant::now();
         let mut last = String::new();
-        while began.elapsed() < TEST_TIMEOUT {
+        while began.elapsed() < time {
             let Ok(line) = self.lines.recv_timeout(Duration::from_secs(1)) else { continue };
             last = line;
             let said = between(&last, before, after).filter(|said| *said >= number);
             if let Some(said) = said {
-                return (said, last);
+                return Ok((said, last));
             }
         }
-        panic!("not {before}{number}{after} within {TEST_TIMEOUT:?}; the page said last: {last}");
+        Err(last)
     }
 
     /// Waits until the browser has counted this many freezes of a second and more, and goes on for a while; the length of each
