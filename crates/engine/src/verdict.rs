@@ -143,16 +143,16 @@ pub(crate) fn of_workload(total: &Recorder, slots: Slots) -> Vec<Reason> {
     reasons
 }
 
-/// Datagrams that came to this machine and were dropped by it: a single one is worth a word.
+/// Datagrams that weir's own sockets had no room for, in either direction: a single one is worth a word.
 fn drops(total: &Recorder) -> Option<Reason> {
     let dropped = total.counter(common::SOCKET_DROPS);
     let all = total.counter(common::UNITS) + total.counter(common::LOST);
     let measured = dropped as f64 / all.max(1) as f64;
     let state = if measured >= SOCKET_DROPS { VerdictState::Invalid } else { VerdictState::Degraded };
-    let text =
-        format!("weir's own sockets were full and dropped {dropped} of {all} datagrams, which are in `lost`");
-    let remedy =
-        "raise net.core.rmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients";
+    let text = format!(
+        "weir's own sockets were full and dropped {dropped} of {all} datagrams: they are in `lost`, or never left"
+    );
+    let remedy = "raise net.core.rmem_max and wmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients";
     let reason = certain("socket_drops", state, text, remedy);
     (dropped > 0).then_some(Reason { measured, limit: SOCKET_DROPS, ..reason })
 }

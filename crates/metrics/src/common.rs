@@ -39,7 +39,7 @@ crate::figures! {
     NUMBERED: Counter = "numbered", Count, [Numbering], "media units that came with a number, by which a missing one shows in `lost`";
     REORDERED: Counter = "reordered", Count, [Numbering], "media units that arrived after a later one";
     DUPLICATE: Counter = "duplicate", Count, [Loss, Lower], "media units that arrived twice";
-    SOCKET_DROPS: Counter = "socket_drops", Count, [Bytes], "datagrams that weir's own sockets dropped because they were full";
+    SOCKET_DROPS: Counter = "socket_drops", Count, [Bytes], "datagrams that weir's own sockets had no room for: they came and were dropped, or did not leave";
     STAMPED: Counter = "stamped", Count, [Media], "frames that carried a clock stamp, witnesses only; `lost` counts beside them";
     WALL_LATENCIES: Counter = "wall_latencies", Count, [Latency], "values of `latency` that two wall clocks gave, good to their agreement";
     NEGATIVE_LATENCIES: Counter = "negative_latencies", Count, [Latency], "values of `latency` below zero: the clocks of the two ends disagree";

@@ -5,6 +5,7 @@ use crate::link_error::{LinkError, State};
 use crate::{clock, sys};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
+use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -49,6 +50,8 @@ pub(crate) struct DatagramLink {
     hasty_until: Moment,
     /// What earlier datagrams of a connected socket have met.
     met: Option<LinkError>,
+    /// Datagrams that did not leave because the socket was full.
+    refused: Cell<u64>,
 }
 
 /// Datagrams of one sender that came together.
@@ -164,6 +167,7 @@ impl DatagramLink {
             waits: false,
             hasty_until: now,
             met: None,
+            refused: Cell::new(0),
         })
     }
 
@@ -249,7 +253,11 @@ impl DatagramLink {
         bytes.chunks(length.max(1).saturating_mul(most)).fold(true, |taken, contents| {
             let segment_size = (contents.len() > length).then_some(length);
             let transmit = Transmit { destination: to, ecn: None, contents, segment_size, src_ip: None };
-            taken & self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_ok()
+            let sent = self.state.try_send(UdpSockRef::from(&self.socket), &transmit);
+            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+                self.refused.set(self.refused.get() + contents.len().div_ceil(length.max(1)) as u64);
+            }
+            taken & sent.is_ok()
         })
     }
 
@@ -259,10 +267,10 @@ impl DatagramLink {
         let _ = self.socket.connect(to);
     }
 
-    /// Datagrams that the kernel has dropped because this socket was full.
+    /// Datagrams that came and were dropped, or did not leave, because this socket was full.
     pub(crate) fn dropped(&self) -> u64 {
         // A socket that cannot be asked has dropped nothing that is known.
-        sys::dropped(self.socket.as_fd()).unwrap_or(0)
+        sys::dropped(self.socket.as_fd()).unwrap_or(0) + self.refused.get()
     }
 }
 

@@ -27,4 +27,5 @@ pub use listeners::listeners;
 pub use rig::Rig;
 pub use session::{Context, Edge, Event, Outgoing, Session, SessionId, Side, World};
 pub use shard::{MessageSender, Shard, UNSENT_LIMIT};
+pub use sys::dropped as dropped_datagrams;
 pub use timer::TICK;

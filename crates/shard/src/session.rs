@@ -184,7 +184,7 @@ pub(crate) trait Transmit {
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool;
     /// Receives datagrams of this peer only from now on.
     fn connect_datagrams(&mut self, to: SocketAddr);
-    /// Datagrams that came and found no room.
+    /// Datagrams that found no room in this socket: they came, or were to leave.
     fn dropped_datagrams(&self) -> u64;
     /// Begins to connect the link beside this one.
     fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError>;
@@ -470,7 +470,7 @@ impl<W> Context<'_, W> {
         self.actions.datagrams_wait = Some(wait);
     }
 
-    /// Datagrams that the kernel has dropped so far because this session's socket was full. Costs a system call.
+    /// Datagrams that came and were dropped, or did not leave, because this session's socket was full. Costs a system call.
     pub fn dropped_datagrams(&self) -> u64 {
         self.link.dropped_datagrams()
     }

@@ -95,7 +95,7 @@ fn tcp_info(socket: BorrowedFd<'_>, needed: usize) -> io::Result<libc::tcp_info>
 ///
 /// # Errors
 /// The kernel's, for a descriptor that is not a socket; one older than Linux 4.12, which cannot be asked.
-pub(crate) fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
+pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
     const DROPS: usize = 8;
     let mut counts = [0_u32; DROPS + 1];
     let mut length = size_of_val(&counts) as libc::socklen_t;

@@ -23,6 +23,7 @@ mod dialogue;
 mod endings;
 mod exactly_once;
 mod first_steps;
+mod full_sockets;
 mod guide;
 mod hls;
 mod hls_js;

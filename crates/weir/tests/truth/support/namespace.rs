@@ -16,6 +16,15 @@ pub(crate) struct Wire {
 impl Wire {
     /// `tc tbf` limits both directions to this many megabits a second.
     pub(crate) fn limited(mbps: u32) -> Self {
+        Self::shaped(mbps, "50ms")
+    }
+
+    /// One before which a minute of what it carries may wait, so that senders fill their own sockets.
+    pub(crate) fn queued(mbps: u32) -> Self {
+        Self::shaped(mbps, "60s")
+    }
+
+    fn shaped(mbps: u32, queue: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let wire = Self { names: ["a", "b"].map(|end| format!("weir-{}-{number}{end}", std::process::id())) };
@@ -38,7 +47,7 @@ impl Wire {
             }
             let shape = [
                 "qdisc", "add", "dev", "wire", "root", "tbf", "rate", &rate, "burst", "32kb", "latency",
-                "50ms",
+                queue,
             ];
             run(program("tc", "iproute2").args(["-n", name]).args(shape));
         }

@@ -1,0 +1,43 @@
+//! Datagrams that a socket of weir's own has no room for are this machine's doing, and no server's.
+
+use crate::support::{Kept, Run, Wire, shared, start_measuring, weir};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// Starts `weir origin` for SRT at the other end of the wire; returns when it listens.
+fn far_end(wire: &Wire) -> Kept {
+    let mut command = weir();
+    command.args(["origin", "--srt", "10.231.0.2:9000"]);
+    let mut origin = Kept::start(wire.at(1, &command).stdout(Stdio::piped()));
+    let mut lines = BufReader::new(origin.0.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    origin
+}
+
+fn publish(wire: &Wire, bitrate: &str) -> Run {
+    let mut command = weir();
+    let url = "srt://10.231.0.2:9000?streamid=#!::r=live/a,m=publish";
+    command.args(["publish", url, "-c", "1", "-d", "6s", "--warmup", "1s", "--bitrate", bitrate]);
+    start_measuring(&mut wire.at(0, &command)).finish()
+}
+
+fn reason<'a>(run: &'a Run, check: &str) -> Option<&'a Value> {
+    run.summary["verdict"]["reasons"].as_array().unwrap().iter().find(|it| it["check"] == check)
+}
+
+#[test]
+fn what_a_full_socket_does_not_send_makes_a_run_invalid_and_blames_no_server() {
+    let _machine = shared();
+    // What does not fit through the wire waits in the socket, until its 8 MiB at the most are full.
+    let wire = Wire::queued(5);
+    let _origin = far_end(&wire);
+    let healthy = publish(&wire, "2mbps");
+    assert_eq!((healthy.code, healthy.total("socket_drops")), (0, 0.0), "{}", healthy.err);
+    let full = publish(&wire, "40mbps");
+    assert!(full.total("socket_drops") > 100.0, "{}", full.total("socket_drops"));
+    assert_eq!(full.summary["verdict"]["state"], "invalid", "{:#}", full.summary["verdict"]);
+    let reason = reason(&full, "socket_drops").unwrap();
+    let text = reason["text"].as_str().unwrap();
+    assert!(text.contains("never left"), "{text}");
+}
