@@ -1,15 +1,20 @@
 //! `weir relay`: a bad link over UDP between whoever sends to it and one peer, until Ctrl-C.
 
+mod account;
+
 use crate::args;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use serde::Serialize;
-use std::cmp::Reverse;
+use crate::print::{note, written};
+use account::{Account, Carried};
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsFd;
+use std::sync::atomic::{self, AtomicBool};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use weir_emulator::{EmulatedLink, Impairment, Passage};
 use weir_metrics::Moment;
@@ -19,38 +24,17 @@ use weir_runner::{ErrorKind, RunError};
 const LONGEST: usize = 65_536;
 /// Bytes on their way at the most: two seconds at 250 Mbit/s.
 const MOST_BYTES: usize = 64 << 20;
-/// Clients at the most: each has a socket and a thread.
+/// What a datagram takes beside its bytes: without it, empty ones would fill any memory.
+const OVERHEAD: usize = 128;
+/// Clients at once at the most: each has a socket and a thread.
 const MOST_CLIENTS: usize = 512;
+/// A client is forgotten when nothing has gone either way for this long: the mapping of a NAT lasts as long at the least
+/// (RFC 4787 section 4.3 asks for two minutes; those of home routers keep to one).
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// What the kernel may keep of what was not read yet: a burst of 100 Mbit/s for a third of a second.
+const RECEIVE_BUFFER: usize = 4 << 20;
 /// How often a thread that waits for datagrams looks whether it is to end.
 const LOOK_UP: Duration = Duration::from_millis(100);
-
-/// What one direction of the relay did.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Carried {
-    /// Datagrams that were sent on, and their bytes.
-    forwarded: u64,
-    forwarded_bytes: u64,
-    /// Datagrams that --loss took.
-    dropped: u64,
-    /// Datagrams that found no room before --rate, or in memory.
-    overflowed: u64,
-    /// Datagrams that were sent on later than they came.
-    delayed: u64,
-    /// How long those that were sent on took, in seconds.
-    mean_delay: f64,
-    max_delay: f64,
-    #[serde(skip)]
-    delays: Duration,
-}
-
-/// What it carried: from clients to the peer, and back.
-#[derive(Debug, Serialize)]
-struct Account {
-    clients: usize,
-    refused_clients: u64,
-    to_peer: Carried,
-    to_clients: Carried,
-}
 
 /// Which way a datagram goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,17 +43,65 @@ enum Direction {
     ToClients,
 }
 
-/// A datagram on its way: when it arrives, its number, which way it goes and for which client it is.
-type OnItsWay = (Moment, u64, Direction, SocketAddr, Vec<u8>);
+/// A datagram on its way. The earliest arrival comes first, then what came first.
+struct Datagram {
+    arrives: Moment,
+    serial: u64,
+    came: Moment,
+    direction: Direction,
+    client: SocketAddr,
+    /// The socket by which the peer knows the client.
+    socket: Arc<UdpSocket>,
+    bytes: Vec<u8>,
+}
+
+impl Datagram {
+    fn order(&self) -> (Moment, u64) {
+        (self.arrives, self.serial)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.bytes.len() + OVERHEAD
+    }
+}
+
+impl PartialEq for Datagram {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Datagram {}
+
+impl PartialOrd for Datagram {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Datagram {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+/// A client, and when something went either way.
+struct Client {
+    socket: Arc<UdpSocket>,
+    active: Moment,
+}
 
 struct State {
     links: [EmulatedLink; 2],
     carried: [Carried; 2],
-    on_its_way: BinaryHeap<Reverse<(OnItsWay, Moment)>>,
+    on_its_way: BinaryHeap<Reverse<Datagram>>,
     bytes: usize,
     serial: u64,
-    clients: HashMap<SocketAddr, Arc<UdpSocket>>,
+    clients: HashMap<SocketAddr, Client>,
+    taken_clients: u64,
     refused_clients: u64,
+    /// Threads that read what the peer sends to a client.
+    readers: Vec<JoinHandle<()>>,
 }
 
 /// What the threads share.
@@ -90,30 +122,52 @@ pub(crate) fn relay(args: &args::Relay) -> Result<Exit, RunError> {
     let listening = relay.front.local_addr().map_err(RunError::with(ErrorKind::Internal))?;
     // With --json, stdout is one document.
     let line = format!("listening on udp://{listening}, sending to udp://{}", relay.peer);
-    let _ = if args.json { writeln!(io::stderr(), "{line}") } else { writeln!(out, "{line}") };
-    let _ = out.flush();
+    if args.json {
+        note(&line);
+    } else {
+        written(writeln!(out, "{line}").and_then(|()| out.flush()))?;
+    }
     let relay = Arc::new(relay);
-    let threads = [Relay::read_clients as fn(&Arc<Relay>), Relay::send].map(|work| {
-        let relay = Arc::clone(&relay);
-        std::thread::spawn(move || work(&relay))
-    });
+    let mut threads = Vec::new();
+    for (name, work) in
+        [("relay-clients", Relay::read_clients as fn(&Arc<Relay>)), ("relay-send", Relay::send)]
+    {
+        let shared = Arc::clone(&relay);
+        let thread = Builder::new().name(name.into()).spawn(move || work(&shared));
+        threads.push(thread.map_err(RunError::with(ErrorKind::Internal))?);
+    }
     let ended = || args.duration.as_ref().is_some_and(|span| relay.began.elapsed() >= span.get());
-    while !interrupt.load(Ordering::Relaxed) && !ended() {
+    while !interrupt.load(atomic::Ordering::Relaxed) && !ended() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    relay.over.store(true, Ordering::Relaxed);
+    relay.over.store(true, atomic::Ordering::Relaxed);
     relay.news.notify_all();
     for thread in threads {
-        thread.join().map_err(|_| RunError::new(ErrorKind::Internal, "a thread of the relay panicked"))?;
+        joined(thread)?;
+    }
+    // No other begins once the thread that reads clients has ended.
+    let readers = std::mem::take(&mut relay.state().readers);
+    for thread in readers {
+        joined(thread)?;
     }
     let account = relay.account();
-    let _ = if args.json {
-        let text = serde_json::to_string_pretty(&account).map_err(RunError::with(ErrorKind::Internal))?;
-        writeln!(out, "{text}")
+    let text = if args.json {
+        serde_json::to_string_pretty(&account).map_err(RunError::with(ErrorKind::Internal))? + "\n"
     } else {
-        write!(out, "{}", account.text())
+        account.text()
     };
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
     Ok(Exit::Passed)
+}
+
+fn joined(thread: JoinHandle<()>) -> Result<(), RunError> {
+    thread.join().map_err(|_| RunError::new(ErrorKind::Internal, "a thread of the relay panicked"))
+}
+
+/// Datagrams that came to a socket that was full.
+fn lost_at(socket: &UdpSocket) -> u64 {
+    // A kernel that cannot be asked says nothing of it.
+    weir_shard::dropped_datagrams(socket.as_fd()).unwrap_or(0)
 }
 
 impl Relay {
@@ -124,7 +178,7 @@ impl Relay {
         let peer = peer.ok_or_else(|| format!("--to {}: there is no address of this name", args.to))?;
         let front =
             UdpSocket::bind(args.listen).map_err(|error| format!("--listen {}: {error}", args.listen))?;
-        front.set_read_timeout(Some(LOOK_UP)).map_err(|error| error.to_string())?;
+        prepare(&front).map_err(|error| format!("--listen {}: {error}", args.listen))?;
         let impairment = Impairment {
             loss: args.loss,
             burst: args.burst,
@@ -142,7 +196,9 @@ impl Relay {
             bytes: 0,
             serial: 0,
             clients: HashMap::new(),
+            taken_clients: 0,
             refused_clients: 0,
+            readers: Vec::new(),
         };
         let (began, state) = (Instant::now(), Mutex::new(state));
         Ok(Self { front, peer, began, state, news: Condvar::new(), over: AtomicBool::new(false) })
@@ -157,28 +213,37 @@ impl Relay {
     }
 
     fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+        self.over.load(atomic::Ordering::Relaxed)
     }
 
-    /// Reads what clients send. A new one is given a socket of its own, by which the peer knows it, and a thread for what comes back.
+    /// Reads what clients send.
     fn read_clients(self: &Arc<Self>) {
         let mut buffer = vec![0; LONGEST];
         while !self.is_over() {
             let Ok((length, client)) = self.front.recv_from(&mut buffer) else { continue };
             let mut state = self.state();
             if !state.clients.contains_key(&client) {
-                let opened = if state.clients.len() < MOST_CLIENTS { self.socket().ok() } else { None };
-                let Some(socket) = opened else {
-                    state.refused_clients += 1;
-                    continue;
-                };
-                let socket = Arc::new(socket);
-                state.clients.insert(client, Arc::clone(&socket));
-                let relay = Arc::clone(self);
-                std::thread::spawn(move || relay.read_peer(&socket, client));
+                self.add_client(&mut state, client);
             }
             self.take(&mut state, Direction::ToPeer, client, &buffer[..length]);
         }
+        self.state().carried[Direction::ToPeer as usize].lost_here += lost_at(&self.front);
+    }
+
+    /// A new client is given a socket of its own, by which the peer knows it, and a thread for what comes back.
+    fn add_client(self: &Arc<Self>, state: &mut State, client: SocketAddr) {
+        if state.clients.len() >= MOST_CLIENTS {
+            return;
+        }
+        let Ok(socket) = self.socket().map(Arc::new) else { return };
+        let (relay, of_thread) = (Arc::clone(self), Arc::clone(&socket));
+        let reader = Builder::new().name("relay-client".into());
+        // Without a thread nothing would come back to it: it is refused, and tried again with its next datagram.
+        let Ok(reader) = reader.spawn(move || relay.read_peer(&of_thread, client)) else { return };
+        state.readers.retain(|reader| !reader.is_finished());
+        state.readers.push(reader);
+        state.clients.insert(client, Client { socket, active: self.now() });
+        state.taken_clients += 1;
     }
 
     fn socket(&self) -> io::Result<UdpSocket> {
@@ -188,11 +253,11 @@ impl Relay {
         };
         let socket = UdpSocket::bind(any)?;
         socket.connect(self.peer)?;
-        socket.set_read_timeout(Some(LOOK_UP))?;
+        prepare(&socket)?;
         Ok(socket)
     }
 
-    /// Reads what the peer sends to one client.
+    /// Reads what the peer sends to one client, until the client is forgotten.
     fn read_peer(&self, socket: &UdpSocket, client: SocketAddr) {
         let mut buffer = vec![0; LONGEST];
         while !self.is_over() {
@@ -204,22 +269,37 @@ impl Relay {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::thread::sleep(LOOK_UP),
                 Err(_) => {}
             }
+            let mut state = self.state();
+            let active = state.clients.get(&client).map(|client| client.active);
+            if active.is_none_or(|active| self.now().since(active) >= FORGOTTEN_AFTER) {
+                state.clients.remove(&client);
+                break;
+            }
         }
+        self.state().carried[Direction::ToClients as usize].lost_here += lost_at(socket);
     }
 
     /// A datagram came: it is lost, or put on its way.
     fn take(&self, state: &mut State, direction: Direction, client: SocketAddr, bytes: &[u8]) {
         let now = self.now();
+        let Some(known) = state.clients.get_mut(&client) else {
+            state.refused_clients += 1;
+            return;
+        };
+        known.active = now;
         let (link, carried) = (&mut state.links[direction as usize], &mut state.carried[direction as usize]);
+        let has_room = state.bytes + bytes.len() + OVERHEAD <= MOST_BYTES;
         match link.carry(bytes.len(), now) {
             Passage::Lost => carried.dropped += 1,
             Passage::Overflowed => carried.overflowed += 1,
-            Passage::Arrives(_) if state.bytes + bytes.len() > MOST_BYTES => carried.overflowed += 1,
-            Passage::Arrives(at) => {
-                state.bytes += bytes.len();
+            Passage::Arrives(_) if !has_room => carried.overflowed += 1,
+            Passage::Arrives(arrives) => {
                 state.serial += 1;
-                let datagram = (at, state.serial, direction, client, bytes.to_vec());
-                state.on_its_way.push(Reverse((datagram, now)));
+                let socket = Arc::clone(&known.socket);
+                let (serial, bytes) = (state.serial, bytes.to_vec());
+                let datagram = Datagram { arrives, serial, came: now, direction, client, socket, bytes };
+                state.bytes += datagram.held_bytes();
+                state.on_its_way.push(Reverse(datagram));
                 self.news.notify_one();
             }
         }
@@ -230,81 +310,53 @@ impl Relay {
         let mut state = self.state();
         while !self.is_over() {
             let now = self.now();
-            let next = state.on_its_way.peek().map(|Reverse(((at, ..), _))| *at);
-            match next {
-                Some(at) if at <= now => {
-                    let Some(Reverse(((_, _, direction, client, bytes), came))) = state.on_its_way.pop()
-                    else {
-                        continue;
-                    };
-                    state.bytes -= bytes.len();
-                    let socket = state.clients.get(&client).cloned();
-                    drop(state);
-                    // What the kernel does not take is lost, as on any link.
-                    let sent = match (direction, socket) {
-                        (Direction::ToPeer, Some(socket)) => socket.send(&bytes),
-                        _ => self.front.send_to(&bytes, client),
-                    };
-                    let took = self.now().since(came);
-                    state = self.state();
-                    let carried = &mut state.carried[direction as usize];
-                    carried.count(sent.is_ok(), bytes.len(), took, now.since(came));
-                }
-                _ => {
-                    let wait = next.map_or(LOOK_UP, |at| at.since(now).min(LOOK_UP));
-                    let waited = self.news.wait_timeout(state, wait);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
+            let next = state.on_its_way.peek().map(|Reverse(datagram)| datagram.arrives);
+            if next.is_none_or(|at| at > now) {
+                let wait = next.map_or(LOOK_UP, |at| at.since(now).min(LOOK_UP));
+                let waited = self.news.wait_timeout(state, wait);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                continue;
+            }
+            let Some(Reverse(datagram)) = state.on_its_way.pop() else { continue };
+            state.bytes -= datagram.held_bytes();
+            drop(state);
+            let sent = self.send_one(&datagram);
+            let took = self.now().since(datagram.came);
+            state = self.state();
+            let carried = &mut state.carried[datagram.direction as usize];
+            match sent {
+                Ok(_) => carried.forward(datagram.bytes.len(), took, now.since(datagram.came)),
+                Err(_) => carried.lost_here += 1,
             }
         }
     }
 
-    fn account(&self) -> Account {
-        let state = self.state();
-        let [to_peer, to_clients] = state.carried.map(Carried::finished);
-        Account { clients: state.clients.len(), refused_clients: state.refused_clients, to_peer, to_clients }
-    }
-}
-
-impl Carried {
-    fn count(&mut self, is_sent: bool, bytes: usize, took: Duration, held: Duration) {
-        if !is_sent {
-            self.overflowed += 1;
-            return;
-        }
-        self.forwarded += 1;
-        self.forwarded_bytes += bytes as u64;
-        // What takes a thread its turn is no delay of the link.
-        self.delayed += u64::from(held >= Duration::from_millis(1));
-        self.delays += took;
-        self.max_delay = self.max_delay.max(took.as_secs_f64());
-    }
-
-    fn finished(self) -> Self {
-        Self { mean_delay: self.delays.as_secs_f64() / (self.forwarded.max(1) as f64), ..self }
-    }
-
-    fn text(&self) -> String {
-        let Self { forwarded, forwarded_bytes, dropped, overflowed, delayed, mean_delay, max_delay, .. } =
-            self;
-        format!(
-            "forwarded {forwarded} datagrams ({forwarded_bytes} bytes), dropped {dropped}, overflowed {overflowed}, delayed {delayed}; delay mean {:.1} ms, max {:.1} ms",
-            mean_delay * 1e3,
-            max_delay * 1e3,
-        )
-    }
-}
-
-impl Account {
-    fn text(&self) -> String {
-        let refused = match self.refused_clients {
-            0 => String::new(),
-            count => format!("{count} datagrams of further clients were refused\n"),
+    fn send_one(&self, datagram: &Datagram) -> io::Result<usize> {
+        let Datagram { direction, client, socket, bytes, .. } = datagram;
+        let send = || match direction {
+            Direction::ToPeer => socket.send(bytes),
+            Direction::ToClients => self.front.send_to(bytes, client),
         };
-        let (to_peer, to_clients) = (self.to_peer.text(), self.to_clients.text());
-        format!(
-            "{}\nto the peer: {to_peer}\nback: {to_clients}\n{refused}",
-            weir_metrics::several(self.clients as u64, "client")
+        // A connected socket reports here what an earlier datagram met, and has sent nothing (RFC 1122 section 4.1.3.3).
+        send().or_else(
+            |error| if error.kind() == io::ErrorKind::ConnectionRefused { send() } else { Err(error) },
         )
     }
+
+    fn account(&self) -> Account {
+        let mut state = self.state();
+        let state = &mut *state;
+        for Reverse(datagram) in &state.on_its_way {
+            state.carried[datagram.direction as usize].on_its_way += 1;
+        }
+        let [to_peer, to_clients] = state.carried.map(Carried::finished);
+        Account { clients: state.taken_clients, refused_clients: state.refused_clients, to_peer, to_clients }
+    }
+}
+
+/// Gives a socket room for bursts, and has it return when nothing comes.
+fn prepare(socket: &UdpSocket) -> io::Result<()> {
+    // A kernel that gives less is no error: what is lost here is counted.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
+    socket.set_read_timeout(Some(LOOK_UP))
 }

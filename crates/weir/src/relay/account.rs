@@ -1,0 +1,88 @@
+//! What a relay carried, and how it is said.
+
+use serde::Serialize;
+use std::time::Duration;
+
+/// What one direction of the relay did.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Carried {
+    /// Datagrams that were sent on, and their bytes.
+    pub(super) forwarded: u64,
+    pub(super) forwarded_bytes: u64,
+    /// Datagrams that --loss took.
+    pub(super) dropped: u64,
+    /// Datagrams that found no room before --rate, or in memory.
+    pub(super) overflowed: u64,
+    /// Datagrams that a socket of the relay's own had no room for, or that the kernel did not send: no loss that was asked for.
+    pub(super) lost_here: u64,
+    /// Datagrams that had not arrived when the relay ended.
+    pub(super) on_its_way: u64,
+    /// Datagrams that were sent on later than they came.
+    pub(super) delayed: u64,
+    /// How long those that were sent on took, in seconds.
+    pub(super) mean_delay: f64,
+    pub(super) max_delay: f64,
+    #[serde(skip)]
+    delays: Duration,
+}
+
+/// What it carried: from clients to the peer, and back.
+#[derive(Debug, Serialize)]
+pub(super) struct Account {
+    /// Clients that were taken. One that was silent for a minute is forgotten, and counts again when it comes back.
+    pub(super) clients: u64,
+    /// Datagrams of clients beyond those that there is room for.
+    pub(super) refused_clients: u64,
+    pub(super) to_peer: Carried,
+    pub(super) to_clients: Carried,
+}
+
+impl Carried {
+    /// A datagram was sent on, `took` after it came, of which `held` was the link's doing.
+    pub(super) fn forward(&mut self, bytes: usize, took: Duration, held: Duration) {
+        self.forwarded += 1;
+        self.forwarded_bytes += bytes as u64;
+        // What takes a thread its turn is no delay of the link.
+        self.delayed += u64::from(held >= Duration::from_millis(1));
+        self.delays += took;
+        self.max_delay = self.max_delay.max(took.as_secs_f64());
+    }
+
+    /// With the mean of its delays.
+    pub(super) fn finished(self) -> Self {
+        Self { mean_delay: self.delays.as_secs_f64() / (self.forwarded.max(1) as f64), ..self }
+    }
+
+    fn text(&self) -> String {
+        let Self { forwarded, forwarded_bytes, dropped, overflowed, lost_here, on_its_way, .. } = self;
+        let mut text = format!(
+            "forwarded {forwarded} datagrams ({forwarded_bytes} bytes), dropped {dropped}, overflowed {overflowed}, delayed {}; delay mean {:.1} ms, max {:.1} ms",
+            self.delayed,
+            self.mean_delay * 1e3,
+            self.max_delay * 1e3,
+        );
+        if *on_its_way > 0 {
+            text += &format!("; {on_its_way} were still on their way");
+        }
+        if *lost_here > 0 {
+            text += &format!(
+                "; {lost_here} more were lost because the relay's own sockets were full: raise net.core.rmem_max, or send less"
+            );
+        }
+        text
+    }
+}
+
+impl Account {
+    pub(super) fn text(&self) -> String {
+        let refused = match self.refused_clients {
+            0 => String::new(),
+            count => format!("{count} datagrams of further clients were refused\n"),
+        };
+        let (to_peer, to_clients) = (self.to_peer.text(), self.to_clients.text());
+        format!(
+            "{}\nto the peer: {to_peer}\nback: {to_clients}\n{refused}",
+            weir_metrics::several(self.clients, "client")
+        )
+    }
+}
