@@ -207,6 +207,15 @@ impl Connection {
         }
     }
 
+    /// Bytes that are held for packets in both directions and for datagrams that wait to be sent.
+    pub fn held_bytes(&self) -> usize {
+        let windows = match &self.phase {
+            Phase::Connected(transfer) => transfer.sender.bytes() + transfer.receiver.bytes(),
+            _ => 0,
+        };
+        windows + self.outbox.bytes()
+    }
+
     /// Packets that wait to be sent or acknowledged.
     pub fn unacknowledged(&self) -> usize {
         match &self.phase {

@@ -32,6 +32,8 @@ const AWAITED: usize = 128;
 const MOST_REPORT: usize = MOST_PAYLOAD;
 /// Buffers that are kept to be used again.
 const MOST_SPARE: usize = 64;
+/// Packets for which an empty buffer keeps places: two seconds of 2 Mbit/s.
+const KEPT_PLACES: usize = 512;
 /// Samples of the peer's clock after which a drift is taken for one.
 const DRIFT_SAMPLES: u32 = 1_000;
 
@@ -167,6 +169,11 @@ impl Receiver {
     /// The first packet that is neither here nor given up.
     pub(crate) fn next_missing(&self) -> SequenceNumber {
         self.losses.first().map_or(self.end(), |(first, _)| *first)
+    }
+
+    /// Bytes that are held for packets which wait for their time, and for places of missing ones.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.slots.capacity() * size_of::<Slot>()
     }
 
     /// Packets for which there is room.
@@ -340,6 +347,9 @@ impl Receiver {
             self.bytes -= slot.payload.capacity();
             if self.spare.len() < MOST_SPARE {
                 self.spare.push(std::mem::take(&mut slot.payload));
+            }
+            if self.slots.is_empty() {
+                self.slots.shrink_to(KEPT_PLACES);
             }
         }
     }

@@ -20,6 +20,8 @@ const LEAST_KEPT: Duration = Duration::from_secs(1);
 const LEAST_APART: Duration = Duration::from_millis(2);
 /// Buffers that are kept to be used again.
 const MOST_SPARE: usize = 64;
+/// Packets for which an empty window keeps places: two seconds of 2 Mbit/s.
+const KEPT_PLACES: usize = 512;
 /// Message numbers have 26 bits, and begin at 1.
 const MESSAGES: u32 = (1 << 26) - 1;
 /// Tries to announce a key before it waits for the next packet.
@@ -120,6 +122,11 @@ impl Sender {
         });
     }
 
+    /// Bytes that are held for packets which wait to be sent or acknowledged.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.kept.capacity() * size_of::<Kept>()
+    }
+
     /// Packets that wait to be sent or acknowledged.
     pub(crate) fn len(&self) -> usize {
         self.kept.len()
@@ -159,7 +166,7 @@ impl Sender {
             return;
         }
         self.pacer.advance(self.waiting, self.kept.back().map_or(now, |newest| newest.queued), now);
-        while self.sent < self.kept.len().min(self.window) {
+        while self.sent < self.kept.len().min(self.window) && !outbox.is_full() {
             let number = self.start.plus(self.sent as u32);
             let packet = &mut self.kept[self.sent];
             if !self.pacer.allows(packet.queued) {
@@ -215,6 +222,9 @@ impl Sender {
             if self.spare.len() < MOST_SPARE {
                 self.spare.push(packet.payload);
             }
+            if self.kept.is_empty() {
+                self.kept.shrink_to(KEPT_PLACES);
+            }
         }
     }
 
@@ -241,7 +251,9 @@ impl Sender {
         } else {
             SYN
         };
-        let apart = if self.has_periodic_reports { apart.max(LEAST_APART) } else { Duration::ZERO };
+        // A peer that does not repeat its reports names a packet twice if its second copy was lost as well, which it learns a round trip
+        // later; but each of its reports may name the whole window.
+        let apart = if self.has_periodic_reports { apart.max(LEAST_APART) } else { SYN };
         let mut reached = -(MOST_WINDOW as i32);
         for (first, last) in report {
             let (from, to) = (first.since(self.start), last.since(self.start));
@@ -266,6 +278,10 @@ impl Sender {
                 if packet.payload.is_empty() || packet.resent.is_some_and(|at| now < at + apart) {
                     continue;
                 }
+                if outbox.is_full() {
+                    // It is not counted as a copy, so that the peer's next report has it sent again at once.
+                    return;
+                }
                 packet.resent = Some(now);
                 //= draft-sharabayko-srt-01, section 5.1.2
                 //# On sending a data packet (either original or retransmitted)
@@ -288,7 +304,7 @@ impl Sender {
         while self.kept.front().is_some_and(|packet| packet.queued + self.keep_for <= now) {
             self.drop_front(counts);
         }
-        if self.sent > 0 && self.probe_at(round_trip) <= now {
+        if self.sent > 0 && self.probe_at(round_trip) <= now && !outbox.is_full() {
             self.probes = (self.probes + 1).min(16);
             self.progress = now;
             // Reports of the peer name what is missing before a packet that came, so that the last one is enough.
@@ -298,6 +314,9 @@ impl Sender {
                 let packet = &mut self.kept[place];
                 if packet.payload.is_empty() {
                     continue;
+                }
+                if outbox.is_full() {
+                    return;
                 }
                 packet.resent = Some(now);
                 //= draft-sharabayko-srt-01, section 5.1.2
@@ -388,4 +407,112 @@ fn write(packet: &Kept, number: SequenceNumber, retransmitted: bool, destination
         header.write(out);
         out.extend_from_slice(&packet.payload);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss_report;
+
+    const START: Moment = Moment::from_nanos(1_000_000_000_000);
+    const TO: (u32, u32) = (0, 7);
+
+    struct Bench {
+        sender: Sender,
+        outbox: Outbox,
+        counts: Statistics,
+    }
+
+    impl Bench {
+        /// With a latency of nothing, so that the pace holds nothing back.
+        fn new(has_periodic_reports: bool) -> Self {
+            let sender = Sender::new(
+                SequenceNumber::new(0),
+                MOST_WINDOW as u32,
+                Duration::ZERO,
+                has_periodic_reports,
+                START,
+            );
+            Self { sender, outbox: Outbox::default(), counts: Statistics::default() }
+        }
+
+        fn queue(&mut self, packets: usize, now: Moment) {
+            (0..packets).for_each(|_| self.sender.queue(&[1; 100], 0, now, &mut self.counts));
+            self.pump(now);
+        }
+
+        fn pump(&mut self, now: Moment) {
+            self.sender.pump(TO.1, now, &mut self.outbox, &mut self.counts);
+        }
+
+        fn report(&mut self, first: u32, last: u32, now: Moment) {
+            let mut list = Vec::new();
+            loss_report::write(SequenceNumber::new(first), SequenceNumber::new(last), &mut list);
+            let report = LossReport::new(&list);
+            let round_trip = RoundTrip::default();
+            self.sender.on_loss_report(report, TO, &round_trip, now, &mut self.outbox, &mut self.counts);
+        }
+
+        fn handle_timeout(&mut self, now: Moment) {
+            let round_trip = RoundTrip::default();
+            self.sender.handle_timeout(TO.1, &round_trip, now, &mut self.outbox, &mut self.counts);
+        }
+
+        /// Datagrams that leave.
+        fn flush(&mut self) -> u64 {
+            let mut sent = 0;
+            self.outbox.flush(&mut |bytes, length| sent += bytes.len().div_ceil(length) as u64);
+            sent
+        }
+    }
+
+    #[test]
+    fn what_a_full_outbox_does_not_take_stays_in_the_window_and_is_not_counted() {
+        let mut bench = Bench::new(true);
+        bench.queue(10_000, START);
+        let mut left = 0;
+        for _ in 0..3 {
+            left += bench.flush();
+            assert_eq!(bench.counts.sent, left, "what is counted has left");
+            assert!(bench.sender.poll_timeout(&RoundTrip::default()).is_some_and(|at| left == 10_000 || at <= START));
+            bench.pump(START);
+        }
+        assert_eq!((left, bench.counts.sent, bench.counts.send_dropped), (10_000, 10_000, 0));
+        // Copies as well: those that found no room leave when the next report names them.
+        for expected in [4_096, 8_192, 10_000] {
+            bench.report(0, 9_999, START);
+            bench.report(0, 9_999, START);
+            left = bench.flush();
+            assert!(left <= 4_096);
+            assert_eq!(bench.counts.retransmitted, expected);
+        }
+    }
+
+    #[test]
+    fn a_last_packet_that_finds_no_room_is_sent_again_later() {
+        for has_periodic_reports in [true, false] {
+            let mut bench = Bench::new(has_periodic_reports);
+            bench.queue(1, START);
+            bench.flush();
+            while !bench.outbox.is_full() {
+                bench.outbox.add(|bytes| bytes.push(1));
+            }
+            let now = bench.sender.poll_timeout(&RoundTrip::default()).unwrap();
+            bench.handle_timeout(now);
+            assert_eq!((bench.counts.retransmitted, bench.flush()), (0, 4_096));
+            bench.handle_timeout(now);
+            assert_eq!((bench.counts.retransmitted, bench.flush()), (1, 1));
+        }
+    }
+
+    #[test]
+    fn reports_of_a_peer_that_does_not_repeat_them_have_a_packet_copied_once_in_ten_milliseconds() {
+        let mut bench = Bench::new(false);
+        bench.queue(1_000, START);
+        for millis in 0..100 {
+            (0..5).for_each(|_| bench.report(0, 999, START + Duration::from_millis(millis)));
+            bench.flush();
+        }
+        assert_eq!(bench.counts.retransmitted, 10 * 1_000);
+    }
 }

@@ -423,6 +423,13 @@ fn a_window_holds_the_latency_of_a_fast_stream_and_its_bytes_are_bounded() {
     }
     assert!(bench.caller.unacknowledged() * 1_456 <= 32 << 20);
     assert!(bench.caller.statistics().send_dropped > 0);
+    // The caller holds what it has sent, the listener what has its time to come; and nothing of it stays.
+    let held = bench.caller.held_bytes();
+    assert!((25 << 20..40 << 20).contains(&held), "{held}");
+    bench.flush();
+    bench.run(Duration::from_secs(4));
+    let held = [bench.caller.held_bytes(), bench.accepted.as_ref().unwrap().held_bytes()];
+    assert!(held.iter().all(|held| *held < 512 << 10), "{held:?}");
 }
 
 #[test]
