@@ -6,5 +6,6 @@ mod feed;
 mod peers;
 mod port;
 mod wish;
+mod wrong_secrets;
 
 pub(crate) use port::open_port;

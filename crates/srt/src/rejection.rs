@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Rejection(pub u32);
 
 impl Rejection {
+    /// The listener has no memory for it.
+    pub const RESOURCE: Self = Self(1_003);
     /// The data of the handshake makes no sense.
     pub const ROGUE: Self = Self(1_004);
     /// The listener has no room for more connections.

@@ -1,4 +1,4 @@
-//! The peers of one port: found by socket, by caller and by deadline, and counted by address. Knows no packet.
+//! The peers of one port: found by socket, by caller and by deadline, and counted by address and by what they hold. Knows no packet.
 
 use slab::Slab;
 use std::cmp::Reverse;
@@ -6,10 +6,15 @@ use std::collections::{BinaryHeap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use weir_metrics::Moment;
 
-/// Peers at the most: with usual latencies each may hold 10 MB.
+/// Peers at the most.
 const MOST: usize = 4_096;
 /// Those of one address: whoever comes from elsewhere finds room.
 const MOST_OF_ADDRESS: usize = 2_048;
+/// Bytes that all peers hold at the most. Each may hold 32 MiB in each direction, if it has asked for a latency of a minute: their number
+/// is no bound. 4,096 publishers of 2 Mbit/s with a latency of a second take as much.
+const MOST_HELD: usize = 1 << 30;
+/// From here on nobody new is taken, so that those who are there can have what they need.
+const ADMITTED_UP_TO: usize = MOST_HELD / 8 * 7;
 
 /// Peers, each with what the port keeps of it.
 pub(super) struct Peers<T> {
@@ -17,6 +22,8 @@ pub(super) struct Peers<T> {
     by_socket: HashMap<u32, usize>,
     by_caller: HashMap<(SocketAddr, u32), usize>,
     of_address: HashMap<IpAddr, usize>,
+    /// Bytes that all of them hold.
+    held: usize,
     /// Deadlines; an entry that is not its peer's `queued` is over.
     due: BinaryHeap<Reverse<(Moment, usize)>>,
 }
@@ -28,11 +35,13 @@ struct Entry<T> {
     at: Option<Moment>,
     /// The deadline in the queue. Moving it later leaves it where it is until it comes.
     queued: Option<Moment>,
+    /// Bytes that it holds.
+    held: usize,
     value: T,
 }
 
 /// Those that count as one: of IPv6 a network of 64 bits, which is what one machine has (RFC 6177).
-fn origin_of(from: SocketAddr) -> IpAddr {
+pub(super) fn origin_of(from: SocketAddr) -> IpAddr {
     match from.ip().to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
@@ -49,19 +58,43 @@ impl<T> Peers<T> {
             by_socket: HashMap::new(),
             by_caller: HashMap::new(),
             of_address: HashMap::new(),
+            held: 0,
             due: BinaryHeap::new(),
         }
+    }
+
+    /// Peers that are there.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A peer holds this many bytes now.
+    pub(super) fn hold(&mut self, key: usize, bytes: usize) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            self.held = self.held - std::mem::replace(&mut entry.held, bytes) + bytes;
+        }
+    }
+
+    /// Whether what is held leaves no room for another peer.
+    pub(super) fn is_short_of_memory(&self) -> bool {
+        self.held > ADMITTED_UP_TO
+    }
+
+    /// The peer that holds most, if all of them together hold more than they may.
+    pub(super) fn heaviest_of_too_much(&self) -> Option<usize> {
+        let heaviest = || self.entries.iter().max_by_key(|(_, entry)| entry.held);
+        (self.held > MOST_HELD).then(heaviest)?.map(|(key, _)| key)
     }
 
     /// Whether another peer of this address finds no room.
     pub(super) fn is_full_for(&self, from: SocketAddr) -> bool {
         let of_address = self.of_address.get(&origin_of(from)).copied().unwrap_or(0);
-        self.entries.len() >= MOST || of_address >= MOST_OF_ADDRESS
+        self.len() >= MOST || of_address >= MOST_OF_ADDRESS
     }
 
     /// Adds a peer, by its address, its own socket and the port's for it.
     pub(super) fn insert(&mut self, from: SocketAddr, caller: u32, socket: u32, value: T) -> usize {
-        let key = self.entries.insert(Entry { from, caller, socket, at: None, queued: None, value });
+        let key = self.entries.insert(Entry { from, caller, socket, at: None, queued: None, held: 0, value });
         self.by_socket.insert(socket, key);
         self.by_caller.insert((from, caller), key);
         *self.of_address.entry(origin_of(from)).or_default() += 1;
@@ -69,7 +102,8 @@ impl<T> Peers<T> {
     }
 
     pub(super) fn remove(&mut self, key: usize) -> Option<T> {
-        let Entry { from, caller, socket, value, .. } = self.entries.try_remove(key)?;
+        let Entry { from, caller, socket, held, value, .. } = self.entries.try_remove(key)?;
+        self.held -= held;
         self.by_socket.remove(&socket);
         self.by_caller.remove(&(from, caller));
         if let Some(count) = self.of_address.get_mut(&origin_of(from)) {
@@ -186,6 +220,26 @@ mod tests {
         assert_eq!((peers.of_caller(address(1, 1), 7), peers.of_caller(address(2, 1), 7)), (Some(key), None));
         peers.remove(key);
         assert!(peers.of_socket(70, address(1, 1)).is_none() && !peers.has_socket(70));
+    }
+
+    #[test]
+    fn who_holds_most_is_named_once_all_hold_too_much_and_nobody_is_taken_before_that() {
+        const PART: usize = MOST_HELD / 16;
+        let mut peers = Peers::new();
+        let keys: Vec<usize> = (0..16).map(|n| peers.insert(address(1, n), 7, u32::from(n) + 1, n)).collect();
+        keys[..14].iter().for_each(|key| peers.hold(*key, PART));
+        assert!(!peers.is_short_of_memory());
+        peers.hold(keys[14], 1);
+        assert!(peers.is_short_of_memory());
+        keys[14..].iter().for_each(|key| peers.hold(*key, PART));
+        assert_eq!(peers.heaviest_of_too_much(), None);
+        peers.hold(keys[5], 2 * PART);
+        assert_eq!(peers.heaviest_of_too_much(), Some(keys[5]));
+        peers.hold(keys[5], 0);
+        assert_eq!(peers.heaviest_of_too_much(), None);
+        keys.iter().take(3).for_each(|key| assert!(peers.remove(*key).is_some()));
+        assert_eq!(peers.len(), 13);
+        assert!(!peers.is_short_of_memory(), "who is gone holds nothing");
     }
 
     #[test]

@@ -4,12 +4,14 @@ use super::demuxer::Demuxer;
 use super::feed::Feed;
 use super::peers::Peers;
 use super::wish::Wish;
+use super::wrong_secrets::WrongSecrets;
 use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
 use crate::worker::{CountKey, Worker};
 use slab::Slab;
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ pub(crate) fn open_port(shard: &mut Shard<Worker>, address: SocketAddr) -> io::R
     let port = Port {
         listener: Listener::new(options, &secret),
         peers: Peers::new(),
-        touched: Vec::new(),
+        wrong_secrets: WrongSecrets::default(),
+        touched: VecDeque::new(),
         feeds: Slab::new(),
         wakes: Vec::new(),
         out: Vec::new(),
@@ -52,8 +55,9 @@ pub(crate) fn open_port(shard: &mut Shard<Worker>, address: SocketAddr) -> io::R
 struct Port {
     listener: Listener,
     peers: Peers<Peer>,
+    wrong_secrets: WrongSecrets,
     /// Peers to which something has happened that was not served yet.
-    touched: Vec<usize>,
+    touched: VecDeque<usize>,
     feeds: Slab<Feed>,
     /// Viewers, of any protocol, of what publishers have brought.
     wakes: Vec<SessionId>,
@@ -108,8 +112,9 @@ impl Port {
             }
             self.out.clear();
             // Who finds no room is told so before there is anything to remember, in no more bytes than it has sent.
-            let is_full = self.peers.is_full_for(source);
-            if is_full && self.listener.refuse_induction(bytes, Rejection::BACKLOG, &mut self.out) {
+            if let Some(why) = self.has_no_room_for(source)
+                && self.listener.refuse_induction(bytes, why, &mut self.out)
+            {
                 context.send_datagram(source, &self.out);
                 continue;
             }
@@ -143,7 +148,33 @@ impl Port {
         if let Some((_, peer)) = self.peers.get_mut(key)
             && !std::mem::replace(&mut peer.is_touched, true)
         {
-            self.touched.push(key);
+            self.touched.push_back(key);
+        }
+    }
+
+    /// Why another peer from there is refused, if it is.
+    fn has_no_room_for(&self, from: SocketAddr) -> Option<Rejection> {
+        if self.peers.is_full_for(from) {
+            return Some(Rejection::BACKLOG);
+        }
+        self.peers.is_short_of_memory().then_some(Rejection::RESOURCE)
+    }
+
+    /// Takes note of what a peer holds now. If all of them hold too much, those that hold most are closed: few with a long latency and a
+    /// high rate, or such as acknowledge nothing, cost more than thousands of usual ones.
+    fn account(&mut self, key: usize, now: Moment) {
+        let Some((_, peer)) = self.peers.get_mut(key) else { return };
+        let held = peer.connection.held_bytes();
+        self.peers.hold(key, held);
+        while let Some(heaviest) = self.peers.heaviest_of_too_much() {
+            self.peers.hold(heaviest, 0);
+            if let Some((_, peer)) = self.peers.get_mut(heaviest) {
+                // What it was to be sent is given up with it, so that the memory is free at once.
+                peer.connection.flush(&mut |_, _| {});
+                peer.connection.close(now);
+                peer.is_over = true;
+            }
+            self.touch(heaviest);
         }
     }
 
@@ -153,8 +184,12 @@ impl Port {
         context: &mut Context<'_, Worker>,
     ) -> Result<(), Rejection> {
         let now = context.now;
-        if self.peers.is_full_for(request.from) {
-            return Err(Rejection::BACKLOG);
+        if let Some(why) = self.has_no_room_for(request.from) {
+            return Err(why);
+        }
+        // One whose passphrase is right may come from there as well: it is not told that its own is wrong.
+        if self.wrong_secrets.are_too_many_of(request.from, now) {
+            return Err(Rejection::OVERLOAD);
         }
         let wish = Wish::of(&request.access())?;
         let number = context.world.accept();
@@ -162,10 +197,15 @@ impl Port {
         faults.begin(now);
         let latency = faults.latency(context.world, now);
         let random = weir_rtc::random_number().ok_or(Rejection(1_001))?;
-        let connection = match latency {
-            Some(latency) => self.listener.accept_with_latency(request, latency, random, now)?,
-            None => self.listener.accept(request, random, now)?,
+        let accepted = match latency {
+            Some(latency) => self.listener.accept_with_latency(request, latency, random, now),
+            None => self.listener.accept(request, random, now),
         };
+        let connection = accepted.inspect_err(|why| {
+            if *why == Rejection::BAD_SECRET {
+                self.wrong_secrets.add(request.from, now);
+            }
+        })?;
         if self.peers.has_socket(connection.socket()) {
             return Err(Rejection(1_001));
         }
@@ -254,9 +294,9 @@ impl Port {
         while let Some(key) = self.peers.take_due(now) {
             self.touch(key);
         }
-        let mut touched = std::mem::take(&mut self.touched);
         let (worker, mut link) = context.split();
-        for key in touched.drain(..) {
+        // Who holds too much is touched meanwhile, and is removed at once.
+        while let Some(key) = self.touched.pop_front() {
             let Some((from, peer)) = self.peers.get_mut(key) else { continue };
             peer.is_touched = false;
             peer.serve(&mut self.wakes, worker, now);
@@ -266,32 +306,36 @@ impl Port {
             } else {
                 let deadline = peer.deadline(worker, now);
                 self.peers.schedule(key, deadline);
+                self.account(key, now);
             }
         }
-        self.touched = touched;
     }
 
     /// Streams have gone on: viewers get what is new.
     fn go_on(&mut self, context: &mut Context<'_, Worker>) {
         let now = context.now;
         let worker = &mut *context.world;
-        for (_, feed) in &mut self.feeds {
-            let bytes = feed.follow(worker);
+        let feeds: Vec<usize> = self.feeds.iter().map(|(key, _)| key).collect();
+        for feed in feeds {
+            let bytes = self.feeds[feed].follow(worker);
             if bytes.is_empty() {
                 continue;
             }
-            for key in &feed.viewers {
-                let Some((_, peer)) = self.peers.get_mut(*key) else { continue };
+            let viewers = std::mem::take(&mut self.feeds[feed].viewers);
+            for key in &viewers {
+                let Some((_, peer)) = self.peers.get_mut(*key).filter(|(_, peer)| !peer.is_over) else {
+                    continue;
+                };
                 for payload in bytes.chunks(PAYLOAD) {
                     peer.connection.send(payload, now);
                 }
                 if let Role::Viewer(_, counts) = peer.role {
                     worker.viewer_counts(counts).link_bytes += bytes.len() as u64;
                 }
-                if !std::mem::replace(&mut peer.is_touched, true) {
-                    self.touched.push(*key);
-                }
+                self.touch(*key);
+                self.account(*key, now);
             }
+            self.feeds[feed].viewers = viewers;
         }
         self.serve(context);
     }
