@@ -4,7 +4,7 @@ use super::address::{self, Request};
 use super::figures::{
     self, ENCRYPTED, HELD, LATENCY, ROUND_TRIP, ROUND_TRIP_VARIANCE, SHUTDOWNS, UNACKNOWLEDGED,
 };
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
@@ -63,6 +63,7 @@ impl Caller {
         planned: PlannedStart,
         now: Moment,
     ) -> Self {
+        let address = if request.is_listener { address } else { reached(address) };
         Self {
             role,
             request,
@@ -238,6 +239,19 @@ impl Caller {
     }
 }
 
+/// Where datagrams to an address arrive: those to an unspecified one at this machine's loopback address, from which its listeners
+/// answer. The socket is not connected, so that the sources of datagrams are compared with this.
+fn reached(mut address: SocketAddr) -> SocketAddr {
+    let loopback = match address.ip() {
+        IpAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(_) => IpAddr::from(Ipv6Addr::LOCALHOST),
+    };
+    if address.ip().is_unspecified() {
+        address.set_ip(loopback);
+    }
+    address
+}
+
 /// How a client fails whose connection has ended so.
 fn end(why: Disconnect, idle: Duration) -> End {
     match why {
@@ -247,9 +261,10 @@ fn end(why: Disconnect, idle: Duration) -> End {
                     Failure::Unauthorized
                 }
                 Rejection::NOT_FOUND => Failure::StreamNotFound,
-                Rejection::BACKLOG | Rejection::OVERLOAD | Rejection(1_003 | 1_007 | 2_503) => {
-                    Failure::Unavailable
-                }
+                Rejection::BACKLOG
+                | Rejection::OVERLOAD
+                | Rejection::RESOURCE
+                | Rejection(1_007 | 2_503) => Failure::Unavailable,
                 _ => Failure::Rejected,
             };
             (failure, rejection.to_string())
@@ -281,11 +296,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_is_called_at_an_unspecified_address_answers_from_the_loopback_address() {
+        for (called, answers) in [
+            ("0.0.0.0:9000", "127.0.0.1:9000"),
+            ("[::]:9000", "[::1]:9000"),
+            ("127.0.0.2:9000", "127.0.0.2:9000"),
+            ("[2001:db8::1]:9000", "[2001:db8::1]:9000"),
+        ] {
+            assert_eq!(reached(called.parse().unwrap()).to_string(), answers);
+        }
+    }
+
+    #[test]
     fn the_kind_of_a_rejection_is_that_of_its_code() {
         for (rejection, failure) in [
             (Rejection::BAD_SECRET, Failure::Unauthorized),
             (Rejection::NOT_FOUND, Failure::StreamNotFound),
             (Rejection::BACKLOG, Failure::Unavailable),
+            (Rejection::RESOURCE, Failure::Unavailable),
             (Rejection::CONFLICT, Failure::Rejected),
             (Rejection(3_001), Failure::Rejected),
         ] {

@@ -273,6 +273,28 @@ fn the_origin_takes_a_stream_of_ffmpeg_and_of_weir_and_plays_it_by_srt_and_by_rt
     assert!(run.failure().3.contains("REJX_BAD_MODE"), "{:?}", run.failure());
 }
 
+/// As `weir origin` prints its address, which is pasted behind `srt://`.
+#[test]
+fn a_listener_at_every_address_is_called_by_the_unspecified_one() {
+    let _machine = shared();
+    for (host, loopback) in [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]")] {
+        let srt = format!("{host}:{}", free_port(host.trim_matches(['[', ']'])));
+        let (_origin, _) = origin_process(&["--srt", &srt]);
+        listening(srt.rsplit_once(':').unwrap().1.parse().unwrap());
+        let url = |host: &str, mode: &str| {
+            let port = srt.rsplit_once(':').unwrap().1;
+            format!("srt://{host}:{port}?streamid=#!::r=live/a,m={mode}")
+        };
+        let _publishing = Publishing::start(&url(host, "publish"), &["--gop", "1s"]);
+        std::thread::sleep(Duration::from_secs(2));
+        for called in [host, loopback] {
+            let run = measure(["play", &url(called, "request"), "-c", "1", "-d", "3s", "--warmup", "1s"]);
+            assert_eq!((run.code, run.total("played")), (0, 1.0), "{called}: {}", run.err);
+            assert_eq!(run.total("ts.lost_packets"), 0.0, "{called}");
+        }
+    }
+}
+
 #[test]
 fn faults_of_the_origin_are_what_its_callers_count() {
     let _machine = shared();
