@@ -490,6 +490,14 @@ impl Connection {
         self.outbox.flush(send);
     }
 
+    /// The system did not take datagrams that [`Self::flush`] has handed out: they are lost, and what is lost of them to the stream is no
+    /// fault of the peer.
+    pub fn on_refused(&mut self, now: Moment) {
+        if let Phase::Connected(transfer) = &mut self.phase {
+            transfer.sender.on_refused(now);
+        }
+    }
+
     fn header(&self, now: Moment) -> ControlHeader {
         ControlHeader { timestamp: now.since(self.began).as_micros() as u32, destination: self.peer_socket }
     }

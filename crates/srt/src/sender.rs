@@ -62,6 +62,10 @@ pub(crate) struct Sender {
     keys: Option<OutgoingKeys>,
     /// Whether the peer reports losses again and again.
     has_periodic_reports: bool,
+    /// When the peer had no room for a packet last.
+    blocked_at: Option<Moment>,
+    /// When this side's own socket refused a datagram last.
+    refused_at: Option<Moment>,
 }
 
 /// Keys of packets to be sent.
@@ -108,6 +112,8 @@ impl Sender {
             probes: 0,
             keys: None,
             has_periodic_reports,
+            blocked_at: None,
+            refused_at: None,
         }
     }
 
@@ -163,6 +169,7 @@ impl Sender {
         counts: &mut Statistics,
     ) {
         if self.sent >= self.kept.len().min(self.window) {
+            self.note_blocked(now);
             return;
         }
         self.pacer.advance(self.waiting, self.kept.back().map_or(now, |newest| newest.queued), now);
@@ -185,12 +192,24 @@ impl Sender {
                 // Without a key nothing leaves: it would be readable. The peer finds it missing, and gets nothing either.
                 packet.payload.clear();
                 packet.key = 0;
-                counts.send_dropped += 1;
+                counts.send_discarded += 1;
             }
             self.sent += 1;
             self.progress = now;
             counts.sent += 1;
         }
+        self.note_blocked(now);
+    }
+
+    fn note_blocked(&mut self, now: Moment) {
+        if self.sent >= self.window && self.sent < self.kept.len() {
+            self.blocked_at = Some(now);
+        }
+    }
+
+    /// This side's socket did not take what was to leave.
+    pub(crate) fn on_refused(&mut self, now: Moment) {
+        self.refused_at = Some(now);
     }
 
     /// An acknowledgement came: everything before `next` is there.
@@ -230,7 +249,17 @@ impl Sender {
 
     fn drop_front(&mut self, counts: &mut Statistics) {
         // One that was never sent has a number all the same, which the peer finds missing.
-        counts.send_dropped += 1;
+        if let Some(packet) = self.kept.front() {
+            let since_queued = |at: Option<Moment>| at.is_some_and(|at| at >= packet.queued);
+            let was_held_here = self.sent == 0 && !since_queued(self.blocked_at);
+            if packet.payload.is_empty() {
+                // Counted when no key was there for it.
+            } else if was_held_here || since_queued(self.refused_at) {
+                counts.send_discarded += 1;
+            } else {
+                counts.send_dropped += 1;
+            }
+        }
         self.release();
     }
 
@@ -486,6 +515,34 @@ mod tests {
             assert!(left <= 4_096);
             assert_eq!(bench.counts.retransmitted, expected);
         }
+    }
+
+    #[test]
+    fn what_is_given_up_is_the_peers_unless_it_was_held_here() {
+        let late = START + Duration::from_secs(2);
+        let given_up = |bench: &mut Bench| {
+            bench.handle_timeout(late);
+            (bench.counts.send_dropped, bench.counts.send_discarded)
+        };
+        // Sent, and not acknowledged.
+        let mut bench = Bench::new(true);
+        bench.queue(10, START);
+        assert_eq!(given_up(&mut bench), (10, 0));
+        // Of these eight were never sent, for the peer has room for two.
+        let mut bench = Bench::new(true);
+        bench.sender.window = 2;
+        bench.queue(10, START);
+        assert_eq!((bench.counts.sent, given_up(&mut bench)), (2, (10, 0)));
+        // The outbox was full, and the thread late.
+        let mut bench = Bench::new(true);
+        bench.queue(5_000, START);
+        assert_eq!(given_up(&mut bench), (4_096, 904));
+        // The system refused datagrams while the first were kept, and none since the others were queued.
+        let mut bench = Bench::new(true);
+        bench.queue(10, START);
+        bench.sender.on_refused(START + Duration::from_millis(1));
+        bench.queue(5, START + Duration::from_millis(2));
+        assert_eq!(given_up(&mut bench), (5, 10));
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct Statistics {
     pub reported_missing: u64,
     /// Packets that were given up before the peer had acknowledged them (`pktSndDrop`).
     pub send_dropped: u64,
+    /// Those that were given up for a reason of this side, and are not in `send_dropped`: its socket had refused datagrams meanwhile, there
+    /// was no key, or they had never been sent though the peer had room for them.
+    pub send_discarded: u64,
     /// Loss reports that came (`pktRecvNAK`).
     pub loss_reports_received: u64,
     /// Acknowledgements that came (`pktRecvACK`).

@@ -191,12 +191,15 @@ impl Caller {
         }
         let (now, peer) = (context.now, self.peer);
         let (shard, mut link) = context.split();
-        let mut sent = 0;
+        let (mut sent, mut is_refused) = (0, false);
         connection.flush(&mut |bytes, length| {
             sent += bytes.len() as u64;
             // What the kernel does not take is lost, as on any link, and sent again.
-            link.send_datagrams(peer, bytes, length);
+            is_refused |= !link.send_datagrams(peer, bytes, length);
         });
+        if is_refused {
+            connection.on_refused(now);
+        }
         let recorder = shard.of(self.planned);
         recorder.count(SENT, sent);
         figures::book(connection.statistics(), &mut self.booked, recorder);

@@ -45,6 +45,7 @@ weir_metrics::figures! {
     RETRANSMITTED: Counter = "srt.retransmitted", Count, "packets sent again (pktRetrans)";
     REPORTED_MISSING: Counter = "srt.reported_missing", Count, "packets that the server reported missing, each time counted (pktSndLoss)";
     SEND_DROPPED: Counter = "srt.send_dropped", Count, "packets given up before the server had acknowledged them (pktSndDrop)";
+    SEND_DISCARDED: Counter = "srt.send_discarded", Count, "packets given up in weir, whose socket had refused datagrams or which had not come to sending them";
     LOSS_REPORTS_RECEIVED: Counter = "srt.loss_reports_received", Count, "loss reports received (pktRecvNAK)";
     ACKS_RECEIVED: Counter = "srt.acks_received", Count, "acknowledgements received (pktRecvACK)";
     KEY_REFRESHES: Counter = "srt.key_refreshes", Count, "keys that took the place of earlier ones";
@@ -74,6 +75,7 @@ const COUNTS: &[(Counter, Count)] = &[
     (RETRANSMITTED, |it| it.retransmitted),
     (REPORTED_MISSING, |it| it.reported_missing),
     (SEND_DROPPED, |it| it.send_dropped),
+    (SEND_DISCARDED, |it| it.send_discarded),
     (LOSS_REPORTS_RECEIVED, |it| it.loss_reports_received),
     (ACKS_RECEIVED, |it| it.acknowledgements_received),
     (KEY_REFRESHES, |it| it.key_refreshes),
