@@ -75,15 +75,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: false,
     schema: figures::SCHEMA,
     columns: ts::COLUMNS,
-    excesses: &[
-        DROPPED,
-        DISCARDED,
-        UNDECRYPTED,
-        SEND_DROPPED,
-        SEND_DISCARDED,
-        RETRANSMITTED,
-        UNKNOWN_LOSSES,
-    ],
+    excesses: &[DROPPED, DISCARDED, UNDECRYPTED, SEND_DROPPED, SEND_DISCARDED, RETRANSMITTED, UNKNOWN_LOSSES],
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Reconnect>(), Group::of::<SrtFields>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),

@@ -503,7 +503,12 @@ mod tests {
         for _ in 0..3 {
             left += bench.flush();
             assert_eq!(bench.counts.sent, left, "what is counted has left");
-            assert!(bench.sender.poll_timeout(&RoundTrip::default()).is_some_and(|at| left == 10_000 || at <= START));
+            assert!(
+                bench
+                    .sender
+                    .poll_timeout(&RoundTrip::default())
+                    .is_some_and(|at| left == 10_000 || at <= START)
+            );
             bench.pump(START);
         }
         assert_eq!((left, bench.counts.sent, bench.counts.send_dropped), (10_000, 10_000, 0));

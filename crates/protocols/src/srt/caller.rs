@@ -264,10 +264,9 @@ fn end(why: Disconnect, idle: Duration) -> End {
                     Failure::Unauthorized
                 }
                 Rejection::NOT_FOUND => Failure::StreamNotFound,
-                Rejection::BACKLOG
-                | Rejection::OVERLOAD
-                | Rejection::RESOURCE
-                | Rejection(1_007 | 2_503) => Failure::Unavailable,
+                Rejection::BACKLOG | Rejection::OVERLOAD | Rejection::RESOURCE | Rejection(1_007 | 2_503) => {
+                    Failure::Unavailable
+                }
                 _ => Failure::Rejected,
             };
             (failure, rejection.to_string())

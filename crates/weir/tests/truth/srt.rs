@@ -358,6 +358,16 @@ fn a_passphrase_of_the_origin_is_asked_of_its_callers_and_is_in_no_artefact() {
         assert_eq!(&*kind, "unauthorized");
         assert!(words.contains(name), "{words}");
     }
+    // Of three hundred wrong ones at once fifty are looked at, which takes the time of a twentieth of a second at the most.
+    let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request&passphrase=incorrect-horse");
+    let run = measure(["play", &play, "-c", "300", "--arrival", "3000/s", "-d", "2s", "--warmup", "0s"]);
+    let failures = run.failures();
+    assert_eq!(failures.values().sum::<u64>(), 300, "{failures:?}");
+    let [wrong, too_many] =
+        ["unauthorized", "unavailable"].map(|kind| failures.get(kind).copied().unwrap_or(0));
+    // They may come in more than one second.
+    assert!((50..=150).contains(&wrong) && wrong + too_many == 300, "{failures:?}");
+    std::thread::sleep(Duration::from_millis(1_100));
     let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request");
     let secret = file.to_str().unwrap();
     let run =
