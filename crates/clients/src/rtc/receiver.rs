@@ -1,8 +1,10 @@
 //! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
 
 pub(super) mod beginning;
+mod read_totals;
 mod track_receiver;
 
+pub(super) use self::read_totals::ReadTotals;
 use self::track_receiver::TrackReceiver;
 use super::RtcOptions;
 use super::account::{Extent, Numbers, Rates};
@@ -30,22 +32,6 @@ const FEEDBACK: Duration = Duration::from_millis(100);
 const BANDWIDTH: u64 = 100_000_000;
 /// The name of all our sources (RFC 3550 section 6.5.1).
 const NAME: &str = "weir";
-
-/// What a batch of datagrams brought.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReadTotals {
-    pub(super) packets: u64,
-    /// Bytes of payload, by what the headers say.
-    pub(super) media: u64,
-    /// The first packet of a keyframe came.
-    pub(super) keyframe_begun: bool,
-    /// A picture that a decoder can begin with is whole, and its packets are authentic.
-    pub(super) start_whole: bool,
-    /// A packet of sound came.
-    pub(super) sound: bool,
-    /// The last packet of a frame came.
-    pub(super) frame_ended: bool,
-}
 
 /// The receiving side of a session.
 pub(super) struct Receiver {
