@@ -19,7 +19,7 @@ use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
 use weir_rtc::rtcp::{self, Compound};
-use weir_rtc::rtp::{DependencyDescriptor, FrameMarking, Packet, transport_sequence_number};
+use weir_rtc::rtp::{Packet, transport_sequence_number};
 use weir_rtc::sdp::{Format, MediaKind, extension};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
 use weir_rtc::{AccessUnit, NtpTime, VideoCodec, rtx, sender};
@@ -145,7 +145,7 @@ impl Receiver {
             self.feedback_at.get_or_insert(now + FEEDBACK);
         }
         let track = &mut self.tracks[at];
-        let mut hints = extension_hints(track, &packet);
+        let mut hints = track.extension_hints(&packet);
         track.marks_keyframes |= hints.keyframe.is_some();
         let (packet, payload) = if self.opens {
             let header_length = packet.header_length();
@@ -594,27 +594,5 @@ impl Receiver {
     /// When the last RTP packet came.
     pub(super) fn last_media(&self) -> Moment {
         self.last_media
-    }
-}
-
-/// What a packet says of its frame without being decrypted.
-#[inline]
-fn extension_hints(track: &TrackReceiver, packet: &Packet<'_>) -> Hints {
-    let element = |identifier: Option<u8>| identifier.and_then(|identifier| packet.extension(identifier));
-    if let Some(marking) = element(track.frame_marking).and_then(FrameMarking::parse) {
-        return Hints { start: Some(marking.start), keyframe: Some(marking.independent), padding: false };
-    }
-    match element(track.dependencies).and_then(DependencyDescriptor::parse) {
-        // "Note that this frame might not be the first frame of a temporal unit": of one that begins nothing more is known.
-        Some(dependencies) => Hints {
-            start: if dependencies.start {
-                Some(true).filter(|_| dependencies.begins_sequence)
-            } else {
-                Some(false)
-            },
-            keyframe: Some(dependencies.start && dependencies.begins_sequence),
-            padding: false,
-        },
-        None => Hints::default(),
     }
 }

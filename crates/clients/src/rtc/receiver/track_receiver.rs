@@ -11,11 +11,11 @@ use super::beginning::Beginning;
 use std::time::Duration;
 use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
-use weir_rtc::account::{self, Kind, ReceivedTotals, Sent, Track};
+use weir_rtc::account::{self, Hints, Kind, ReceivedTotals, Sent, Track};
 use weir_rtc::nack;
 use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::rtcp::SenderFigures;
-use weir_rtc::rtp::Packet;
+use weir_rtc::rtp::{DependencyDescriptor, FrameMarking, Packet};
 use weir_rtc::sdp::{Agreement, Format, MediaKind, extension};
 use weir_rtc::{Assembler, VideoCodec};
 
@@ -29,8 +29,8 @@ pub(super) struct TrackReceiver {
     /// What may come, and the payload types of its retransmissions.
     encodings: Vec<(Format, Option<u8>)>,
     /// What packets say of their frames without being decrypted.
-    pub(super) frame_marking: Option<u8>,
-    pub(super) dependencies: Option<u8>,
+    frame_marking: Option<u8>,
+    dependencies: Option<u8>,
     /// A packet has said of its frame whether it is a keyframe: servers agree on extensions that they then do not send.
     pub(super) marks_keyframes: bool,
     pub(super) account: Track,
@@ -171,6 +171,28 @@ impl TrackReceiver {
     pub(super) fn restart_frames(&mut self) {
         if let Some(assembler) = &mut self.assembler {
             assembler.restart();
+        }
+    }
+
+    /// What a packet says of its frame without being decrypted.
+    #[inline]
+    pub(super) fn extension_hints(&self, packet: &Packet<'_>) -> Hints {
+        let element = |identifier: Option<u8>| identifier.and_then(|identifier| packet.extension(identifier));
+        if let Some(marking) = element(self.frame_marking).and_then(FrameMarking::parse) {
+            return Hints { start: Some(marking.start), keyframe: Some(marking.independent), padding: false };
+        }
+        match element(self.dependencies).and_then(DependencyDescriptor::parse) {
+            // "Note that this frame might not be the first frame of a temporal unit": of one that begins nothing more is known.
+            Some(dependencies) => Hints {
+                start: if dependencies.start {
+                    Some(true).filter(|_| dependencies.begins_sequence)
+                } else {
+                    Some(false)
+                },
+                keyframe: Some(dependencies.start && dependencies.begins_sequence),
+                padding: false,
+            },
+            None => Hints::default(),
         }
     }
 
