@@ -2,16 +2,16 @@
 
 use crate::codec::{Header, Piece, Unreadable};
 
-/// The most reference indices (section 4.2: "up to 3 times").
+/// The most reference indices of a picture (section 4.2).
 const MOST_REFERENCES: usize = 3;
 
 /// What the descriptor says (section 4.2), and the part behind it.
 struct Payload<'a> {
-    /// "P: Inter-picture predicted frame. When set to 0, the frame does not utilize inter-picture prediction."
+    /// P: the frame is predicted from other pictures.
     is_predicted: bool,
-    /// "B: Start of Frame. MUST be set to 1 if the first payload octet of the RTP packet is the beginning of a new VP9 frame".
+    /// B: a frame of a layer begins with the first byte behind the descriptor.
     starts_frame: bool,
-    /// "SID: The spatial-layer frame ID"; 0 where none is said.
+    /// SID: the spatial layer; 0 where none is said.
     layer: u8,
     bytes: &'a [u8],
 }
@@ -24,7 +24,7 @@ impl<'a> Payload<'a> {
             (flag(0x80), flag(0x40), flag(0x20), flag(0x10));
         let (starts_frame, has_structure) = (flag(0x08), flag(0x02));
         if has_picture {
-            // "M: The most significant bit of the first octet is an extension flag. … If M is set, the PID field MUST contain 15 bits".
+            // The number of the picture has 7 bits, or 15 where the first bit (M) is set.
             let long = rest.first().ok_or(Unreadable)? & 0x80 != 0;
             rest = rest.get(if long { 2 } else { 1 }..).ok_or(Unreadable)?;
         }
@@ -32,14 +32,14 @@ impl<'a> Payload<'a> {
         if has_layers {
             // TID (3 bits), U, SID (3 bits), D.
             layer = rest.first().ok_or(Unreadable)? >> 1 & 0x07;
-            // "the TL0PICIDX … MUST be present if F is 0" (non-flexible mode).
+            // TL0PICIDX is there in the non-flexible mode (F = 0).
             rest = rest.get(if is_flexible { 1 } else { 2 }..).ok_or(Unreadable)?;
         }
         if is_flexible && is_predicted {
             for at in 1.. {
                 let (&reference, behind) = rest.split_first().ok_or(Unreadable)?;
                 rest = behind;
-                // "N: 1 if there is additional P_DIFF following the current P_DIFF."
+                // N: another P_DIFF is behind this one.
                 if reference & 1 == 0 {
                     break;
                 }
@@ -63,14 +63,16 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Whether a keyframe begins. The frame's own header says so, which some senders' P does not; where it is encrypted, P does.
+    /// Whether a keyframe begins: the lowest layer's frame, which is not predicted by the descriptor, and a KEY_FRAME by its own header.
+    /// Some senders say of each frame that it is not predicted; where the header is encrypted, the descriptor is all that is known.
     fn is_keyframe(&self) -> bool {
         self.starts_frame
             && self.layer == 0
+            && !self.is_predicted
             && match self.bytes.first().map(|first| first >> 6) {
-                // frame_marker, 2 bits, "shall be equal to 2" (VP9 bitstream specification section 7.2).
+                // frame_marker is always 2 (VP9 bitstream specification section 7.2).
                 Some(2) => is_key_header(self.bytes[0]),
-                Some(_) => !self.is_predicted,
+                Some(_) => true,
                 None => false,
             }
     }
@@ -88,18 +90,18 @@ fn is_key_header(first: u8) -> bool {
 /// What is behind the scalability structure (section 4.2.1).
 fn after_structure(bytes: &[u8]) -> Result<&[u8], Unreadable> {
     let (&first, mut rest) = bytes.split_first().ok_or(Unreadable)?;
-    // "N_S: N_S + 1 indicates the number of spatial-layer frames present in the VP9 stream."
+    // N_S: the number of spatial layers less one.
     let layers = usize::from(first >> 5) + 1;
-    // "Y: Each spatial layer's frame resolution present."
+    // Y: width and height of each layer, two bytes each.
     if first & 0x10 != 0 {
         rest = rest.get(4 * layers..).ok_or(Unreadable)?;
     }
-    // "G: Picture group description present flag."
+    // G: the pictures of a group are described.
     if first & 0x08 != 0 {
         let (&pictures, behind) = rest.split_first().ok_or(Unreadable)?;
         rest = behind;
         for _ in 0..pictures {
-            // TID (3 bits), U, R (2 bits): "R … indicates the number of reference" P_DIFFs, of an octet each.
+            // TID (3 bits), U, R (2 bits): the number of P_DIFFs behind it, a byte each.
             let references = usize::from(rest.first().ok_or(Unreadable)? >> 2 & 0x03);
             rest = rest.get(1 + references..).ok_or(Unreadable)?;
         }
@@ -144,9 +146,6 @@ mod tests {
             // Layers, in the non-flexible mode with TL0PICIDX, and in the flexible one.
             &[0xA8, 0x05, 0x00, 0x07],
             &[0xB8, 0x05, 0x20],
-            // References of the flexible mode.
-            &[0xD8, 0x05, 0x02],
-            &[0xD8, 0x05, 0x03, 0x05, 0x02],
             // A structure of two layers with their sizes and a group of two pictures.
             &[0x8A, 0x05, 0x38, 1, 64, 0, 180, 2, 128, 1, 104, 2, 0x00, 0x08, 0x04, 1, 2][..14],
         ] {
@@ -161,6 +160,10 @@ mod tests {
         }
         let structure = [0x8A, 0x05, 0x38, 1, 64, 0, 180, 2, 128, 1, 104, 2, 0x00, 0x08, 1, 2];
         assert_eq!(read(&structure, KEY), (Some(true), Some(true)));
+        // References of the flexible mode.
+        for descriptor in [&[0xD8, 0x05, 0x02][..], &[0xD8, 0x05, 0x03, 0x05, 0x02]] {
+            assert_eq!(read(descriptor, INTER), (Some(true), Some(false)), "{descriptor:?}");
+        }
         assert_eq!(read(&[0xD8, 0x05, 3, 3, 3, 2], KEY), (None, None), "four references");
     }
 
@@ -171,7 +174,9 @@ mod tests {
     }
 
     #[test]
-    fn the_header_of_the_frame_is_believed_and_without_it_the_descriptor() {
+    fn a_keyframe_is_one_by_the_descriptor_and_by_its_header() {
+        assert_eq!(read(&[0x88, 0x05], KEY), (Some(true), Some(true)));
+        assert_eq!(read(&[0xC8, 0x05], KEY), (Some(true), Some(false)), "predicted");
         // P says "not predicted" of each frame of some senders in the flexible mode.
         assert_eq!(read(&[0x98, 0x05], INTER), (Some(true), Some(false)));
         // Encrypted from end to end.
