@@ -100,24 +100,39 @@ pub(crate) fn marks(payload: &[u8]) -> (Option<bool>, Option<bool>) {
     let Some(&header) = payload.first() else { return (None, None) };
     // "N: MUST be set to 1 if the packet is the first packet of a coded video sequence, and MUST be set to 0 otherwise." A sequence begins
     // with a keyframe.
-    let starts_sequence = header & (STARTS_SEQUENCE | CONTINUES) == STARTS_SEQUENCE;
-    let mut keyframe = starts_sequence;
-    let read = pieces(payload, &mut |piece| keyframe |= piece.start && is_key_frame(piece.bytes));
+    let says_sequence = header & (STARTS_SEQUENCE | CONTINUES) == STARTS_SEQUENCE;
+    let (mut begins_with_sequence, mut has_sequence) = (None, false);
+    let (mut has_frame, mut has_key) = (false, false);
+    let read = pieces(payload, &mut |piece| {
+        let is_sequence = piece.start && is_sequence_header(piece.bytes);
+        begins_with_sequence.get_or_insert(is_sequence);
+        has_sequence |= is_sequence;
+        has_frame |= piece.start && is_frame(piece.bytes);
+        has_key |= piece.start && is_key_frame(piece.bytes);
+    });
+    // Senders that say no N put a sequence header in front of a keyframe as well; in front of another frame it is a repetition (AV1
+    // section 7.5).
+    let keyframe = says_sequence || has_key || has_sequence && !has_frame;
     if read.is_err() && !keyframe {
         return (None, None);
     }
+    // In front of a sequence header there is nothing else of its temporal unit.
     let start = match header & CONTINUES != 0 {
         true => Some(false),
-        false => starts_sequence.then_some(true),
+        false => (says_sequence || begins_with_sequence == Some(true)).then_some(true),
     };
     (start, Some(keyframe))
+}
+
+/// Whether an OBU is a frame, or the header of one.
+fn is_frame(obu: &[u8]) -> bool {
+    obu.first().is_some_and(|first| matches!(obu_type(*first), kind::FRAME | kind::FRAME_HEADER))
 }
 
 /// Whether an OBU is a frame, or the header of one, that decoding can begin with (AV1 section 5.9.2): `show_existing_frame` is 0,
 /// `frame_type` is KEY_FRAME (0), and `show_frame` is 1.
 fn is_key_frame(obu: &[u8]) -> bool {
-    obu.first().is_some_and(|first| matches!(obu_type(*first), kind::FRAME | kind::FRAME_HEADER))
-        && obu_payload(obu).and_then(<[u8]>::first).is_some_and(|first| first & 0xF0 == 0x10)
+    is_frame(obu) && obu_payload(obu).and_then(<[u8]>::first).is_some_and(|first| first & 0xF0 == 0x10)
 }
 
 #[cfg(test)]
@@ -169,6 +184,14 @@ mod tests {
             "its frame comes behind it"
         );
         assert_eq!(marks(&[&[0x10][..], &KEY].concat()), (None, Some(true)), "a sender that says no N");
+        let of_sequence = |frame: &[u8]| marks(&[&[0x20, 3][..], &SEQUENCE, frame].concat());
+        assert_eq!(of_sequence(&KEY), (Some(true), Some(true)));
+        assert_eq!(of_sequence(&INTER), (Some(true), Some(false)), "a header that is repeated");
+        assert_eq!(
+            marks(&[&[0x10][..], &SEQUENCE].concat()),
+            (Some(true), Some(true)),
+            "its frame comes behind"
+        );
         assert_eq!(marks(&[&[0x10][..], &INTER].concat()), (None, Some(false)));
         assert_eq!(marks(&[&[0x90][..], &KEY].concat()), (Some(false), Some(false)), "the rest of an OBU");
         // With an extension, and with a size.
