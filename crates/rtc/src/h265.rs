@@ -47,7 +47,7 @@ pub(crate) fn pieces<'a>(payload: &'a [u8], take: &mut impl FnMut(Piece<'a>)) ->
             let fields = u16::from_be_bytes(*fields);
             let (inner, extension) = ((fields >> 9 & 0x3F) as u8, usize::from(fields >> 4 & 0x1F));
             let rest = rest.get(extension..).ok_or(Unreadable)?;
-            // "The value of cType … MUST NOT be" a PACI's own: none lies within another.
+            // No PACI lies within another.
             if inner == kind::PACI {
                 return Err(Unreadable);
             }
@@ -73,7 +73,7 @@ fn contents<'a>(
             Ok(())
         }
         kind::AGGREGATION => {
-            // Section 4.4.2: "an unsigned 16-bit … size information", and a NAL unit with its header.
+            // Section 4.4.2: a size of 16 bits, and a NAL unit with its header.
             let mut rest = rest;
             while !rest.is_empty() {
                 let (length, behind) = rest.split_first_chunk().ok_or(Unreadable)?;
@@ -85,7 +85,7 @@ fn contents<'a>(
             Ok(())
         }
         kind::FRAGMENT => {
-            // Section 4.4.3: S, E, FuType. "The NAL unit header of the fragmented NAL unit is not included".
+            // Section 4.4.3: S, E, FuType. The header of the unit is not in the fragments; it is made of the payload's and FuType.
             let (&fragment, bytes) = rest.split_first().ok_or(Unreadable)?;
             let start = fragment & FRAGMENT_START != 0;
             let unit = [with_type(header[0], fragment & FRAGMENT_TYPE), header[1]];
@@ -93,7 +93,7 @@ fn contents<'a>(
             take(Piece { start, end: fragment & FRAGMENT_END != 0, header, bytes });
             Ok(())
         }
-        // "Receivers MUST ignore … other" types (51 to 63 are unspecified).
+        // 51 to 63 are unspecified.
         _ => Err(Unreadable),
     }
 }

@@ -4,9 +4,9 @@ use crate::codec::{Header, Piece, Unreadable};
 
 /// What the descriptor says (section 4.2), and the part behind it.
 struct Payload<'a> {
-    /// "S: Start of VP8 partition."
+    /// S: a partition begins with the first byte behind the descriptor.
     starts_partition: bool,
-    /// "PID: Partition index."
+    /// PID: which partition it is of.
     partition: u8,
     bytes: &'a [u8],
 }
@@ -14,22 +14,21 @@ struct Payload<'a> {
 impl<'a> Payload<'a> {
     fn parse(payload: &'a [u8]) -> Result<Self, Unreadable> {
         let (&first, mut rest) = payload.split_first().ok_or(Unreadable)?;
-        // "X: Extended control bits present. When set to 1, the extension octet MUST be provided immediately after the mandatory first
-        // octet."
+        // X: a byte of extended control bits is behind the first.
         if first & 0x80 != 0 {
             let (&extension, behind) = rest.split_first().ok_or(Unreadable)?;
             rest = behind;
-            // "I: PictureID present."
+            // I: the number of the picture.
             if extension & 0x80 != 0 {
-                // "M: … If set, the PictureID field MUST contain 15 bits; otherwise, it MUST contain 7 bits."
+                // M: it has 15 bits, otherwise 7.
                 let long = rest.first().ok_or(Unreadable)? & 0x80 != 0;
                 rest = rest.get(if long { 2 } else { 1 }..).ok_or(Unreadable)?;
             }
-            // "L: TL0PICIDX present."
+            // L: TL0PICIDX.
             if extension & 0x40 != 0 {
                 rest = rest.get(1..).ok_or(Unreadable)?;
             }
-            // "T: TID present", "K: KEYIDX present": both have one octet together.
+            // T and K: TID and KEYIDX share a byte.
             if extension & 0x30 != 0 {
                 rest = rest.get(1..).ok_or(Unreadable)?;
             }
@@ -37,8 +36,7 @@ impl<'a> Payload<'a> {
         Ok(Self { starts_partition: first & 0x10 != 0, partition: first & 0x07, bytes: rest })
     }
 
-    /// "The S bit MUST be set to 1 for the first packet of each encoded frame", whose partition has the index 0: "The first VP8 partition
-    /// (containing modes and motion vectors) MUST be labeled with PID = 0."
+    /// The first packet of a frame has S = 1, and its first partition, that of modes and motion vectors, the index 0.
     fn starts_frame(&self) -> bool {
         self.starts_partition && self.partition == 0
     }
@@ -48,8 +46,7 @@ impl<'a> Payload<'a> {
 pub(crate) fn marks(payload: &[u8]) -> (Option<bool>, Option<bool>) {
     let Ok(payload) = Payload::parse(payload) else { return (None, None) };
     let start = payload.starts_frame();
-    // "P: Inverse key frame flag. When set to 0, the current frame is a key frame. When set to 1, the current frame is an interframe."
-    // (section 4.3; it is in the first octet of the frame only)
+    // P, the lowest bit of the frame's first byte, is 0 of a keyframe (section 4.3, RFC 6386 section 9.1).
     let keyframe = payload.bytes.first().map(|first| start && first & 1 == 0);
     (Some(start), keyframe)
 }

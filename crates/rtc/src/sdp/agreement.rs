@@ -242,7 +242,7 @@ fn choose(offered: &[Format], names: &[&str], offer_options: &OfferOptions<'_>) 
         names.iter().any(|name| format.is(name))
             && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
     };
-    // "the answerer … SHOULD list … in the order of the offer" (RFC 3264 section 6.1, RFC 8829 section 5.3.1): the server's own preference.
+    // An answer keeps to the order of the offer, which is the server's own preference (RFC 3264 section 6.1, RFC 8829 section 5.3.1).
     let Some(best) = offered.iter().find(fits) else { return Vec::new() };
     let repair = offered.iter().find(|format| format.repairs() == Some(best.payload_type));
     let formats =
