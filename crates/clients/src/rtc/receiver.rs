@@ -170,21 +170,18 @@ impl Receiver {
         } else {
             (packet, None)
         };
-        if track.payload_type != payload_type && !track.change(payload_type) {
+        if !track.admits(payload_type) {
             return recorder.count(STRANGE, 1);
         }
         if track.kind == MediaKind::Video {
             match payload {
                 Some(payload) => {
-                    if let Some(codec) = track.codec {
+                    if let Some(codec) = track.codec_of(payload_type) {
                         let own = codec.hints(payload);
                         let start = own.start.or(hints.start).filter(|_| !own.padding);
                         hints = Hints { start, keyframe: own.keyframe.or(hints.keyframe), ..own };
                     }
                     track.pads_media |= packet.has_padding() && !payload.is_empty();
-                    if let Some(beginning) = &mut track.beginning {
-                        beginning.payload(packet.timestamp(), payload);
-                    }
                 }
                 None if !self.opens => hints.padding = track.is_padding(&packet, self.tag),
                 None => {}
@@ -201,6 +198,7 @@ impl Receiver {
         let given_up = track.account.nack().given_up();
         let first = track.account.ssrc().is_none();
         let arrival = track.account.receive(now, &packet, hints);
+        let payload = track.arrived(&packet, &arrival, hints, payload);
         if track.kind != MediaKind::Video {
             totals.sound = true;
             return;

@@ -28,15 +28,20 @@ impl Beginning {
     /// The beginning of a track of this codec whose description says this.
     pub(super) fn new(codec: VideoCodec, format: &Format) -> Self {
         let needs = match nal_codec(codec) {
-            Some(nal_codec) => {
-                let mut sets = ParameterSets::new(nal_codec);
-                codec.described_sets(format).iter().for_each(|unit| _ = sets.take(unit));
-                Needs::Sets(sets)
-            }
+            Some(nal_codec) => Needs::Sets(ParameterSets::new(nal_codec)),
             None if codec == VideoCodec::Av1 => Needs::SequenceHeader(false),
             None => Needs::Nothing,
         };
-        Self { codec, needs, recovery: None, missed: false }
+        let mut beginning = Self { codec, needs, recovery: None, missed: false };
+        beginning.describe(format);
+        beginning
+    }
+
+    /// Takes the parameter sets of a format of the same codec.
+    pub(super) fn describe(&mut self, format: &Format) {
+        if let Needs::Sets(sets) = &mut self.needs {
+            self.codec.described_sets(format).iter().for_each(|unit| _ = sets.take(unit));
+        }
     }
 
     /// A decrypted payload came.

@@ -11,7 +11,7 @@ use super::beginning::Beginning;
 use std::time::Duration;
 use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
-use weir_rtc::account::{self, Hints, Kind, ReceivedTotals, Sent, Track};
+use weir_rtc::account::{self, Arrival, Hints, Kind, ReceivedTotals, Sent, Track};
 use weir_rtc::nack;
 use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::rtcp::SenderFigures;
@@ -133,28 +133,87 @@ impl TrackReceiver {
 
     /// The format of what comes now.
     pub(super) fn format(&self) -> Option<&Format> {
-        let format = self.encodings.iter().map(|(format, _)| format);
-        format.into_iter().find(|format| format.payload_type == self.payload_type)
+        self.encoding(self.payload_type)
     }
 
-    /// Another encoding of those agreed on comes from now on. Whether it can be counted: numbers go on, but not with another clock.
+    /// Whether a packet of this type can be counted: numbers go on with another encoding, but not with another clock.
+    #[inline]
+    pub(super) fn admits(&mut self, payload_type: u8) -> bool {
+        payload_type == self.payload_type || self.admits_other(payload_type)
+    }
+
     #[cold]
-    pub(super) fn change(&mut self, payload_type: u8) -> bool {
-        let Some((format, _)) = self.encodings.iter().find(|(format, _)| format.payload_type == payload_type)
-        else {
-            return false;
-        };
-        if format.clock_rate != self.clock_rate {
+    fn admits_other(&mut self, payload_type: u8) -> bool {
+        let Some(format) = self.encoding(payload_type) else { return false };
+        let clock_rate = format.clock_rate;
+        if clock_rate != self.clock_rate {
             if self.account.ssrc().is_some() {
                 return false;
             }
-            self.settings.clock_rate = format.clock_rate;
+            self.settings.clock_rate = clock_rate;
             self.account = Track::new(self.settings);
-            self.clock_rate = format.clock_rate;
+            self.clock_rate = clock_rate;
         }
+        true
+    }
+
+    fn encoding(&self, payload_type: u8) -> Option<&Format> {
+        let formats = self.encodings.iter().map(|(format, _)| format);
+        formats.into_iter().find(|format| format.payload_type == payload_type)
+    }
+
+    /// The codec of packets of this type.
+    #[inline]
+    pub(super) fn codec_of(&self, payload_type: u8) -> Option<VideoCodec> {
+        if payload_type == self.payload_type {
+            return self.codec;
+        }
+        self.encoding(payload_type).and_then(VideoCodec::of).filter(|_| self.kind == MediaKind::Video)
+    }
+
+    /// A packet was counted. If it is of another type than those before, another encoding comes from now on, unless the packet is one from
+    /// before the change that comes late, padding, or the rest of a frame whose beginning did not come. Gives the payload if it is of the
+    /// encoding that comes now; to the others of the track, one that is not is a gap.
+    #[inline]
+    pub(super) fn arrived<'p>(
+        &mut self,
+        packet: &Packet<'_>,
+        arrival: &Arrival,
+        hints: Hints,
+        payload: Option<&'p [u8]>,
+    ) -> Option<&'p [u8]> {
+        let payload_type = packet.payload_type();
+        if payload_type != self.payload_type {
+            let is_newest = matches!(arrival, Arrival::Ahead { .. } | Arrival::Restart { .. });
+            if is_newest && !hints.padding && hints.start != Some(false) {
+                self.change(payload_type);
+            }
+            if self.codec_of(payload_type) != self.codec && !hints.padding {
+                return None;
+            }
+        }
+        if let (Some(beginning), Some(payload)) = (&mut self.beginning, payload) {
+            beginning.payload(packet.timestamp(), payload);
+        }
+        payload
+    }
+
+    #[cold]
+    fn change(&mut self, payload_type: u8) {
+        let codec = self.codec_of(payload_type);
+        let Some((format, _)) = self.encodings.iter().find(|(format, _)| format.payload_type == payload_type)
+        else {
+            return;
+        };
         self.payload_type = payload_type;
-        let codec = VideoCodec::of(format).filter(|_| self.kind == MediaKind::Video);
-        // Another profile of the same codec has the same payloads; its parameter sets may be described apart.
+        if codec == self.codec {
+            // Another profile of the same codec has the same payloads, and frames go on; its parameter sets may be described apart.
+            if let Some(beginning) = &mut self.beginning {
+                beginning.describe(format);
+            }
+            return;
+        }
+        self.codec = codec;
         if let Some(codec) = codec {
             if self.assembler.is_some() {
                 self.assembler = Some(Box::new(Assembler::new(codec, self.kept)));
@@ -163,8 +222,6 @@ impl TrackReceiver {
                 self.beginning = Some(Box::new(Beginning::new(codec, format)));
             }
         }
-        self.codec = codec;
-        true
     }
 
     /// Numbers have begun again: what was put together of those before is in front of none of them.
@@ -293,5 +350,94 @@ impl TrackReceiver {
                 recorder.record(KEYFRAME_INTERVAL, interval.as_micros() as u64);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_metrics::Moment;
+    use weir_rtc::rtp::Header;
+    use weir_rtc::transport::DtlsRole;
+
+    const H264: u8 = 96;
+    const OTHER_H264: u8 = 98;
+    const VP8: u8 = 100;
+
+    /// A slice of an IDR picture in two fragments, and another picture; a keyframe of VP8, and the rest of one.
+    const IDR: [&[u8]; 2] = [&[0x7C, 0x85, 0x88], &[0x7C, 0x45, 7]];
+    const KEY: &[u8] = &[0x10, 0x10, 1];
+    const REST: &[u8] = &[0x00, 2];
+
+    fn track() -> TrackReceiver {
+        let format = |payload_type, name: &str| Format {
+            payload_type,
+            name: name.to_owned(),
+            clock_rate: 90_000,
+            ..Format::default()
+        };
+        let agreed = Agreement {
+            kind: MediaKind::Video,
+            identifier: String::new(),
+            format: format(H264, "H264"),
+            repair: None,
+            others: vec![(format(OTHER_H264, "H264"), None), (format(VP8, "VP8"), None)],
+            extensions: Vec::new(),
+            role: DtlsRole::Client,
+        };
+        TrackReceiver::new(&agreed, &RtcOptions::default(), 1_000)
+    }
+
+    /// Counts a packet as a receiver does; whether each frame that ends with it is whole.
+    fn push(
+        track: &mut TrackReceiver,
+        payload_type: u8,
+        number: u16,
+        marker: bool,
+        payload: &[u8],
+    ) -> Vec<bool> {
+        let timestamp = if marker { u32::from(number) } else { u32::from(number) + 1 };
+        let header = Header { marker, payload_type, sequence_number: number, timestamp, ssrc: 9 };
+        let mut bytes = Vec::new();
+        header.append(&[], &mut bytes).unwrap();
+        bytes.extend_from_slice(payload);
+        let packet = Packet::parse(&bytes).unwrap();
+        assert!(track.admits(payload_type));
+        let hints = track.codec_of(payload_type).unwrap().hints(payload);
+        let now = Moment::from_nanos(u64::from(number) * 1_000_000);
+        let arrival = track.account.receive(now, &packet, hints);
+        let payload = track.arrived(&packet, &arrival, hints, Some(payload));
+        let mut whole = Vec::new();
+        if let (Arrival::Ahead { number, .. }, Some(payload)) = (arrival, payload) {
+            let assembler = track.assembler.as_mut().unwrap();
+            assembler.push(number, timestamp, marker, payload, |unit| whole.push(unit.complete));
+        }
+        whole
+    }
+
+    #[test]
+    fn another_payload_type_of_the_same_codec_goes_on_with_the_frame_under_way() {
+        let mut track = track();
+        assert!(push(&mut track, H264, 1, false, IDR[0]).is_empty());
+        assert_eq!(push(&mut track, OTHER_H264, 2, true, IDR[1]), [true]);
+        // A later part of a slice alone begins nothing: the type changes with the next picture.
+        assert_eq!(track.format().unwrap().payload_type, H264);
+        assert_eq!(push(&mut track, OTHER_H264, 3, true, &[0x41, 0x9A]), [true]);
+        assert_eq!(track.format().unwrap().payload_type, OTHER_H264);
+    }
+
+    #[test]
+    fn another_codec_comes_with_the_beginning_of_a_frame_and_not_with_what_is_late() {
+        let mut track = track();
+        assert_eq!(push(&mut track, H264, 1, true, &[0x65, 0x88]), [true]);
+        assert!(push(&mut track, VP8, 2, true, REST).is_empty());
+        assert_eq!(track.codec, Some(VideoCodec::H264));
+        assert_eq!(push(&mut track, VP8, 4, true, KEY), [true], "a new codec waits for no packet before it");
+        assert_eq!(track.codec, Some(VideoCodec::Vp8));
+        assert!(push(&mut track, H264, 3, true, &[0x65, 0x88]).is_empty());
+        assert_eq!(track.codec, Some(VideoCodec::Vp8), "a packet from before the change");
+        assert_eq!(push(&mut track, H264, 5, true, &[]), [], "padding");
+        assert_eq!(track.codec, Some(VideoCodec::Vp8));
+        assert_eq!(push(&mut track, VP8, 6, true, KEY), [true]);
     }
 }
