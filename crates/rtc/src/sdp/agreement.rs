@@ -67,6 +67,9 @@ impl OfferOptions<'static> {
         ..Self::VIEWER
     };
 
+    /// Encodings of pictures that are decoded (`--decode`): each of them has a form that a decoder reads without a container.
+    pub const DECODED: &'static [&'static str] = &["H264", "H265"];
+
     /// The same, of one codec of pictures, if there is one.
     pub fn of_codec(self, codec: Option<VideoCodec>) -> Self {
         let video: &[&str] = match codec {
