@@ -11,7 +11,7 @@ use crate::state_machine::{Outgoing, StateMachine};
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_engine::agents::{AgentEnd, SecondLines};
-use weir_engine::kernel_clock::KernelClock;
+use weir_engine::record::kernel_clock::KernelClock;
 use weir_metrics::Moment;
 use weir_observe::Elsewhere;
 

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use weir_engine::agents::{AgentEnd, SecondLines, briefly};
-use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
+use weir_engine::record::kernel_clock::KernelClock;
 use weir_observe::{TargetEnvironment, TargetSample};
 
 /// The subject on which coordinators call all agents.

@@ -165,7 +165,7 @@ fn changes(figure: &TableFigure, values: &[Option<f64>]) -> Vec<LevelChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_engine::units::FigureUnit;
+    use weir_engine::summary::units::FigureUnit;
     use weir_metrics::Better;
 
     #[test]

@@ -194,8 +194,8 @@ fn difference(figure: &TableFigure, values: &Values) -> Option<Difference> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weir_engine::summary::units::FigureUnit;
     use weir_engine::summary::{Outcome, ThresholdResult};
-    use weir_engine::units::FigureUnit;
 
     fn run(variant: &str, repetition: u32, bitrate: f64, verdict: VerdictState) -> TableRun {
         TableRun {

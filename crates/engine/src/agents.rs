@@ -16,7 +16,7 @@ pub use self::facts::AgentFacts;
 pub use self::report::AgentReport;
 pub use self::second::{SecondLines, briefly};
 pub use self::watched::WatchedElsewhere;
-pub use crate::coordinator_message::AgentReports;
+pub use crate::run::coordinator_message::AgentReports;
 
 pub(crate) use self::clients::CountedClients;
 pub(crate) use self::second::{EventRoom, SecondCopier, check_events, read};

@@ -17,13 +17,13 @@ mod workload;
 pub use progress::StageProgress;
 pub use slice::Slice;
 
-use crate::client_sums::ClientSums;
-use crate::event::EventLine;
-use crate::facts::WorkloadFacts;
-use crate::loads::cores;
+use crate::clients::sums::ClientSums;
+use crate::machine::loads::cores;
 use crate::plan::{Plan, Segment, planned_at};
-use crate::role::Role;
+use crate::record::event::EventLine;
 use crate::scenario::Scenario;
+use crate::scenario::facts::WorkloadFacts;
+use crate::scenario::role::Role;
 use crate::summary::{
     BaseUnit, FigureValue, Outcome, Point, Reason, RunFacts, Summary, ThresholdResult, Value, WorkloadPoint,
     WorkloadSummary,

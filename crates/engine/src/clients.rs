@@ -1,8 +1,14 @@
 //! What each client of a workload left behind, and all of them together.
 
-use crate::client_sums::ColumnSums;
-use crate::reader_records::{ReaderRecord, ReaderRecords};
+pub(crate) mod channel;
+pub(crate) mod reader_records;
+pub(crate) mod reservoir;
+pub(crate) mod servers;
+pub(crate) mod sums;
+
 use crate::summary::{ClientFigure, ClientRow, ClientStates, ClientsSummary, StateCount};
+use reader_records::{ReaderRecord, ReaderRecords};
+use sums::ColumnSums;
 use weir_clients::{Column, ColumnUnit, Statistic};
 
 /// Sums up the clients of a workload: `planned` of them, of which some left a record. `None` if none did.

@@ -2,8 +2,8 @@
 //! are made of these when a run is over, declared here. Knows no run.
 
 use crate::ingest;
+use crate::summary::units::FigureUnit;
 use crate::threshold::FigureRatio;
-use crate::units::FigureUnit;
 use weir_clients::meant;
 use weir_metrics::{Better, Figure, FigureGroup, Kind, common};
 use weir_protocols::PROTOCOLS;

@@ -2,9 +2,9 @@
 //! with their tests. Nothing here is part of a run.
 
 use crate::agents::{self, SecondLines};
-use crate::facts::WorkloadFacts;
 use crate::ingest::schema_of;
 use crate::record::{self, RunHead};
+use crate::scenario::facts::WorkloadFacts;
 use crate::scenario::{BitRateText, Scenario};
 use crate::summary::{Outcome, Role, RunFacts};
 use crate::threshold::Threshold;

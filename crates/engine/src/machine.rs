@@ -1,6 +1,9 @@
 //! The target's machine over a load and before it: from points to the figures of a report. Functions of
 //! values; whether `/proc`, node_exporter or Prometheus counted makes no difference here.
 
+pub mod growth;
+pub(crate) mod loads;
+
 use crate::date::date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

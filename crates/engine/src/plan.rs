@@ -1,12 +1,16 @@
 //! The plan: every client start with its time, its client and its source address. Pure data.
 
 pub mod apportion;
+pub mod arrival;
+pub mod lifetime;
+pub mod republish;
 mod segment;
+pub(crate) mod starts;
 
 pub use self::segment::{Segment, Share};
 
-use crate::arrival::Spacing;
-use crate::lifetime::Lifetime;
+use arrival::Spacing;
+use lifetime::Lifetime;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;

@@ -7,16 +7,19 @@
 mod client_lines;
 mod directory;
 mod distribution;
+pub(crate) mod event;
+pub mod kernel_clock;
 mod latest;
+pub mod merge;
 mod open_block;
 mod reader;
 mod thinning;
 mod together;
 mod writer;
 
-use crate::facts::WorkloadFacts;
 use crate::plan::Segment;
 use crate::scenario::Scenario;
+use crate::scenario::facts::WorkloadFacts;
 use crate::summary::RunFacts;
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -1,23 +1,27 @@
 //! The shell around the core: starts generator threads, observes, writes down, folds.
 
+pub(crate) mod cells;
 mod coordinator;
+pub(crate) mod coordinator_message;
+pub(crate) mod generator;
+pub mod restarts;
 mod watcher;
 
 pub use watcher::{Unseen, Watcher};
 
 use crate::agents::{AgentReports, CountedClients, EventRoom, Load, SecondCopier};
 use crate::aggregator::Aggregator;
-use crate::cells::Cells;
-use crate::coordinator_message::{CoordinatorMessage, LossReport};
-use crate::facts::WorkloadFacts;
-use crate::generator::{self, GeneratorConfig};
 use crate::ingest::{ConsumerError, Consuming, Share, intake};
 use crate::plan::{Plan, PlannedSlot};
 use crate::record::{RecordError, RecordWriter, RunHead};
-use crate::restarts::{Absence, RestartScript, Servers};
 use crate::scenario::Scenario;
+use crate::scenario::facts::WorkloadFacts;
 use crate::summary::{Role, RunFacts, Summary};
+use cells::Cells;
 use coordinator::{Coordinator, wall_offset};
+use coordinator_message::{CoordinatorMessage, LossReport};
+use generator::GeneratorConfig;
+use restarts::{Absence, RestartScript, Servers};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,19 +3,28 @@
 //! Strict YAML: an unknown key is an error with line, column and the nearest known key. `weir play`
 //! and `weir publish` make the same value out of their flags.
 
+pub(crate) mod as_text;
 mod background;
+pub(crate) mod background_stages;
+pub(crate) mod defaults;
 mod during;
 mod error;
 pub(crate) mod explanation;
+pub(crate) mod facts;
 mod find;
 mod into;
+pub(crate) mod keys;
+pub mod lines;
 mod matrix;
+pub(crate) mod overrides;
+pub(crate) mod role;
 mod stage;
 mod steps;
 mod turns;
 mod variant;
 mod variants;
 mod written;
+pub(crate) mod yaml;
 
 pub use background::BackgroundSpec;
 pub use during::Restart;
@@ -30,13 +39,13 @@ pub use variant::Variant;
 pub use variants::{Variants, Variation};
 pub use written::{BitRateText, OneOrMany, SizeText, Span};
 
-use crate::arrival::{Arrival, Spacing};
-use crate::checks::CheckName;
-use crate::lifetime::Lifetime;
+use crate::plan::arrival::{Arrival, Spacing};
+use crate::plan::lifetime::Lifetime;
+use crate::plan::republish::Republish;
 use crate::plan::{RampStage, Schedule};
-use crate::republish::Republish;
-use crate::role::Role;
 use crate::threshold::Threshold;
+use crate::verdict::checks::CheckName;
+use role::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -203,7 +212,7 @@ impl Scenario {
     /// # Errors
     /// The text is not strictly a scenario.
     pub fn parse(text: &str) -> Result<Self, String> {
-        crate::yaml::read(text).map_err(|error| explanation::explain(&error))
+        yaml::read(text).map_err(|error| explanation::explain(&error))
     }
 
     /// The schedules, one a workload, as the plan takes them.

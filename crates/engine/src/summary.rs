@@ -9,13 +9,14 @@ mod load;
 mod point;
 mod restart;
 mod stage;
+pub mod units;
 
 use crate::agents::facts::AgentFacts;
-use crate::growth::TargetGrowth;
 use crate::ingest::Ingested;
-use crate::kernel_clock::KernelClock;
-use crate::lifetime::Lifetime;
-use crate::startup_map::StartupMap;
+use crate::machine::growth::TargetGrowth;
+use crate::plan::lifetime::Lifetime;
+use crate::record::kernel_clock::KernelClock;
+use crate::seconds::startup_map::StartupMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,9 +27,8 @@ use weir_metrics::{Failure, Side};
 use weir_observe::{Environment, MachineFacts, TargetEnvironment};
 
 pub use crate::machine::{MachineFigure, MachineSummary};
-pub use crate::outage::{Outage, OutageKind};
-pub use crate::role::Role;
-pub use crate::units::BaseUnit;
+pub use crate::scenario::role::Role;
+pub use crate::seconds::outage::{Outage, OutageKind};
 pub use clients::{
     ChannelFigure, ChannelSummary, ClientFigure, ClientRow, ClientStates, ClientsSummary, GapSources,
     StateCount,
@@ -39,6 +39,7 @@ pub use load::{DescriptorLoad, HostLoad, LinkLoad, OtherLoad, ProcessLoad, Threa
 pub use point::{Point, WorkloadPoint};
 pub use restart::RestartSummary;
 pub use stage::{MessageRate, StageSummary};
+pub use units::BaseUnit;
 pub use weir_clients::{Column as ClientColumn, ColumnPosition, ColumnUnit, Statistic};
 
 /// The version of the summary's layout; the JSON Schema in `docs/summary.schema.json` follows it.

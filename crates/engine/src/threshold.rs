@@ -13,10 +13,10 @@ pub use check::ThresholdError;
 pub use ratio::FigureRatio;
 pub use server_load::ServerLoad;
 
-use crate::as_text::as_text;
-use crate::growth::ServerGrowth;
+use crate::machine::growth::ServerGrowth;
+use crate::scenario::as_text::as_text;
+use crate::summary::units::{BaseUnit, FigureUnit};
 use crate::summary::{FigureValue, Figures};
-use crate::units::{BaseUnit, FigureUnit};
 use std::str::FromStr;
 use subject::Subject;
 use weir_metrics::{FigureGroup, Quantity, parse_quantity};

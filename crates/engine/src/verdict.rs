@@ -4,17 +4,20 @@
 //! own trouble never counts here.
 
 mod check;
+pub mod checks;
+pub(crate) mod counts;
+pub(crate) mod decoding;
 mod stage;
 
 pub(crate) use stage::{PAUSE_SECONDS, of_stage};
 
-use crate::loads::cores;
+use crate::machine::loads::cores;
 use weir_observe::{Environment, UsageSummary};
 
-use crate::checks::CheckName;
 use crate::ingest::{Imbalance, IngestStage, Ingested};
 use crate::summary::{Reason, Slots, Verdict, VerdictState};
 use check::Check;
+use checks::CheckName;
 use stage::REMEDY_OF_PAUSES;
 use weir_metrics::{Recorder, Side, common, grouped};
 
@@ -207,7 +210,7 @@ pub(crate) fn of_reasons(mut reasons: Vec<Reason>, accepted: &[CheckName]) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::CHECKS;
+    use crate::verdict::checks::CHECKS;
 
     fn check(measured: f64) -> Vec<Reason> {
         Check::new("x", measured, 0.95).reasons()

@@ -2,9 +2,9 @@
 
 use crate::quantity::{in_figure_unit, number, percent};
 use crate::quote::{LINE, quote};
+use weir_engine::summary::units::FigureUnit;
 use weir_engine::summary::{Summary, ThresholdResult};
 use weir_engine::threshold::{ServerLoad, Threshold};
-use weir_engine::units::FigureUnit;
 
 /// A threshold's value in the unit of its figure, and what the peer said to it, if it did.
 pub(crate) fn measured(summary: &Summary, threshold: &ThresholdResult) -> String {

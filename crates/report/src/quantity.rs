@@ -1,7 +1,7 @@
 //! Quantities as a report prints them: few digits, and the unit beside them, so that columns stay narrow.
 //! What was not measured is a dash.
 
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 
 pub(crate) use weir_metrics::{grouped as count, several, several_of};
 

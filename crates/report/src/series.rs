@@ -14,7 +14,7 @@ use std::io;
 use weir_answers::series::{Ending, SeriesSummary};
 use weir_answers::table::{Counted, FEWEST_FOR_DIFFERENCE, Table, VariantComparison, VariantSummary};
 use weir_engine::scenario::Order;
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 
 impl Findings for SeriesSummary {
     const NOUN: &'static str = "a series";

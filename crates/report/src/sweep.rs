@@ -18,7 +18,7 @@ use weir_answers::series::Ending;
 use weir_answers::sweep::{Rank, SweepSummary};
 use weir_answers::table::{Finding, SearchedCapacity, TableRun, VariantSummary};
 use weir_engine::scenario::Order;
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 
 impl Findings for SweepSummary {
     const NOUN: &'static str = "a sweep";

@@ -8,7 +8,7 @@ use crate::stages::{state_tone, state_word};
 use weir_answers::compare::FEWEST_FOR_INTERVAL;
 use weir_answers::table::{Difference, Finding, TableFigure, TableRun};
 use weir_engine::summary::Outcome;
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 use weir_metrics::Estimate;
 
 /// A column of a grid with one row a run.

@@ -3,7 +3,7 @@
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
 use weir_answers::series::{Ending, RunFailure};
-use weir_engine::lines::Part;
+use weir_engine::scenario::lines::Part;
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_ingest::{Destination, StoreError};
 

@@ -14,9 +14,9 @@ use weir_clients::{
 };
 use weir_engine::WorkloadFacts;
 use weir_engine::agents::Load;
-use weir_engine::lines::Part;
 use weir_engine::plan::{Plan, Segment};
 use weir_engine::run::Prepared;
+use weir_engine::scenario::lines::Part;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
 use weir_engine::threshold::Threshold;

@@ -3,7 +3,7 @@
 use crate::answer::fault;
 use crate::{ErrorKind, RunError};
 use std::path::{Path, PathBuf};
-use weir_engine::merge;
+use weir_engine::record::merge;
 use weir_engine::record::{self, RunHead};
 use weir_engine::summary::{Outcome, Summary};
 use weir_files::MOST_DOCUMENT;

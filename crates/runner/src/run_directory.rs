@@ -2,8 +2,8 @@
 
 use crate::error::{ErrorKind, RunError};
 use std::path::{Path, PathBuf};
-use weir_engine::kernel_clock::KernelClock;
 use weir_engine::record;
+use weir_engine::record::kernel_clock::KernelClock;
 use weir_engine::scenario::Scenario;
 use weir_engine::summary::RunFacts;
 use weir_observe::Environment;

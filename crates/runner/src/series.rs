@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use weir_answers::series::{Ending, LAYOUT, SeriesFacts, SeriesSummary};
 use weir_answers::table::{Table, TableRun};
-use weir_engine::lines::Part;
+use weir_engine::scenario::lines::Part;
 use weir_engine::scenario::{Scenario, ScenarioError, Turn, Variant, Variation, turns};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_metrics::several;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::restarts::Servers;
+use weir_engine::run::restarts::Servers;
 use weir_engine::scenario::{Fill, Step, Variant, program, shown_command};
 use weir_observe::redact;
 

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_engine::aggregator::Slice;
 use weir_engine::scenario::LoadKind;
+use weir_engine::summary::units::FigureUnit;
 use weir_engine::summary::{
     FailureCount, LinkLoad, OtherLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary,
     VerdictState,
 };
 use weir_engine::threshold::Threshold;
-use weir_engine::units::FigureUnit;
 use weir_metrics::Estimate;
 use weir_protocols::asked::{self, Asked};
 

@@ -4,7 +4,7 @@ use crate::table::Contrast;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 use weir_metrics::{Measure, parse_quantity};
 
 /// `figure operator change`: a regression if the figure has changed by more than that.

@@ -7,7 +7,7 @@ use super::FEWEST_FOR_INTERVAL;
 use super::summary::{Measured, differences};
 use crate::table::{Difference, FEWEST_FOR_DIFFERENCE, Finding, TableFigure, Values};
 use proptest::prelude::*;
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 use weir_metrics::{Better, Histogram};
 
 /// Seconds of a run.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_engine::declared::better_if_asked;
 use weir_engine::scenario::LoadKind;
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 use weir_metrics::{Better, Estimate};
 
 /// The version of the layout; `docs/sweep.schema.json` follows it.

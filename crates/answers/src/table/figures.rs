@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_engine::declared::{self, RunFigure};
 use weir_engine::ingest::{Ingested, names as saving};
+use weir_engine::summary::units::FigureUnit;
 use weir_engine::summary::{
     FigureValue, Figures, ProcessLoad, Role, StageSummary, Summary, Value, WorkloadSummary,
 };
 use weir_engine::threshold::FigureRatio;
-use weir_engine::units::FigureUnit;
 use weir_metrics::common::{self, names};
 use weir_metrics::{Better, Figure, FigureGroup, Kind};
 

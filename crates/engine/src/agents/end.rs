@@ -1,7 +1,7 @@
 //! What an agent reports of itself when its part of a run is over.
 
 use super::second::{briefly, is_brief};
-use crate::loads::LISTED_THREADS;
+use crate::machine::loads::LISTED_THREADS;
 use crate::summary::{ProcessLoad, Reason, Summary};
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Who an agent is, as a run directory and a summary name it.
 
-use crate::kernel_clock::KernelClock;
+use crate::record::kernel_clock::KernelClock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

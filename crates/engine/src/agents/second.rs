@@ -1,9 +1,9 @@
 //! One second of an agent's run on its way to the coordinator: the lines of its run directory, copied there and read here.
 
-use crate::event::EventLine;
-use crate::facts::WorkloadFacts;
 use crate::plan::Plan;
+use crate::record::event::EventLine;
 use crate::record::{self, Histograms};
+use crate::scenario::facts::WorkloadFacts;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -190,8 +190,8 @@ pub(crate) fn check_events(events: &[EventLine], workloads: &[&WorkloadFacts]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::role::Role;
     use crate::scenario::Scenario;
+    use crate::scenario::role::Role;
     use weir_metrics::common::STARTUP;
     use weir_metrics::{Failure, IntervalKey, Recorder};
 

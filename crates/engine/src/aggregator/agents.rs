@@ -2,7 +2,7 @@
 
 use crate::agents::end::AgentEnd;
 use crate::agents::facts::AgentFacts;
-use crate::event::EventLine;
+use crate::record::event::EventLine;
 use crate::summary::{ProcessLoad, Reason};
 use crate::verdict;
 use std::collections::BTreeMap;

@@ -2,9 +2,10 @@
 
 use super::{Aggregator, WorkloadAggregator};
 use crate::scenario::{Scenario, WorkloadSpec};
+use crate::seconds::bursts;
 use crate::summary::{Summary, WorkloadSummary};
 use crate::threshold::Threshold;
-use crate::{bursts, decoding};
+use crate::verdict::decoding;
 use std::collections::BTreeMap;
 use weir_metrics::common::ARRIVAL_GAP;
 use weir_protocols::asked::FRAME_RATE;

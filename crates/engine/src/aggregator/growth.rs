@@ -1,7 +1,7 @@
 //! How the watched processes grew over a run: which samples, and how many clients had come by then.
 
 use super::{Aggregator, StageAggregator, WorkloadAggregator};
-use crate::growth::{Moment, Residue, TargetGrowth, growth, settled};
+use crate::machine::growth::{Moment, Residue, TargetGrowth, growth, settled};
 use crate::summary::Role;
 use std::ops::Range;
 use weir_observe::{ProcessSample, Sample};

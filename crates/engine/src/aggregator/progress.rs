@@ -1,9 +1,9 @@
 //! What is known of a run while it goes on.
 
 use super::{Aggregator, points};
-use crate::facts::WorkloadFacts;
 use crate::machine;
-use crate::role::Role;
+use crate::scenario::facts::WorkloadFacts;
+use crate::scenario::role::Role;
 use crate::summary::WorkloadPoint;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::Aggregator;
 use super::stage::StageAggregator;
 use super::workload::{Source, WorkloadAggregator};
-use crate::role::Role;
+use crate::scenario::role::Role;
 use std::ops::Range;
 use weir_metrics::common::{FRAMES, PLAYING};
 

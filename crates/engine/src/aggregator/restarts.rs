@@ -1,6 +1,6 @@
 //! What a restart of the server did to clients: how many lost their links, and when the last of them was back.
 
-use crate::event::EventLine;
+use crate::record::event::EventLine;
 use crate::summary::RestartSummary;
 use std::collections::BTreeMap;
 use weir_metrics::common::{CUT_OFF, LAST_CUT_OFF, LAST_RETURN, LEFT_AWAY, RETURNED};

@@ -1,8 +1,8 @@
 //! A stage's window cut into slices of equal length, each judged on its own as soon as it is over.
 
-use crate::edges::Edge;
+use crate::seconds::edges::Edge;
+use crate::seconds::totals::Totals;
 use crate::summary::ThresholdResult;
-use crate::totals::Totals;
 use weir_metrics::{Interval, Schema};
 
 /// The slice of a window that is being added up.

@@ -3,11 +3,11 @@
 use super::delays::Delays;
 use super::slice::SliceTotals;
 use crate::declared;
-use crate::edges::{Edge, Patience};
-use crate::loads::{host_load, process_load};
+use crate::machine::loads::{host_load, process_load};
 use crate::plan::StageSpan;
+use crate::seconds::edges::{Edge, Patience};
+use crate::seconds::totals::Totals;
 use crate::summary::{Figures, StageSummary, VerdictState};
-use crate::totals::Totals;
 use std::time::Duration;
 use weir_metrics::common::{FRAMES_AHEAD, PLAYING, names};
 use weir_metrics::{Figure, Interval, Schema};

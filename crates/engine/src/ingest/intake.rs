@@ -9,7 +9,7 @@ use super::figures::{
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
 };
 use super::ingested::{Classic, FirstAndLast, Ingested};
-use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
+use crate::run::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender};

@@ -1,10 +1,10 @@
 //! Which clients have a line of their own in `events.ndjson`: those that are kept one by one in memory. Of the others the sums are
 //! written.
 
-use crate::client_sums::ClientSums;
-use crate::event::EventLine;
-use crate::reader_records::ReaderRecord;
-use crate::reservoir::Reservoir;
+use crate::clients::reader_records::ReaderRecord;
+use crate::clients::reservoir::Reservoir;
+use crate::clients::sums::ClientSums;
+use crate::record::event::EventLine;
 use std::collections::BTreeMap;
 
 /// Sums over the clients without a line, by workload.

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::aggregator::Aggregator;
 use crate::date::LATEST_SECONDS;
-use crate::facts::WorkloadFacts;
 use crate::plan::{Plan, Schedule};
 use crate::scenario::MOST_PARTS;
+use crate::scenario::facts::WorkloadFacts;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::HashMap;
 use std::io;

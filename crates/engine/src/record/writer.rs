@@ -5,7 +5,7 @@ use super::directory::{PRIVATE_FILE, write_whole};
 use super::open_block::{self, OpenBlock};
 use super::thinning::Thinning;
 use super::{EVENTS, HISTOGRAMS, INTERVALS, OBSERVATIONS, RUN, RecordError, RunHead, io_error, latest};
-use crate::event::EventLine;
+use crate::record::event::EventLine;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fs::{self, File, OpenOptions};

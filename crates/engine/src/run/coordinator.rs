@@ -7,13 +7,13 @@ use crate::agents::{
     check_events, read,
 };
 use crate::aggregator::Aggregator;
-use crate::cells::Cells;
-use crate::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
-use crate::event::EventLine;
 use crate::ingest::AgentCounts;
 use crate::plan::Segment;
+use crate::record::event::EventLine;
 use crate::record::{RecordError, RecordWriter};
-use crate::restarts::Absence;
+use crate::run::cells::Cells;
+use crate::run::coordinator_message::{ConsumerEnd, CoordinatorMessage, ThreadReport};
+use crate::run::restarts::Absence;
 use crate::scenario::Scenario;
 use crate::summary::Outcome;
 use std::collections::BTreeMap;

@@ -34,7 +34,7 @@ impl Variants {
     /// The variants of a scenario's text.
     pub(crate) fn of(text: &str) -> Result<Self, String> {
         let Head { variants, matrix } =
-            crate::yaml::read(text).map_err(|error| super::explanation::explain(&error))?;
+            crate::scenario::yaml::read(text).map_err(|error| super::explanation::explain(&error))?;
         match (variants.is_empty(), matrix.is_empty()) {
             (_, true) => Ok(variants.with_secrets_of(text)),
             (true, false) => matrix.variants(text).map(Self),

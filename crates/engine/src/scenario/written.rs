@@ -1,6 +1,6 @@
 //! Values that a scenario has as texts: parsed when they are read, and kept as they were written.
 
-use crate::as_text::as_text;
+use crate::scenario::as_text::as_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Figures by name: numbers, levels and distributions in base units.
 
-use crate::units::BaseUnit;
+use crate::summary::units::BaseUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

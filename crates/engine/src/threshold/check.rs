@@ -1,7 +1,7 @@
 //! Whether some workload has the figure that a threshold is on, and whether statistic and limit fit it: known before the run.
 
 use super::{FigureRatio, STATISTICS, ServerLoad, Statistic, Subject, Threshold};
-use crate::units::FigureUnit;
+use crate::summary::units::FigureUnit;
 use weir_clients::meant;
 use weir_metrics::common::names;
 use weir_metrics::{Figure, Kind, Measure, Unit};

@@ -1,7 +1,7 @@
 //! A threshold against what was measured: the value that is farthest on the wrong side, and whether it holds.
 
 use super::{FigureRatio, Statistic, Subject, Threshold};
-use crate::growth::ServerGrowth;
+use crate::machine::growth::ServerGrowth;
 use crate::summary::{
     Figures, StageSummary, Summary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
 };
@@ -206,7 +206,7 @@ struct Measured {
 mod tests {
     use super::*;
     use crate::summary::FigureValue;
-    use crate::units::BaseUnit;
+    use crate::summary::units::BaseUnit;
     use weir_metrics::Schema;
 
     #[test]

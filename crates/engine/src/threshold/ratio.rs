@@ -1,7 +1,7 @@
 //! Ratios that are made of two figures, and that thresholds can ask for: `NAME.ratio`.
 
 use super::Scope;
-use crate::role::Role;
+use crate::scenario::role::Role;
 use crate::summary::{StageSummary, WorkloadSummary};
 use weir_metrics::common::names;
 use weir_metrics::{Better, Counter, Figure, FigureGroup};

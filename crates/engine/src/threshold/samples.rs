@@ -4,8 +4,8 @@
 use super::{Statistic, Subject, Threshold};
 use crate::declared;
 use crate::plan::{Plan, StageSpan};
-use crate::role::Role;
 use crate::scenario::Scenario;
+use crate::scenario::role::Role;
 use weir_metrics::several;
 
 /// Shortest window of a ratio of rates: two groups of pictures of 2 s, as weir and most encoders make them. A shorter one holds

@@ -1,7 +1,7 @@
 //! What a threshold can ask of the watched processes: CPU, memory, descriptors and threads, stage by stage.
 
 use crate::summary::ProcessLoad;
-use crate::units::FigureUnit;
+use crate::summary::units::FigureUnit;
 
 /// A figure of a watched process.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{FigureRatio, ServerLoad, Statistic};
 use crate::declared::{self, RECONNECTED};
-use crate::growth::ServerGrowth;
+use crate::machine::growth::ServerGrowth;
 use weir_metrics::{FigureGroup, common::names};
 
 /// Another name of `units`, of those who count messages.

@@ -3,7 +3,7 @@
 
 use super::{FigureRatio, Subject, Threshold, ThresholdError};
 use crate::ingest;
-use crate::role::Role;
+use crate::scenario::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use weir_metrics::FigureGroup;
 use weir_protocols::{Unfilled, Verb, of_url};

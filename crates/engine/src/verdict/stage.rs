@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::time;
-use crate::loads::cores;
+use crate::machine::loads::cores;
 use crate::summary::{Reason, StageSummary, Value};
 use weir_metrics::common::names;
 use weir_metrics::{grouped, several};

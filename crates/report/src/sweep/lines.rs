@@ -5,7 +5,7 @@ use crate::quote::quote;
 use weir_answers::series::Ending;
 use weir_answers::sweep::SweepSummary;
 use weir_answers::table::{Finding, VariantSummary, VariantThreshold};
-use weir_engine::units::FigureUnit;
+use weir_engine::summary::units::FigureUnit;
 
 /// The answer in one line: the best, those that do not differ significantly from it, those that are worse, and those that fail
 /// what is asked of them. Without a best one, why there is none.

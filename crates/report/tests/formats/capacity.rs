@@ -7,8 +7,8 @@ use weir_answers::capacity::{
 };
 use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
+use weir_engine::summary::units::FigureUnit;
 use weir_engine::summary::{FailureCount, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad};
-use weir_engine::units::FigureUnit;
 use weir_metrics::{Failure, Side};
 use weir_report::{FORMATS, Report, Text, capacity_line, capacity_shortfall, load_line};
 

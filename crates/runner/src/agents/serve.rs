@@ -18,9 +18,9 @@ use weir_agents::{Agent, AgentCommand, AgentEvent, NatsError, NatsServer, connec
 use weir_clients::{follow_wall_clock, forbid_decoding};
 use weir_engine::agents::{AgentEnd, AgentRun, Load, SecondLines};
 use weir_engine::ingest::{ConsumerError, Consuming, IngestStage};
-use weir_engine::kernel_clock::KernelClock;
 use weir_engine::plan::Segment;
 use weir_engine::record;
+use weir_engine::record::kernel_clock::KernelClock;
 use weir_engine::run::{Prepared, Unseen};
 use weir_ingest::working_stores;
 use weir_metrics::Moment;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weir_agents::frame::{AgentName, Hello};
 use weir_agents::roster::Roster;
 use weir_agents::{Coordinator, CoordinatorCommand, CoordinatorEvent, connect};
-use weir_engine::kernel_clock::KernelClock;
+use weir_engine::record::kernel_clock::KernelClock;
 use weir_runner::RunError;
 use weir_runner::agents::of_nats;
 

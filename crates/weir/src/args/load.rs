@@ -5,7 +5,7 @@ use super::values::spaced;
 use clap::Args;
 use std::net::IpAddr;
 use weir_clients::Resolve;
-use weir_engine::lifetime::Lifetime;
+use weir_engine::plan::lifetime::Lifetime;
 use weir_engine::scenario::{Span, StageSpec};
 
 /// What every load takes.

@@ -4,7 +4,7 @@ use super::{Load, RunOptions};
 use crate::options::{OptionsOf, Publishes};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use weir_engine::republish::Republish;
+use weir_engine::plan::republish::Republish;
 
 /// `weir publish`.
 #[derive(Clone, Debug, Args)]

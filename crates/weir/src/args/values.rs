@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ipnet::IpNet;
 use std::net::IpAddr;
-use weir_engine::arrival::Arrival;
+use weir_engine::plan::arrival::Arrival;
 use weir_engine::scenario::LoadKind;
 use weir_origin::ChannelType;
 use weir_ts::PacketSize;

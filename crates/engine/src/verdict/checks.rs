@@ -1,6 +1,6 @@
 //! The checks of the verdict by name, so that a person can accept what one of them finds: steal on a rented machine.
 
-use crate::as_text::as_text;
+use crate::scenario::as_text::as_text;
 use std::str::FromStr;
 use weir_clients::meant;
 

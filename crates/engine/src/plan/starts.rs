@@ -75,8 +75,8 @@ impl PartialOrd for InOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrival::Spacing;
-    use crate::lifetime::Lifetime;
+    use crate::plan::arrival::Spacing;
+    use crate::plan::lifetime::Lifetime;
     use crate::plan::{RampStage, Schedule};
     use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! What clients left behind, in memory that does not grow with their number: the records of some, and sums over all.
 
-use crate::client_sums::{ChannelSums, ClientSums, ColumnSums};
-use crate::event::EventLine;
-use crate::reservoir::{MOST, Reservoir};
+use crate::clients::reservoir::{MOST, Reservoir};
+use crate::clients::sums::{ChannelSums, ClientSums, ColumnSums};
+use crate::record::event::EventLine;
 use weir_metrics::Failure;
 
 /// What one client said when it ended.

@@ -1,7 +1,7 @@
 //! Whether a watched process grows: its memory and its descriptors against the clients that it has served, and against
 //! time. Functions of values; no process and no file is known here.
 
-use crate::units::FigureUnit;
+use crate::summary::units::FigureUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_metrics::Estimate;

@@ -1,9 +1,9 @@
 //! What the coordinator of a run receives: a report a second from each thread of this process, and what agents send.
 
 use crate::agents::report::AgentReport;
-use crate::event::EventLine;
 use crate::ingest::consumer::ConsumerError;
 use crate::ingest::ingested::Ingested;
+use crate::record::event::EventLine;
 use std::sync::mpsc::Sender;
 use weir_clients::{ClientFailure, ClientRecord, Gap, TrackFormat};
 use weir_metrics::Recorder;

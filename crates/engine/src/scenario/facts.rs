@@ -1,6 +1,6 @@
 //! What is known of a workload before it runs.
 
-use crate::role::Role;
+use crate::scenario::role::Role;
 use serde::{Deserialize, Serialize};
 use weir_metrics::BitRate;
 

@@ -1,7 +1,7 @@
 //! What the clients of one server came to, beside what all clients of a workload did.
 
+use crate::seconds::totals;
 use crate::summary::ServerSummary;
-use crate::totals;
 use weir_metrics::common::{FAILED, MEDIA, PLANNED, PLAYED, PLAYING, STARTUP};
 use weir_metrics::{Interval, Recorder, Schema, Unit};
 

@@ -1,10 +1,10 @@
 //! What the readers of each channel counted, and which of them met the gaps in it.
 
-use crate::client_sums::ClientSums;
 use crate::clients;
-use crate::event::EventLine;
-use crate::facts::WorkloadFacts;
-use crate::reader_records::{ReaderRecord, ReaderRecords};
+use crate::clients::reader_records::{ReaderRecord, ReaderRecords};
+use crate::clients::sums::ClientSums;
+use crate::record::event::EventLine;
+use crate::scenario::facts::WorkloadFacts;
 use crate::summary::{ChannelFigure, ChannelSummary, ClientsSummary, GapSources};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_clients::Column;
@@ -183,7 +183,7 @@ fn places<'a>(sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Vec<Sighting
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::role::Role;
+    use crate::scenario::role::Role;
     use weir_metrics::Failure;
 
     fn facts() -> WorkloadFacts {

@@ -1,7 +1,7 @@
 //! How often a publisher stops and comes back: `every:60s`, or `every:60s,pause:1s`.
 
-use crate::as_text::as_text;
-use crate::lifetime::Lifetime;
+use crate::plan::lifetime::Lifetime;
+use crate::scenario::as_text::as_text;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;

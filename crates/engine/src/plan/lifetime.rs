@@ -1,6 +1,6 @@
 //! How long a client stays before another comes in its place: `30s`, or `exp:30s`.
 
-use crate::as_text::as_text;
+use crate::scenario::as_text::as_text;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;

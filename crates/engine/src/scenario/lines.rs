@@ -37,7 +37,7 @@ impl Part {
     /// The line of `text`, from 1, where it begins. `None` if it is not in the file: flags of the command line add to a
     /// scenario.
     pub fn line(self, text: &str) -> Option<u64> {
-        let places: Places = crate::yaml::read(text).ok()?;
+        let places: Places = crate::scenario::yaml::read(text).ok()?;
         let found = match self {
             Self::Workload(position) => places.workloads.get(position),
             Self::Threshold(position) => places.thresholds.get(position),

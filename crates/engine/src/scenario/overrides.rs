@@ -15,7 +15,8 @@ impl Scenario {
     pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
         let wrong = |words: String| ScenarioError::Override { flag: format!("--set {key}"), words };
         let whole = serde_json::to_value(self).map_err(|error| wrong(error.to_string()))?;
-        let read: Value = crate::yaml::read(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let read: Value =
+            crate::scenario::yaml::read(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         let set = |read: Value| {
             let mut whole = whole.clone();
             put(&mut whole, key, read).map_err(wrong)?;

@@ -1,10 +1,10 @@
 //! One generator thread: starts its slots in time, turns its shard, hands out an interval a second.
 
-use crate::arrivals::Arrivals;
-use crate::cells::Cells;
-use crate::coordinator_message::{CoordinatorMessage, ThreadReport};
+use crate::plan::starts::Starts;
 use crate::plan::{Plan, PlannedLife, PlannedSlot};
-use crate::starts::Starts;
+use crate::run::cells::Cells;
+use crate::run::coordinator_message::{CoordinatorMessage, ThreadReport};
+use crate::seconds::arrivals::Arrivals;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

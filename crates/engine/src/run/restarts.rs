@@ -1,8 +1,8 @@
 //! The restarts of a scenario, at their times while a run goes on: a thread ends servers and starts them again, and reports
 //! when. How a server is ended and started is for the implementation of [`Servers`].
 
-use crate::coordinator_message::CoordinatorMessage;
-use crate::event::EventLine;
+use crate::record::event::EventLine;
+use crate::run::coordinator_message::CoordinatorMessage;
 use crate::scenario::Restart;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! What a run asks of its target by default: a function of the scenario's workloads, so that every
 //! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
-use crate::role::Role;
+use crate::scenario::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
 use weir_metrics::FigureGroup;

@@ -3,8 +3,8 @@
 
 use crate::agents::facts::AgentFacts;
 use crate::aggregator::Aggregator;
-use crate::event::EventLine;
-use crate::reader_records::ReaderRecord;
+use crate::clients::reader_records::ReaderRecord;
+use crate::record::event::EventLine;
 use crate::record::{
     self, EVENTS, HISTOGRAMS, INTERVALS, LEFT_OUT, LeftOut, OBSERVATIONS, RUN, RecordError, RunHead,
     read_files,

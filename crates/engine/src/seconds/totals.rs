@@ -1,6 +1,6 @@
 //! Figures added up over a stretch of seconds, and what they come to there: totals, rates, levels, distributions.
 
-use crate::edges::{Edge, Patience, outstanding};
+use crate::seconds::edges::{Edge, Patience, outstanding};
 use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
 use weir_metrics::common::{

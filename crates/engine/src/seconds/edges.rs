@@ -4,7 +4,7 @@
 //! its source made in it. So each viewer's part of it is taken from the last arrival before its beginning to the last one before its
 //! end, which is a whole number of bursts.
 
-use crate::bursts::mean_over_time;
+use crate::seconds::bursts::mean_over_time;
 use weir_metrics::common::{ARRIVAL_GAP, EDGE_AGE, EDGE_PICTURE_AGE, SOURCE_FRAME_TIME, SOURCE_FRAMES};
 use weir_metrics::{Histogram, Recorder, SignedHistogram};
 
