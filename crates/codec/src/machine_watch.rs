@@ -4,7 +4,7 @@ use std::time::Duration;
 use weir_engine::summary::{Verdict, VerdictState};
 use weir_engine::verdict_of_machine;
 use weir_metrics::Moment;
-use weir_observe::{Environment, Observer, Sample, Usage, Window};
+use weir_observe::{Environment, Sample, Sampler, Usage, Window};
 use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
 
@@ -16,7 +16,7 @@ const KEPT: usize = 3_600;
 
 /// Looks at the machine once a second, whenever it is called.
 pub(crate) struct MachineWatch {
-    observer: Observer,
+    sampler: Sampler,
     samples: Vec<Sample>,
     next: Moment,
 }
@@ -24,8 +24,8 @@ pub(crate) struct MachineWatch {
 impl MachineWatch {
     /// Looks for the first time.
     pub(crate) fn begin() -> Result<Self, RunError> {
-        let observer = Observer::new([]).map_err(RunError::with(ErrorKind::Internal))?;
-        let mut watch = Self { observer, samples: Vec::new(), next: clock::now() };
+        let sampler = Sampler::new([]).map_err(RunError::with(ErrorKind::Internal))?;
+        let mut watch = Self { sampler, samples: Vec::new(), next: clock::now() };
         watch.look();
         Ok(watch)
     }
@@ -43,7 +43,7 @@ impl MachineWatch {
         if self.samples.len() == KEPT {
             self.samples.remove(0);
         }
-        self.samples.push(self.observer.sample(now.as_nanos()));
+        self.samples.push(self.sampler.sample(now.as_nanos()));
     }
 
     /// What it has seen from its beginning until now.

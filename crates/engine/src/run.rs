@@ -31,7 +31,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_clients::Workload;
 use weir_metrics::{Moment, Schema};
-use weir_observe::Observer;
+use weir_observe::Sampler;
 use weir_shard::clock;
 
 /// Time between the threads' start and second 0.
@@ -58,7 +58,7 @@ pub struct Prepared {
     /// The servers that the scenario restarts while the run goes on, if it does.
     pub servers: Option<Box<dyn Servers>>,
     /// How to watch the target.
-    pub observer: Observer,
+    pub sampler: Sampler,
     /// What was run, and where.
     pub facts: RunFacts,
 }
@@ -104,7 +104,7 @@ pub fn run(
         slice_seconds,
         load,
         servers,
-        mut observer,
+        mut sampler,
         mut facts,
     } = prepared;
     let stop = Arc::new(AtomicBool::new(false));
@@ -242,7 +242,7 @@ pub fn run(
         wall: wall_offset(),
     };
     let longest = plan.length + scenario.drain() + patience;
-    let outcome = coordinator.work(&received, &mut observer, &scenario, interrupt, &stop, watcher, longest);
+    let outcome = coordinator.work(&received, &mut sampler, &scenario, interrupt, &stop, watcher, longest);
     stop.store(true, Ordering::Relaxed);
     let failed = join(threads, &mut coordinator);
     // A server that was away at the end was started again after it, and a generator thread without CPU has reported late.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
-use weir_observe::{Observer, Watch};
+use weir_observe::{Sampler, Watch};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -33,12 +33,12 @@ fn main() -> Result<()> {
         let streams = (0..connections).map(|_| TcpStream::connect(("127.0.0.1", port)));
         let streams = streams.collect::<std::io::Result<Vec<_>>>()?;
 
-        let mut nothing = Observer::new([])?;
+        let mut nothing = Sampler::new([])?;
         let bare = median(|_| drop(nothing.sample(0)));
-        let mut observer = Observer::new([Watch::Pid(child.id())])?;
-        observer.sample(0);
-        let cheap = median(|_| drop(observer.sample(0)));
-        let dear = median(|round| drop(observer.sample((round + 1) * 1_000_000_000_000)));
+        let mut sampler = Sampler::new([Watch::Pid(child.id())])?;
+        sampler.sample(0);
+        let cheap = median(|_| drop(sampler.sample(0)));
+        let dear = median(|round| drop(sampler.sample((round + 1) * 1_000_000_000_000)));
         let [bare, cheap, dear] = [bare, cheap, dear].map(|cost| cost.as_micros());
         println!("{threads:7}  {connections:11}  {bare:10} µs  {cheap:5} µs  {dear:21} µs");
         drop(streams);

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::{InterfaceNameError, Watch};
 use weir_http::{HttpError, shown_text};
 
-/// Why an [`Observer`](crate::Observer) could not be made. Once made, an observer does not fail: what it
+/// Why an [`Sampler`](crate::Sampler) could not be made. Once made, an sampler does not fail: what it
 /// cannot read is `None` in the sample.
 #[derive(Debug, Error)]
 pub enum ObserveError {

@@ -13,7 +13,6 @@ mod interfaces;
 mod machine;
 mod machine_summary;
 mod node_exporter;
-mod observer;
 mod others;
 mod process;
 mod process_set;
@@ -24,6 +23,7 @@ mod redaction;
 mod remote;
 mod running_totals;
 mod sample;
+mod sampler;
 mod sock_diag;
 mod sockets;
 mod stack;
@@ -45,12 +45,12 @@ pub use host::{HostCpu, HostMemory, HostSample, InterfaceSample, NetworkCounters
 pub use interfaces::{InterfaceName, InterfaceNameError, Interfaces};
 pub use machine::{MachineFacts, MachinePoint, MachineSample, MachineSource, MachineValues};
 pub use machine_summary::MachineUsage;
-pub use observer::Observer;
 pub use others::OtherProcesses;
 pub use process::{DescriptorUse, ProcessSample, ThreadSample, Throttling};
 pub use redaction::redact;
 pub use remote::Remote;
 pub use sample::Sample;
+pub use sampler::Sampler;
 pub use stack::{RingCounters, StackCounters};
 pub use summary::{
     HostSummary, InterfaceSummary, OthersSummary, ProcessSummary, TargetSummary, UsageSummary, Window,

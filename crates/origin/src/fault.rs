@@ -71,7 +71,7 @@ pub use effect::{Effect, Subject, What};
 pub(crate) use gate::{Gate, GateFront, Unit as GateUnit};
 pub use grammar::ParseFaultError;
 pub(crate) use link::LinkFaults;
-pub(crate) use script::{Answer, LinkEnd, Ruling, Script};
+pub(crate) use script::{LinkEnd, Ruling, Script, ScriptedAnswer};
 
 use std::time::Duration;
 use weir_metrics::BitRate;

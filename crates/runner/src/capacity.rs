@@ -9,7 +9,7 @@ use crate::repeated::ending;
 use crate::run::{self, Session};
 use crate::stepped::SteppedRun;
 use crate::{ErrorKind, RunError, agents, run_directory};
-use judge::{Answer, Judge};
+use judge::{Judge, ServerPresence};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -281,10 +281,10 @@ impl<'a> Trials<'a> {
             // A climb ends long before its plan, and no trial goes on beyond the budget.
             let length = run::length(&prepared).min(left);
             let thresholds = slices.thresholds();
-            let answer = if is_first { Answer::Awaited } else { Answer::Known };
+            let presence = if is_first { ServerPresence::Awaited } else { ServerPresence::Known };
             let deadline = Instant::now() + left;
             let watcher = &mut *session.watcher;
-            let mut judge = Judge { watcher, slices: &mut slices, thresholds, judged, deadline, answer };
+            let mut judge = Judge { watcher, slices: &mut slices, thresholds, judged, deadline, presence };
             run::run_here(prepared, length, directory, session.interrupt, &mut judge)
         };
         let SearchedVariant { variant, repetition, folder, .. } = self.of;

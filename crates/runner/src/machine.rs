@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use weir_engine::scenario::Scenario;
 use weir_http::HttpTrust;
-use weir_observe::{Interfaces, MachineError, MachineFacts, Observer, Remote};
+use weir_observe::{Interfaces, MachineError, MachineFacts, Remote, Sampler};
 
 /// The step of mirakc's measurement, which is that of ten minutes and more.
 const LONGEST_STEP: Duration = Duration::from_secs(10);
@@ -26,10 +26,10 @@ fn interfaces(scenario: &Scenario, targets: &[IpAddr]) -> Interfaces {
     if loopback { Interfaces::loopback() } else { Interfaces::default() }
 }
 
-/// Lets the observer read the machine in every way that the scenario says, `/proc` among them where a
+/// Lets the sampler read the machine in every way that the scenario says, `/proc` among them where a
 /// base was asked for and the target is on this machine; says which those are.
 pub fn watch(
-    observer: &mut Observer,
+    sampler: &mut Sampler,
     scenario: &Scenario,
     targets: &[IpAddr],
     length: Duration,
@@ -45,16 +45,16 @@ pub fn watch(
     let trust = trust(false, scenario.cacert.as_deref());
     let words = |error: MachineError| failure(&error, wrong);
     if let Some(url) = &scenario.node_exporter {
-        observer.watch_machine(Remote::node_exporter(url, interfaces.clone(), &trust).map_err(words)?);
+        sampler.watch_machine(Remote::node_exporter(url, interfaces.clone(), &trust).map_err(words)?);
     }
     let instance = scenario.prometheus_instance.as_deref();
     if let Some(url) = &scenario.prometheus {
         let step = step(length);
-        observer.watch_machine(Remote::prometheus(url, instance, interfaces, step, &trust).map_err(words)?);
+        sampler.watch_machine(Remote::prometheus(url, instance, interfaces, step, &trust).map_err(words)?);
     } else if instance.is_some() {
         return Err(RunError::new(wrong, "`prometheus_instance` says nothing without `prometheus`"));
     }
-    machines.extend(observer.machines().cloned());
+    machines.extend(sampler.machines().cloned());
     let asked =
         !scenario.interfaces.is_empty() || scenario.base.as_ref().is_some_and(|it| !it.get().is_zero());
     if machines.is_empty() && asked {
@@ -74,16 +74,16 @@ pub fn watch(
 ///
 /// # Errors
 /// As of [`watch`].
-pub fn watch_alone(observer: &mut Observer, places: &MachinePlaces<'_>) -> Result<(), RunError> {
+pub fn watch_alone(sampler: &mut Sampler, places: &MachinePlaces<'_>) -> Result<(), RunError> {
     let words = |error: MachineError| failure(&error, ErrorKind::Usage);
     if let Some(url) = places.node_exporter {
         let exporter = Remote::node_exporter(url, places.interfaces.clone(), places.trust);
-        observer.watch_machine(exporter.map_err(words)?);
+        sampler.watch_machine(exporter.map_err(words)?);
     }
     if let Some(url) = places.prometheus {
         let interfaces = places.interfaces.clone();
         let prometheus = Remote::prometheus(url, places.instance, interfaces, SHORTEST_STEP, places.trust);
-        observer.watch_machine(prometheus.map_err(words)?);
+        sampler.watch_machine(prometheus.map_err(words)?);
     }
     Ok(())
 }
@@ -158,9 +158,9 @@ mod tests {
     fn what_would_read_nothing_is_refused_with_what_to_do() {
         let refused = |text: &str, on: &[&str]| {
             let scenario = Scenario::parse(text).unwrap();
-            let mut observer = Observer::new([]).unwrap();
+            let mut sampler = Sampler::new([]).unwrap();
             let minute = Duration::from_secs(60);
-            watch(&mut observer, &scenario, &addresses(on), minute, ErrorKind::Usage).unwrap_err().to_string()
+            watch(&mut sampler, &scenario, &addresses(on), minute, ErrorKind::Usage).unwrap_err().to_string()
         };
         assert!(refused("{base: 3s}", &["192.0.2.1"]).contains("--node-exporter"));
         assert!(refused("{interfaces: [eth0]}", &["127.0.0.1"]).contains("--base 3s"));

@@ -20,7 +20,7 @@ use weir_engine::scenario::lines::Part;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
 use weir_engine::threshold::Threshold;
-use weir_observe::Observer;
+use weir_observe::Sampler;
 use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
 
@@ -110,11 +110,11 @@ pub fn prepare(
     let addresses: Vec<IpAddr> = endpoints.iter().map(SocketAddr::ip).collect();
     let ports =
         endpoints.iter().filter(|endpoint| machine::is_here(&endpoint.ip())).map(SocketAddr::port).collect();
-    let mut observer = Observer::of_load(watches, &ports).map_err(RunError::with(ErrorKind::Usage))?;
-    observer.count_as_own(weir_clients::decoder_processes);
-    let targets = observer.describe_targets();
+    let mut sampler = Sampler::of_load(watches, &ports).map_err(RunError::with(ErrorKind::Usage))?;
+    sampler.count_as_own(weir_clients::decoder_processes);
+    let targets = sampler.describe_targets();
     let about = plan.about.unwrap_or(plan.length);
-    let machines = machine::watch(&mut observer, &scenario, &addresses, about, wrong)?;
+    let machines = machine::watch(&mut sampler, &scenario, &addresses, about, wrong)?;
     let mut facts = RunFacts {
         targets,
         servers: workloads.iter().flat_map(|(_, workload)| &workload.versions).cloned().collect(),
@@ -131,7 +131,7 @@ pub fn prepare(
         slice_seconds: None,
         load: Load::Here,
         servers: None,
-        observer,
+        sampler,
         facts,
     })
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weir_metrics::{BitRate, several};
 use weir_observe::{
-    Environment, Interfaces, MachineSample, MachineSource, Observer, Usage, Watch, WatchError,
+    Environment, Interfaces, MachineSample, MachineSource, Sampler, Usage, Watch, WatchError,
 };
 use weir_runner::machine::{self, MachinePlaces};
 use weir_runner::{ErrorKind, RunError};
@@ -30,7 +30,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, RunError> {
         ));
     }
     let interrupt = interrupt_flag()?;
-    let mut observer = Observer::new(watches).map_err(RunError::with(ErrorKind::Usage))?;
+    let mut sampler = Sampler::new(watches).map_err(RunError::with(ErrorKind::Usage))?;
     let names = args.machine.interfaces.iter().cloned();
     let places = MachinePlaces {
         node_exporter: args.machine.node_exporter.as_deref(),
@@ -39,10 +39,10 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, RunError> {
         interfaces: if names.len() == 0 { Interfaces::default() } else { names.collect() },
         trust: &machine::trust(args.insecure, args.cacert.as_deref()),
     };
-    machine::watch_alone(&mut observer, &places)?;
-    let machines: Vec<MachineSource> = observer.machines().map(|facts| facts.source).collect();
+    machine::watch_alone(&mut sampler, &places)?;
+    let machines: Vec<MachineSource> = sampler.machines().map(|facts| facts.source).collect();
     let started = clock::now();
-    let mut before = observer.sample(started.as_nanos());
+    let mut before = sampler.sample(started.as_nanos());
     let cores = Environment::read().cpu.online_count.max(1);
     let mut out = std::io::stdout().lock();
     // A reader that is gone has seen enough.
@@ -63,7 +63,7 @@ pub(crate) fn watch(args: &args::Watch) -> Result<Exit, RunError> {
             std::thread::sleep(next.since(clock::now()).min(Duration::from_millis(50)));
         }
         let now = clock::now();
-        let sample = observer.sample(now.as_nanos());
+        let sample = sampler.sample(now.as_nanos());
         let Some(usage) = Usage::between(&before, &sample) else { continue };
         let line = if args.json {
             serde_json::to_string(&usage).map_err(RunError::with(ErrorKind::Internal))?

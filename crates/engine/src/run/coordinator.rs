@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 use weir_clients::{ClientFailure, Workload};
 use weir_metrics::{Moment, Recorder};
-use weir_observe::{Observer, Sample, TargetState};
+use weir_observe::{Sample, Sampler, TargetState};
 use weir_shard::clock;
 
 /// Wall against monotonic clock, in one second, that is called a step.
@@ -95,7 +95,7 @@ impl Coordinator {
     pub(super) fn work(
         &mut self,
         received: &Receiver<CoordinatorMessage>,
-        observer: &mut Observer,
+        sampler: &mut Sampler,
         scenario: &Scenario,
         interrupt: &Arc<AtomicBool>,
         stop: &Arc<AtomicBool>,
@@ -110,7 +110,7 @@ impl Coordinator {
         while self.ended.contains(&false) {
             let now = clock::now();
             if now >= next_sample {
-                let died = self.observe(observer.sample(now.as_nanos()), now);
+                let died = self.observe(sampler.sample(now.as_nanos()), now);
                 next_sample = next_sample + Duration::from_secs(1);
                 if now >= self.origin {
                     first_sample.get_or_insert(now);
@@ -196,7 +196,7 @@ impl Coordinator {
             outcome = taken;
         }
         let now = clock::now();
-        self.observe(observer.last_sample(now.as_nanos()), now);
+        self.observe(sampler.last_sample(now.as_nanos()), now);
         outcome
     }
 

@@ -1,6 +1,6 @@
 //! Processes that a watched process starts.
 
-use weir_observe::{Observer, Watch};
+use weir_observe::{Sampler, Watch};
 
 use crate::puppet::{Puppet, kill};
 
@@ -13,7 +13,7 @@ fn a_child_is_counted_once() {
     let child = puppet.bear_child();
     // By pid the child is found as a child only; here it matches by itself too.
     for watch in [Watch::Pid(puppet.pid()), Watch::Name(puppet.name().into())] {
-        let sample = Observer::new([watch]).unwrap().sample(0);
+        let sample = Sampler::new([watch]).unwrap().sample(0);
         let process = &sample.targets[0].process;
         assert_eq!(process.processes, 2);
         assert_eq!(process.threads.iter().filter(|thread| thread.pid == child).count(), 1);
@@ -23,24 +23,24 @@ fn a_child_is_counted_once() {
 #[test]
 fn children_that_come_later_are_found_and_those_that_go_are_kept_in_the_count() {
     let mut puppet = Puppet::start();
-    let mut observer = puppet.observer();
-    let first = observer.sample(0);
+    let mut sampler = puppet.sampler();
+    let first = sampler.sample(0);
     assert_eq!(first.targets[0].process.processes, 1);
     let child = puppet.bear_child();
-    let second = observer.sample(LATER);
+    let second = sampler.sample(LATER);
     assert_eq!(second.targets[0].process.processes, 2);
     kill(child);
     // The puppet does not wait for it: a zombie, which is no process any more.
-    let mut process = observer.sample(2 * LATER).targets[0].process.clone();
+    let mut process = sampler.sample(2 * LATER).targets[0].process.clone();
     for round in 3..200 {
         if process.processes == 1 {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
-        process = observer.sample(round * LATER).targets[0].process.clone();
+        process = sampler.sample(round * LATER).targets[0].process.clone();
     }
     assert_eq!((process.processes, process.exited), (1, 1));
     assert!(process.cpu_seconds >= second.targets[0].process.cpu_seconds);
-    let still = observer.sample(200 * LATER).targets[0].process.clone();
+    let still = sampler.sample(200 * LATER).targets[0].process.clone();
     assert_eq!((still.processes, still.exited), (1, 1), "a zombie exits once");
 }

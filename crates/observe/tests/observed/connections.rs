@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use weir_observe::{Observer, Watch};
+use weir_observe::{Sampler, Watch};
 use weir_testing::soon;
 
 use crate::puppet::Puppet;
@@ -14,17 +14,16 @@ fn connections_are_counted_exactly_by_pid_name_and_port() {
     let mut puppet = Puppet::start();
     let [port, other] = ["127.0.0.1", "::1"].map(|address| puppet.listen(address));
     let watches = [Watch::Pid(puppet.pid()), Watch::Name(puppet.name().into()), Watch::Port(port)];
-    let mut observer = Observer::new(watches).unwrap();
-    let counts = |observer: &mut Observer, now_ns| {
-        let counts =
-            observer.sample(now_ns).targets.into_iter().map(|it| it.connections.unwrap().established);
+    let mut sampler = Sampler::new(watches).unwrap();
+    let counts = |sampler: &mut Sampler, now_ns| {
+        let counts = sampler.sample(now_ns).targets.into_iter().map(|it| it.connections.unwrap().established);
         counts.collect::<Vec<_>>()
     };
-    assert_eq!(counts(&mut observer, 0), [0, 0, 0]);
+    assert_eq!(counts(&mut sampler, 0), [0, 0, 0]);
     // Each time of this clock, costly readings are due again; the kernel tells a link's other end later than its own.
     let mut times = (1..).map(|round| round * LATER);
     let mut until = |expected: [u64; 3]| {
-        soon("each is counted", || counts(&mut observer, times.next().unwrap()) == expected);
+        soon("each is counted", || counts(&mut sampler, times.next().unwrap()) == expected);
     };
 
     let mut four: Vec<_> = (0..120).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
@@ -37,14 +36,14 @@ fn connections_are_counted_exactly_by_pid_name_and_port() {
 #[test]
 fn a_port_that_is_opened_later_is_found() {
     let mut puppet = Puppet::start();
-    let mut observer = puppet.observer();
-    let target = observer.sample(0).targets.remove(0);
+    let mut sampler = puppet.sampler();
+    let target = sampler.sample(0).targets.remove(0);
     assert_eq!((target.ports, target.connections), (vec![], None));
     let port = puppet.listen("127.0.0.1");
     let _stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut times = (1..).map(|round| round * LATER);
     soon("its connection is counted", || {
-        let target = observer.sample(times.next().unwrap()).targets.remove(0);
+        let target = sampler.sample(times.next().unwrap()).targets.remove(0);
         assert_eq!(target.ports, [port]);
         target.connections.unwrap().established == 1
     });
@@ -54,7 +53,7 @@ fn a_port_that_is_opened_later_is_found() {
 fn the_ports_of_another_network_namespace_are_seen() {
     let mut puppet = Puppet::start_by(&["unshare", "--net"]);
     let port = puppet.listen("0.0.0.0");
-    let target = puppet.observer().sample(0).targets.remove(0);
+    let target = puppet.sampler().sample(0).targets.remove(0);
     assert_eq!(target.ports, [port]);
     assert_eq!(target.connections.unwrap().established, 0);
 }

@@ -19,10 +19,10 @@ struct Burnt {
 fn burn(puppet: &mut Puppet, share: f64) -> Burnt {
     let start = Instant::now();
     let now_ns = || start.elapsed().as_nanos() as u64;
-    let mut observer = puppet.observer();
-    let before = observer.sample(now_ns());
+    let mut sampler = puppet.sampler();
+    let before = sampler.sample(now_ns());
     let reply = puppet.tell(format_args!("burn burner-7 {share} 2"));
-    let after = observer.sample(now_ns());
+    let after = sampler.sample(now_ns());
     let (thread, process) = reply.split_once(' ').unwrap();
     let usage = Usage::between(&before, &after).unwrap();
     let summary = Usage::summary(&[before, after], Window { from_ns: 0, to_ns: u64::MAX }).unwrap();
@@ -74,8 +74,8 @@ fn an_idle_process_shows_next_to_nothing() {
 fn the_generator_shows_its_own_threads() {
     undisturbed(|| {
         let start = Instant::now();
-        let mut observer = weir_observe::Observer::new([]).unwrap();
-        let before = observer.sample(0);
+        let mut sampler = weir_observe::Sampler::new([]).unwrap();
+        let before = sampler.sample(0);
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let (burnt, used) = std::sync::mpsc::channel();
         let shard = move || {
@@ -91,7 +91,7 @@ fn the_generator_shows_its_own_threads() {
         };
         let shard = std::thread::Builder::new().name("weir-shard-3".into()).spawn(shard).unwrap();
         let used: f64 = used.recv().unwrap();
-        let after = observer.sample(start.elapsed().as_nanos() as u64);
+        let after = sampler.sample(start.elapsed().as_nanos() as u64);
         drop(end);
         shard.join().unwrap();
 

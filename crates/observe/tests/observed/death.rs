@@ -1,6 +1,6 @@
 //! Targets that end, and come back.
 
-use weir_observe::{Observer, Sample, TargetState, Usage, Watch, Window};
+use weir_observe::{Sample, Sampler, TargetState, Usage, Watch, Window};
 
 use crate::puppet::Puppet;
 
@@ -9,21 +9,21 @@ const LATER: u64 = 100_000_000_000;
 #[test]
 fn what_a_dead_target_had_used_is_kept() {
     let mut puppet = Puppet::start();
-    let mut observer = puppet.observer();
+    let mut sampler = puppet.sampler();
     let reply = puppet.tell("burn burner 0.8 0.5");
     let used: f64 = reply.split_once(' ').unwrap().0.parse().unwrap();
-    let alive = observer.sample(0);
+    let alive = sampler.sample(0);
     assert_eq!(alive.targets[0].state, TargetState::Running);
     assert!(alive.targets[0].process.cpu_seconds > used - 0.03);
     puppet.kill();
 
-    let dead = observer.sample(LATER);
+    let dead = sampler.sample(LATER);
     let target = &dead.targets[0];
     assert_eq!(target.state, TargetState::Died);
     assert_eq!((target.process.processes, target.process.exited), (0, 1));
     assert_eq!(target.process.cpu_seconds, alive.targets[0].process.cpu_seconds);
     assert_eq!(target.process.rss_bytes, 0);
-    assert!(observer.describe_targets().is_empty());
+    assert!(sampler.describe_targets().is_empty());
     let summary = Usage::summary(&[alive, dead], Window { from_ns: 0, to_ns: u64::MAX }).unwrap();
     assert_eq!(summary.targets[0].state, TargetState::Died);
 }
@@ -32,10 +32,10 @@ fn what_a_dead_target_had_used_is_kept() {
 fn a_target_has_died_though_its_children_live() {
     let mut puppet = Puppet::start();
     puppet.bear_child();
-    let mut observer = puppet.observer();
-    assert_eq!(observer.sample(0).targets[0].process.processes, 2);
+    let mut sampler = puppet.sampler();
+    assert_eq!(sampler.sample(0).targets[0].process.processes, 2);
     puppet.kill();
-    let sample = observer.sample(LATER);
+    let sample = sampler.sample(LATER);
     assert_eq!(sample.targets[0].state, TargetState::Died);
     assert_eq!(sample.targets[0].process.processes, 1, "the child is watched on");
 }
@@ -44,12 +44,12 @@ fn a_target_has_died_though_its_children_live() {
 fn a_server_that_is_started_again_runs_again_by_name_and_not_by_pid() {
     let mut puppet = Puppet::start();
     let watches = [Watch::Name(puppet.name().into()), Watch::Pid(puppet.pid())];
-    let mut observer = Observer::new(watches).unwrap();
+    let mut sampler = Sampler::new(watches).unwrap();
     puppet.tell("burn burner 0.5 0.4");
-    let before = observer.sample(0);
+    let before = sampler.sample(0);
     puppet.kill();
     puppet.restart();
-    let after = observer.sample(LATER);
+    let after = sampler.sample(LATER);
     assert_eq!(after.targets[0].state, TargetState::Running);
     assert_eq!((after.targets[0].process.processes, after.targets[0].process.exited), (1, 1));
     assert!(after.targets[0].process.cpu_seconds >= before.targets[0].process.cpu_seconds);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use weir_http::{HttpError, HttpTrust};
 use weir_observe::{
-    Figure, Interfaces, MachineError, MachinePoint, MachineSample, MachineSource, MachineUsage, Observer,
-    Remote, Sample, Window,
+    Figure, Interfaces, MachineError, MachinePoint, MachineSample, MachineSource, MachineUsage, Remote,
+    Sample, Sampler, Window,
 };
 
 use crate::puppet::Puppet;
@@ -30,10 +30,10 @@ struct LoadReadings {
 fn see(machines: Vec<Remote>) -> LoadReadings {
     let start = Instant::now();
     let now_ns = move || start.elapsed().as_nanos() as u64;
-    let mut observer = Observer::new([]).unwrap();
+    let mut sampler = Sampler::new([]).unwrap();
     let count = machines.len();
-    machines.into_iter().for_each(|machine| observer.watch_machine(machine));
-    let mut samples: Vec<Sample> = vec![observer.sample(now_ns())];
+    machines.into_iter().for_each(|machine| sampler.watch_machine(machine));
+    let mut samples: Vec<Sample> = vec![sampler.sample(now_ns())];
     let mut puppet = Puppet::start();
     let burning = std::thread::spawn(move || {
         let reply = puppet.tell(format_args!("burn burner 0.8 {BURNT_SECONDS}"));
@@ -44,7 +44,7 @@ fn see(machines: Vec<Remote>) -> LoadReadings {
     loop {
         assert!(start.elapsed() < Duration::from_secs(90), "not every machine was heard of");
         std::thread::sleep(Duration::from_millis(100));
-        samples.push(observer.sample(now_ns()));
+        samples.push(sampler.sample(now_ns()));
         if end.is_none() && burning.is_finished() && sending.is_finished() {
             end = Some(now_ns() + 2_000_000_000);
         }
@@ -240,15 +240,15 @@ fn a_prometheus_that_comes_back_is_asked_for_what_was_missed() {
         let url = format!("http://{address}");
         let remote =
             Remote::prometheus(&url, None, Interfaces::default(), second, &HttpTrust::System).unwrap();
-        let mut observer = Observer::new([]).unwrap();
-        observer.watch_machine(remote);
+        let mut sampler = Sampler::new([]).unwrap();
+        sampler.watch_machine(remote);
         let now_ns = || 1_000_000_000_000 + start.elapsed().as_nanos() as u64;
         let mut heard: Vec<MachineSample> = Vec::new();
         while start.elapsed() < Duration::from_secs(12) {
             std::thread::sleep(Duration::from_millis(250));
-            heard.extend(observer.sample(now_ns()).machines);
+            heard.extend(sampler.sample(now_ns()).machines);
         }
-        heard.extend(observer.last_sample(now_ns()).machines);
+        heard.extend(sampler.last_sample(now_ns()).machines);
         let failed: Vec<_> = heard.iter().filter_map(|sample| sample.failure.clone()).collect();
         assert!(!failed.is_empty() && failed.iter().all(|words| words.contains("503")), "{failed:?}");
         let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
@@ -273,22 +273,22 @@ fn a_prometheus_whose_node_exporter_is_gone_repeats_no_old_figures() {
     let asked = Remote::prometheus(&prometheus.url(), None, lo, second, &HttpTrust::System).unwrap();
     let start = Instant::now();
     let now_ns = move || start.elapsed().as_nanos() as u64;
-    let mut observer = Observer::new([]).unwrap();
-    observer.watch_machine(asked);
+    let mut sampler = Sampler::new([]).unwrap();
+    sampler.watch_machine(asked);
     let mut heard: Vec<MachineSample> = Vec::new();
-    let mut until = |what: &str, observer: &mut Observer, holds: &dyn Fn(&MachineSample) -> bool| {
+    let mut until = |what: &str, sampler: &mut Sampler, holds: &dyn Fn(&MachineSample) -> bool| {
         let began = Instant::now();
         while !heard.iter().any(holds) {
             assert!(began.elapsed() < Duration::from_secs(60), "{what}: {heard:?}");
             std::thread::sleep(Duration::from_millis(200));
-            heard.extend(observer.sample(now_ns()).machines);
+            heard.extend(sampler.sample(now_ns()).machines);
         }
     };
-    until("it has figures", &mut observer, &|it| it.points.iter().any(|point| point.values.tx_bps.is_some()));
+    until("it has figures", &mut sampler, &|it| it.points.iter().any(|point| point.values.tx_bps.is_some()));
     exporter.child.kill().unwrap();
     exporter.child.wait().unwrap();
-    until("it says that they end", &mut observer, &|it| it.gap.is_some());
-    until("points go on", &mut observer, &|it| it.points.last().is_some_and(|point| point.values.is_empty()));
+    until("it says that they end", &mut sampler, &|it| it.gap.is_some());
+    until("points go on", &mut sampler, &|it| it.points.last().is_some_and(|point| point.values.is_empty()));
     let gaps: Vec<&str> = heard.iter().filter_map(|sample| sample.gap.as_deref()).collect();
     let words = format!("could not collect from {} (up is 0)", exporter.address);
     assert!(gaps.iter().all(|gap| gap.contains(&words)), "{gaps:?}");
@@ -396,14 +396,14 @@ fn a_machine_that_goes_and_comes_back_is_absent_in_between() {
         });
         let remote =
             Remote::node_exporter(&format!("http://{address}"), Interfaces::default(), &HttpTrust::System);
-        let mut observer = Observer::new([]).unwrap();
-        observer.watch_machine(remote.unwrap());
+        let mut sampler = Sampler::new([]).unwrap();
+        sampler.watch_machine(remote.unwrap());
         let mut heard: Vec<MachineSample> = Vec::new();
         while start.elapsed() < Duration::from_secs(9) {
             std::thread::sleep(Duration::from_millis(250));
-            heard.extend(observer.sample(start.elapsed().as_nanos() as u64).machines);
+            heard.extend(sampler.sample(start.elapsed().as_nanos() as u64).machines);
         }
-        heard.extend(observer.last_sample(start.elapsed().as_nanos() as u64).machines);
+        heard.extend(sampler.last_sample(start.elapsed().as_nanos() as u64).machines);
         let points: Vec<MachinePoint> = heard.iter().flat_map(|sample| &sample.points).copied().collect();
         let failures: Vec<&str> = heard.iter().filter_map(|sample| sample.failure.as_deref()).collect();
         assert!(

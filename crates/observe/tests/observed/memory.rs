@@ -5,10 +5,10 @@ use crate::puppet::Puppet;
 #[test]
 fn memory_that_is_touched_shows() {
     let mut puppet = Puppet::start();
-    let mut observer = puppet.observer();
-    let before = observer.sample(0).targets[0].process.rss_bytes;
+    let mut sampler = puppet.sampler();
+    let before = sampler.sample(0).targets[0].process.rss_bytes;
     puppet.tell("touch 96");
-    let after = observer.sample(1).targets[0].process.rss_bytes;
+    let after = sampler.sample(1).targets[0].process.rss_bytes;
     let grown = (after - before) as f64 / f64::from(1 << 20);
     assert!((grown - 96.0).abs() < 2.0, "{grown} MiB");
 }
@@ -16,8 +16,8 @@ fn memory_that_is_touched_shows() {
 #[test]
 fn every_open_descriptor_counts() {
     let mut puppet = Puppet::start();
-    let mut observer = puppet.observer();
-    let before = observer.sample(0).targets[0].process.descriptors.unwrap();
+    let mut sampler = puppet.sampler();
+    let before = sampler.sample(0).targets[0].process.descriptors.unwrap();
     puppet.tell("open 57");
-    assert_eq!(observer.sample(1).targets[0].process.descriptors, Some(before + 57));
+    assert_eq!(sampler.sample(1).targets[0].process.descriptors, Some(before + 57));
 }

@@ -14,7 +14,7 @@ use std::{env, thread};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
-use weir_observe::{Observer, Watch};
+use weir_observe::{Sampler, Watch};
 
 /// A running puppet; it ends when it is dropped.
 pub(crate) struct Puppet {
@@ -57,8 +57,8 @@ impl Puppet {
         &self.name
     }
 
-    pub(crate) fn observer(&self) -> Observer {
-        Observer::new([Watch::Pid(self.pid())]).unwrap()
+    pub(crate) fn sampler(&self) -> Sampler {
+        Sampler::new([Watch::Pid(self.pid())]).unwrap()
     }
 
     /// Sends a command and waits until it is done.
@@ -212,12 +212,12 @@ fn bear() -> String {
 
 /// Watches a process, then with no descriptor left, then as before, and says what it saw.
 fn starve(pid: u32) -> String {
-    let mut observer = Observer::new([Watch::Pid(pid)]).unwrap();
-    let mut samples = vec![observer.sample(0)];
+    let mut sampler = Sampler::new([Watch::Pid(pid)]).unwrap();
+    let mut samples = vec![sampler.sample(0)];
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
-    samples.push(observer.sample(100_000_000_000));
+    samples.push(sampler.sample(100_000_000_000));
     setrlimit(Resource::Nofile, limit).unwrap();
-    samples.push(observer.sample(200_000_000_000));
+    samples.push(sampler.sample(200_000_000_000));
     serde_json::to_string(&samples).unwrap()
 }

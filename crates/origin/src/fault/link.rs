@@ -1,6 +1,6 @@
 //! The faults of one accepted link, and of the viewer or publisher that it carries.
 
-use super::script::{Answer, LinkEnd, Script};
+use super::script::{LinkEnd, Script, ScriptedAnswer};
 use super::{Fault, LinkPhase, Subject};
 use crate::worker::Worker;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl LinkFaults {
         offered: Option<&str>,
         worker: &mut Worker,
         now: Moment,
-    ) -> Option<Answer> {
+    ) -> Option<ScriptedAnswer> {
         let mut own = who.and_then(|who| Script::of(&worker.settings().faults, who));
         for script in [&mut self.0, &mut own].into_iter().flatten() {
             if let Some(answer) = script.answer(phase, offered, worker.present(), now) {

@@ -71,7 +71,7 @@ impl LinkEnd {
 
 /// What is answered at a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ScriptedAnswer {
     Nothing,
     Refusal { why: Why, code: Option<String>, words: Option<String> },
 }
@@ -348,9 +348,9 @@ impl Script {
         offered: Option<&str>,
         present: u64,
         now: Moment,
-    ) -> Option<Answer> {
+    ) -> Option<ScriptedAnswer> {
         let (at, answer) = self.active.iter().enumerate().find_map(|(at, active)| match &active.action {
-            Action::Silent(from) if *from == phase => Some((at, Answer::Nothing)),
+            Action::Silent(from) if *from == phase => Some((at, ScriptedAnswer::Nothing)),
             Action::Refusal { why: Why::Unauthorized { unless: Some(would_do) }, .. }
                 if offered == Some(would_do) =>
             {
@@ -360,11 +360,11 @@ impl Script {
                 if *of == phase && beyond.is_none_or(|beyond| present >= beyond) =>
             {
                 let (why, code, words) = (why.clone(), code.clone(), words.clone());
-                Some((at, Answer::Refusal { why, code, words }))
+                Some((at, ScriptedAnswer::Refusal { why, code, words }))
             }
             _ => None,
         })?;
-        let what = if answer == Answer::Nothing { What::Silenced } else { What::Refused };
+        let what = if answer == ScriptedAnswer::Nothing { What::Silenced } else { What::Refused };
         let (fault, subject) = (self.active[at].fault, self.subject.clone());
         self.effects.push(Effect { at: now, fault, subject, what });
         Some(answer)

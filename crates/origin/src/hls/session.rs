@@ -10,7 +10,7 @@ use super::segmenter::LONGEST_FIRST;
 use super::shelf::is_multivariant;
 use super::window::Window;
 use crate::counts::UnitCounts;
-use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Script, Subject, Why};
+use crate::fault::{LinkEnd, LinkFaults, LinkPhase, Script, ScriptedAnswer, Subject, Why};
 use crate::policy::MissingStream;
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::io::IoSlice;
@@ -166,8 +166,8 @@ impl HlsSession {
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
         let offered = request.basic();
-        if let Some(decree) = self.fault(LinkPhase::Connect, None, offered.as_deref(), context) {
-            return self.refuse(decree, request, context);
+        if let Some(answer) = self.fault(LinkPhase::Connect, None, offered.as_deref(), context) {
+            return self.refuse(answer, request, context);
         }
         let (head_only, keep_alive) = (request.method == "HEAD", request.keep_alive);
         if !matches!(&*request.method, "GET" | "HEAD") {
@@ -199,8 +199,8 @@ impl HlsSession {
         if self.viewer.is_none() {
             let number = settings.next_viewer();
             let who = Some(Subject::Viewer(number));
-            if let Some(decree) = self.fault(LinkPhase::Play, who.clone(), offered.as_deref(), context) {
-                return self.refuse(decree, request, context);
+            if let Some(answer) = self.fault(LinkPhase::Play, who.clone(), offered.as_deref(), context) {
+                return self.refuse(answer, request, context);
             }
             let counts = context.world.count_viewer(number, self.peer, &stream);
             context.world.viewer_counts(counts).link_bytes = self.said;
@@ -382,10 +382,10 @@ impl HlsSession {
     }
 
     /// Answers a request as a fault wants it.
-    fn refuse(&mut self, decree: Decree, request: &Request, context: &mut Context<'_, Worker>) {
-        match decree {
-            Decree::Nothing => self.fall_silent(context),
-            Decree::Refusal { why, code, words: said } => {
+    fn refuse(&mut self, answer: ScriptedAnswer, request: &Request, context: &mut Context<'_, Worker>) {
+        match answer {
+            ScriptedAnswer::Nothing => self.fall_silent(context),
+            ScriptedAnswer::Refusal { why, code, words: said } => {
                 let usual = match why {
                     Why::Unauthorized { .. } => 401,
                     Why::Rejected => 503,
@@ -453,7 +453,7 @@ impl HlsSession {
         who: Option<Subject>,
         offered: Option<&str>,
         context: &mut Context<'_, Worker>,
-    ) -> Option<Decree> {
+    ) -> Option<ScriptedAnswer> {
         self.faults.answer(phase, who, offered, context.world, context.now)
     }
 

@@ -2,7 +2,7 @@
 
 use super::answer::{error, stream_head};
 use super::api::{self, Resource};
-use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
 use crate::stream::View;
 use crate::tuner;
 use crate::viewer::{Standing, Viewer, Watcher};
@@ -93,8 +93,8 @@ impl HttpSession {
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(decree) = self.fault(LinkPhase::Connect, None, request.basic().as_deref(), context) {
-            return self.refuse(decree, request, context);
+        if let Some(answer) = self.fault(LinkPhase::Connect, None, request.basic().as_deref(), context) {
+            return self.refuse(answer, request, context);
         }
         let settings = context.world.settings().clone();
         let found = match &settings.tuners {
@@ -122,8 +122,8 @@ impl HttpSession {
         }
         let number = settings.next_viewer();
         let (who, offered) = (Some(Subject::Viewer(number)), request.basic());
-        if let Some(decree) = self.fault(LinkPhase::Play, who, offered.as_deref(), context) {
-            return self.refuse(decree, request, context);
+        if let Some(answer) = self.fault(LinkPhase::Play, who, offered.as_deref(), context) {
+            return self.refuse(answer, request, context);
         }
         self.said += head.len() as u64;
         context.send(&head);
@@ -144,10 +144,10 @@ impl HttpSession {
     }
 
     /// Answers a request as a fault wants it.
-    fn refuse(&mut self, decree: Decree, request: &Request, context: &mut Context<'_, Worker>) {
-        match decree {
-            Decree::Nothing => self.fall_silent(context),
-            Decree::Refusal { why, code, words } => {
+    fn refuse(&mut self, answer: ScriptedAnswer, request: &Request, context: &mut Context<'_, Worker>) {
+        match answer {
+            ScriptedAnswer::Nothing => self.fall_silent(context),
+            ScriptedAnswer::Refusal { why, code, words } => {
                 let usual = match why {
                     Why::Unauthorized { .. } => 401,
                     Why::Rejected => 503,
@@ -226,7 +226,7 @@ impl HttpSession {
         who: Option<Subject>,
         offered: Option<&str>,
         context: &mut Context<'_, Worker>,
-    ) -> Option<Decree> {
+    ) -> Option<ScriptedAnswer> {
         self.faults.answer(phase, who, offered, context.world, context.now)
     }
 

@@ -1,7 +1,7 @@
 //! The roles of a client, publisher and subscriber, each with its own script of faults; what faults answer a client.
 
 use super::broker::Broker;
-use crate::fault::{Answer, LinkPhase, Script, Subject};
+use crate::fault::{LinkPhase, Script, ScriptedAnswer, Subject};
 use weir_mqtt::{PacketKind, ReasonCode};
 use weir_shard::Context;
 
@@ -10,7 +10,7 @@ pub(super) struct Role {
     /// The faults of its messages.
     pub(super) script: Option<Box<Script>>,
     /// What a fault answers its requests with, if one does.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<ScriptedAnswer>,
 }
 
 impl Role {
@@ -37,7 +37,7 @@ pub(super) fn fault(
     phase: LinkPhase,
     offered: Option<&str>,
     context: &mut Context<'_, Broker>,
-) -> Option<Answer> {
+) -> Option<ScriptedAnswer> {
     let script = script.as_mut()?;
     let answer = script.answer(phase, offered, context.world.sessions(), context.now);
     context.world.note(script.take_effects());

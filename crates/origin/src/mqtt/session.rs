@@ -23,7 +23,7 @@ use super::inbox::{Delivery, InboxKey};
 use super::publication::Publication;
 use super::role::{Role, fault, reason};
 use super::wills::Will;
-use crate::fault::{Answer, Gate, GateFront, GateUnit, LinkEnd, LinkPhase, Script, Subject, Why};
+use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, LinkPhase, Script, ScriptedAnswer, Subject, Why};
 use carrier::Carrier;
 use connecting::kept_for;
 use keep_alive::KeepAlive;

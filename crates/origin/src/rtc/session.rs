@@ -7,7 +7,7 @@ use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
 use super::page::{PLAY, PUBLISH};
 use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
-use crate::fault::{Answer as Decree, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
@@ -137,8 +137,8 @@ impl RtcSession {
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(decree) = self.fault(LinkPhase::Connect, None, context) {
-            return self.refuse(decree, request.keep_alive, context);
+        if let Some(answer) = self.fault(LinkPhase::Connect, None, context) {
+            return self.refuse(answer, request.keep_alive, context);
         }
         let answer = match (&*request.method, stream(request)) {
             ("POST", Some(_)) if !has_description(request) => {
@@ -164,7 +164,7 @@ impl RtcSession {
                 };
                 return match made {
                     Ok(answer) => self.respond(answer, request.keep_alive, context),
-                    Err(decree) => self.refuse(decree, request.keep_alive, context),
+                    Err(answer) => self.refuse(answer, request.keep_alive, context),
                 };
             }
             ("GET", Some(_)) if socket_key(request).is_some() && is_of_another_site(request) => {
@@ -189,7 +189,7 @@ impl RtcSession {
         stream: &Arc<str>,
         offer: &str,
         context: &mut Context<'_, Worker>,
-    ) -> Result<Answer, Decree> {
+    ) -> Result<Answer, ScriptedAnswer> {
         let number = self.number(stream, context)?;
         let (new_peer, answer) = match self.negotiate(number, stream, offer, &OFFER_OPTIONS, context) {
             Ok(made) => made,
@@ -209,11 +209,11 @@ impl RtcSession {
         stream: &Arc<str>,
         offer: &str,
         context: &mut Context<'_, Worker>,
-    ) -> Result<Answer, Decree> {
+    ) -> Result<Answer, ScriptedAnswer> {
         let now = context.now;
         let number = context.world.settings().registry.next_publisher();
-        if let Some(decree) = self.fault(LinkPhase::Publish, Some(Subject::Publisher(number)), context) {
-            return Err(decree);
+        if let Some(answer) = self.fault(LinkPhase::Publish, Some(Subject::Publisher(number)), context) {
+            return Err(answer);
         }
         let (new_peer, answer) = match self.negotiate(number, stream, offer, &INTAKE, context) {
             Ok(made) => made,
@@ -304,15 +304,19 @@ impl RtcSession {
     }
 
     /// The number of a viewer that asks now, unless a fault or a missing stream prevents it.
-    fn number(&mut self, stream: &Arc<str>, context: &mut Context<'_, Worker>) -> Result<u64, Decree> {
+    fn number(
+        &mut self,
+        stream: &Arc<str>,
+        context: &mut Context<'_, Worker>,
+    ) -> Result<u64, ScriptedAnswer> {
         let settings = context.world.settings().clone();
         let number = settings.next_viewer();
-        if let Some(decree) = self.fault(LinkPhase::Play, Some(Subject::Viewer(number)), context) {
-            return Err(decree);
+        if let Some(answer) = self.fault(LinkPhase::Play, Some(Subject::Viewer(number)), context) {
+            return Err(answer);
         }
         if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(stream) {
             let words = Some(format!("{stream} is not published"));
-            return Err(Decree::Refusal { why: Why::Rejected, code: Some("404".to_owned()), words });
+            return Err(ScriptedAnswer::Refusal { why: Why::Rejected, code: Some("404".to_owned()), words });
         }
         Ok(number)
     }
@@ -356,10 +360,10 @@ impl RtcSession {
     }
 
     /// Answers a request as a fault wants it.
-    fn refuse(&mut self, decree: Decree, keep_alive: bool, context: &mut Context<'_, Worker>) {
-        match decree {
-            Decree::Nothing => self.fall_silent(context),
-            Decree::Refusal { why, code, words } => {
+    fn refuse(&mut self, answer: ScriptedAnswer, keep_alive: bool, context: &mut Context<'_, Worker>) {
+        match answer {
+            ScriptedAnswer::Nothing => self.fall_silent(context),
+            ScriptedAnswer::Refusal { why, code, words } => {
                 let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual_status(&why));
                 let answer = words.map_or_else(|| usual(status), |words| plain(status, words));
                 let answer = match why {
@@ -397,7 +401,7 @@ impl RtcSession {
         phase: LinkPhase,
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
-    ) -> Option<Decree> {
+    ) -> Option<ScriptedAnswer> {
         self.faults.answer(phase, who, None, context.world, context.now)
     }
 

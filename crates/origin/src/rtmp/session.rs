@@ -3,7 +3,7 @@
 use super::framing::{CHUNK_SIZE, SHARED, retime, rewriter};
 use super::intake::Intake;
 use super::liveness::{Liveness, Look};
-use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
 use crate::policy::{Departure, MissingStream};
 use crate::publisher::Publisher;
 use crate::stream::View;
@@ -358,8 +358,8 @@ impl Handler {
         app.clone_into(&mut self.app);
         match self.fault(LinkPhase::Connect, None, context) {
             None => self.replies.push(Reply::AcceptConnect),
-            Some(Answer::Nothing) => self.fall_silent(context),
-            Some(Answer::Refusal { why, code, words }) => {
+            Some(ScriptedAnswer::Nothing) => self.fall_silent(context),
+            Some(ScriptedAnswer::Refusal { why, code, words }) => {
                 // Clients know the authentication of Adobe's plug-in, which is negotiated in the description's text.
                 let usual = match why {
                     Why::Unauthorized { .. } => {
@@ -488,13 +488,19 @@ impl Handler {
     }
 
     /// Answers a request as a fault wants it.
-    fn refuse(&mut self, id: u32, answer: Answer, usual: &'static str, context: &mut Context<'_, Worker>) {
+    fn refuse(
+        &mut self,
+        id: u32,
+        answer: ScriptedAnswer,
+        usual: &'static str,
+        context: &mut Context<'_, Worker>,
+    ) {
         match answer {
-            Answer::Nothing => {
+            ScriptedAnswer::Nothing => {
                 self.leave(context);
                 self.fall_silent(context);
             }
-            Answer::Refusal { why, code, words } => {
+            ScriptedAnswer::Refusal { why, code, words } => {
                 let usual_words = match why {
                     Why::Unauthorized { .. } => "401 Unauthorized".into(),
                     Why::Rejected => "Refused.".into(),
@@ -513,7 +519,7 @@ impl Handler {
         phase: LinkPhase,
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
-    ) -> Option<Answer> {
+    ) -> Option<ScriptedAnswer> {
         self.faults.answer(phase, who, None, context.world, context.now)
     }
 

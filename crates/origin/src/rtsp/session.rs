@@ -3,7 +3,7 @@
 use super::framer::{Framer, ssrc};
 use super::intake::PublishedTracks;
 use super::presentation::Presentation;
-use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
@@ -424,10 +424,10 @@ impl Handler {
     }
 
     /// Answers a request as a fault wants it.
-    fn refuse(&mut self, answer: Answer, number: &str, context: &mut Context<'_, Worker>) {
+    fn refuse(&mut self, answer: ScriptedAnswer, number: &str, context: &mut Context<'_, Worker>) {
         match answer {
-            Answer::Nothing => self.fall_silent(context),
-            Answer::Refusal { why, code, .. } => {
+            ScriptedAnswer::Nothing => self.fall_silent(context),
+            ScriptedAnswer::Refusal { why, code, .. } => {
                 let usual = match why {
                     Why::Unauthorized { .. } => 401,
                     Why::Rejected => 503,
@@ -452,7 +452,7 @@ impl Handler {
         who: Option<Subject>,
         offered: Option<&str>,
         context: &mut Context<'_, Worker>,
-    ) -> Option<Answer> {
+    ) -> Option<ScriptedAnswer> {
         self.faults.answer(phase, who, offered, context.world, context.now)
     }
 

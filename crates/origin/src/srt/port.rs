@@ -5,7 +5,7 @@ use super::feed::Feed;
 use super::peers::Peers;
 use super::wish::Wish;
 use super::wrong_secrets::WrongSecrets;
-use crate::fault::{Answer, LinkEnd, LinkFaults, LinkPhase, Subject, Why};
+use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
@@ -250,8 +250,8 @@ impl Port {
         for (phase, who) in asked {
             match faults.answer(phase, who, None, worker, now) {
                 None => {}
-                Some(Answer::Nothing) => return Admission::As(Role::Silenced, faults),
-                Some(Answer::Refusal { why, code, .. }) => {
+                Some(ScriptedAnswer::Nothing) => return Admission::As(Role::Silenced, faults),
+                Some(ScriptedAnswer::Refusal { why, code, .. }) => {
                     // SRT has no words for a refusal, and nowhere to send a caller to.
                     let usual = match why {
                         Why::Rejected | Why::Moved { .. } => 1_002,

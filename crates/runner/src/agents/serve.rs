@@ -24,7 +24,7 @@ use weir_engine::record::kernel_clock::KernelClock;
 use weir_engine::run::{Prepared, Unseen};
 use weir_ingest::working_stores;
 use weir_metrics::Moment;
-use weir_observe::{Environment, Observer, TargetEnvironment, Watch};
+use weir_observe::{Environment, Sampler, TargetEnvironment, Watch};
 use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -238,16 +238,16 @@ impl Worker<'_> {
     /// Reads the watched processes until the run is over, in the middle of each of its seconds: what was read is there when the
     /// coordinator takes its own sample.
     fn watch(&self, offer: &Offer) {
-        let observer = check_version(offer).and_then(|()| match offer.segment {
+        let sampler = check_version(offer).and_then(|()| match offer.segment {
             Some(_) => Err("it watches, and makes no load".to_owned()),
-            None => Observer::new(self.args.watch.iter().cloned()).map_err(|error| error.to_string()),
+            None => Sampler::new(self.args.watch.iter().cloned()).map_err(|error| error.to_string()),
         });
-        let mut observer = match observer {
-            Ok(observer) => observer,
+        let mut sampler = match sampler {
+            Ok(sampler) => sampler,
             Err(words) => return self.refuse(&words),
         };
         self.link.send(AgentCommand::Watch);
-        let described = observer.describe_targets().into_iter().map(without_arguments);
+        let described = sampler.describe_targets().into_iter().map(without_arguments);
         let (mut described, mut first, mut next) = (described.collect::<Vec<_>>(), None, clock::now());
         loop {
             match self.link.event(next.since(clock::now()).min(TICK)) {
@@ -268,7 +268,7 @@ impl Worker<'_> {
             if at < next {
                 continue;
             }
-            let sample = observer.sample(at.as_nanos());
+            let sample = sampler.sample(at.as_nanos());
             let threads = sample.targets.iter().map(|it| it.process.threads.len()).sum::<usize>();
             if threads > MOST_THREADS {
                 return self.refuse(&format!(

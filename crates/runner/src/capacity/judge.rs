@@ -15,12 +15,12 @@ pub(super) struct Judge<'a> {
     pub(super) thresholds: Vec<Threshold>,
     pub(super) judged: Vec<usize>,
     pub(super) deadline: Instant,
-    pub(super) answer: Answer,
+    pub(super) presence: ServerPresence,
 }
 
 /// Whether the server of a search is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ServerPresence {
     /// No client plays yet, and not all have failed.
     Awaited,
     /// Every client of the first load has failed without an answer.
@@ -29,7 +29,7 @@ pub(super) enum Answer {
     Known,
 }
 
-impl Answer {
+impl ServerPresence {
     /// After a second at whose end this many play of those that are planned, and this many have failed, most of them so.
     fn after(
         self,
@@ -57,7 +57,7 @@ impl Watcher for Judge<'_> {
         let playing = points.iter().map(|it| it.playing).sum();
         let planned = points.iter().map(|it| u64::from(it.planned)).sum();
         let commonest = aggregator.commonest_failure().map(|(kind, clients, _)| (kind, clients));
-        self.answer = self.answer.after(playing, planned, aggregator.failed(), commonest);
+        self.presence = self.presence.after(playing, planned, aggregator.failed(), commonest);
         let slices =
             self.judged.iter().filter_map(|at| aggregator.judge_slice(*at as u16, second, &self.thresholds));
         if let Some(slice) = slices.reduce(|slice, other| slice.judged_with(&other)) {
@@ -74,7 +74,7 @@ impl Watcher for Judge<'_> {
     }
 
     fn has_seen_enough(&self) -> bool {
-        self.answer == Answer::None || self.slices.is_lost() || Instant::now() > self.deadline
+        self.presence == ServerPresence::None || self.slices.is_lost() || Instant::now() > self.deadline
     }
 }
 
@@ -98,13 +98,17 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_there_is_known_as_soon_as_everybody_has_failed_without_an_answer() {
-        let after = |playing, failed, kind| Answer::Awaited.after(playing, 10, failed, kind);
+        let after = |playing, failed, kind| ServerPresence::Awaited.after(playing, 10, failed, kind);
         let refused = |clients| Some((weir_metrics::Failure::ConnectionRefused, clients));
-        assert_eq!(after(0, 10, refused(10)), Answer::None);
-        assert_eq!(after(0, 9, refused(9)), Answer::Awaited, "one is still to come");
-        assert_eq!(after(1, 10, refused(10)), Answer::Known);
-        assert_eq!(after(0, 10, refused(6)), Answer::Awaited, "others were answered");
-        assert_eq!(after(0, 10, Some((weir_metrics::Failure::StreamNotFound, 10))), Answer::Awaited);
-        assert_eq!(Answer::Known.after(0, 10, 10, refused(10)), Answer::Known, "it was there");
+        assert_eq!(after(0, 10, refused(10)), ServerPresence::None);
+        assert_eq!(after(0, 9, refused(9)), ServerPresence::Awaited, "one is still to come");
+        assert_eq!(after(1, 10, refused(10)), ServerPresence::Known);
+        assert_eq!(after(0, 10, refused(6)), ServerPresence::Awaited, "others were answered");
+        assert_eq!(after(0, 10, Some((weir_metrics::Failure::StreamNotFound, 10))), ServerPresence::Awaited);
+        assert_eq!(
+            ServerPresence::Known.after(0, 10, 10, refused(10)),
+            ServerPresence::Known,
+            "it was there"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! CONNECT: whether a client is let in, and what it is told.
 
 use super::{
-    Answer, Broker, CLOSE_TIMEOUT, Context, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
-    Publication, Publish, ReasonCode, TOPIC_ALIASES, Version, WINDOW, Why, fault, reason,
+    Broker, CLOSE_TIMEOUT, Context, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
+    Publication, Publish, ReasonCode, ScriptedAnswer, TOPIC_ALIASES, Version, WINDOW, Why, fault, reason,
 };
 use crate::mqtt::broker::{Entered, LONGEST_AWAY};
 use crate::mqtt::wills::Will;
@@ -22,11 +22,11 @@ impl MqttSession {
             format!("{user}:{password}")
         });
         match fault(&mut self.script, LinkPhase::Connect, offered.as_deref(), context) {
-            Some(Answer::Nothing) => {
+            Some(ScriptedAnswer::Nothing) => {
                 context.established();
                 return self.phase = MqttPhase::Silent;
             }
-            Some(Answer::Refusal { why, code, words }) => {
+            Some(ScriptedAnswer::Refusal { why, code, words }) => {
                 let usual = match why {
                     Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
                     Why::Moved { .. } => ReasonCode::UseAnotherServer,

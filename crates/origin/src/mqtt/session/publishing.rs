@@ -1,8 +1,8 @@
 //! Messages that a client publishes, and the handshake of QoS 2 in both directions.
 
 use super::{
-    Acknowledged, Acknowledgement, Answer, Broker, Context, LinkPhase, MqttSession, Packet, PacketKind,
-    Publication, Publish, Qos, ReasonCode, Role, Subject, Version, Why, reason, unit_of,
+    Acknowledged, Acknowledgement, Broker, Context, LinkPhase, MqttSession, Packet, PacketKind, Publication,
+    Publish, Qos, ReasonCode, Role, ScriptedAnswer, Subject, Version, Why, reason, unit_of,
 };
 
 /// Patterns and subscriptions that are looked at for a message in one unit of work.
@@ -31,7 +31,7 @@ impl MqttSession {
                 Some(Role::begin(LinkPhase::Publish, Subject::Publisher(number), &mut self.script, context));
         }
         let Some(publisher) = &mut self.publisher else { return };
-        let mut withheld = publisher.answer == Some(Answer::Nothing);
+        let mut withheld = publisher.answer == Some(ScriptedAnswer::Nothing);
         if let Some(script) = &mut publisher.script {
             let unit = unit_of(publish.payload.len());
             withheld |= script.withholds(&unit, now);
@@ -39,7 +39,7 @@ impl MqttSession {
             context.world.note(script.take_effects());
         }
         let refusal = match &publisher.answer {
-            Some(Answer::Refusal { why, code, .. }) => {
+            Some(ScriptedAnswer::Refusal { why, code, .. }) => {
                 let usual = match why {
                     Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
                     _ => ReasonCode::QuotaExceeded,

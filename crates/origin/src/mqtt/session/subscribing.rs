@@ -1,7 +1,8 @@
 //! What a client subscribes to, and what it is answered.
 
 use super::{
-    Answer, Broker, Context, LinkPhase, MqttSession, Qos, ReasonCode, Role, Subject, Version, Why, reason,
+    Broker, Context, LinkPhase, MqttSession, Qos, ReasonCode, Role, ScriptedAnswer, Subject, Version, Why,
+    reason,
 };
 use weir_mqtt::PacketKind;
 use weir_mqtt::packet::{Suback, Subscribe, Unsuback, Unsubscribe};
@@ -14,8 +15,8 @@ impl MqttSession {
             self.begin_subscriber(context);
         }
         let refusal = match self.subscriber.as_ref().and_then(|subscriber| subscriber.answer.as_ref()) {
-            Some(Answer::Nothing) => return,
-            Some(Answer::Refusal { why, code, .. }) => {
+            Some(ScriptedAnswer::Nothing) => return,
+            Some(ScriptedAnswer::Refusal { why, code, .. }) => {
                 let usual = match why {
                     Why::Unauthorized { .. } => ReasonCode::NotAuthorized,
                     _ => ReasonCode::UnspecifiedError,

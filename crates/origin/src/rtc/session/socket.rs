@@ -1,7 +1,7 @@
 //! OvenMediaEngine's dialogue in a WebSocket: an offer is asked for, and answered.
 
 use super::{OFFER_OPTIONS, RtcPhase, RtcSession, UNSENT_LIMIT, role};
-use crate::fault::{Answer as Decree, LinkEnd};
+use crate::fault::{LinkEnd, ScriptedAnswer};
 use crate::rtc::answer::usual_status;
 use crate::rtc::hub::{NewPeer, remote};
 use crate::rtc::identity::Identity;
@@ -109,11 +109,11 @@ impl RtcSession {
         let (stream, relayed) = (socket.stream.clone(), socket.relayed);
         let number = match self.number(&stream, context) {
             Ok(number) => number,
-            Err(Decree::Nothing) => {
+            Err(ScriptedAnswer::Nothing) => {
                 self.fall_silent(context);
                 return None;
             }
-            Err(Decree::Refusal { why, code, words }) => {
+            Err(ScriptedAnswer::Refusal { why, code, words }) => {
                 let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual_status(&why));
                 let words = words.unwrap_or_else(|| reason(status).to_owned());
                 return Some(oven::refusal(status.into(), &words));

@@ -23,19 +23,19 @@ use crate::{Cpu, MachineFacts, ObserveError, Remote, Sample, Watch};
 ///
 /// ```no_run
 /// # use std::time::{Duration, Instant};
-/// # use weir_observe::{Observer, Usage, Watch};
-/// let mut observer = Observer::new([Watch::Name("nginx".into())])?;
+/// # use weir_observe::{Sampler, Usage, Watch};
+/// let mut sampler = Sampler::new([Watch::Name("nginx".into())])?;
 /// let start = Instant::now();
 /// let mut now_ns = || start.elapsed().as_nanos() as u64;
-/// let earlier = observer.sample(now_ns());
+/// let earlier = sampler.sample(now_ns());
 /// std::thread::sleep(Duration::from_secs(1));
-/// let later = observer.sample(now_ns());
+/// let later = sampler.sample(now_ns());
 /// let usage = Usage::between(&earlier, &later).expect("a second passed");
 /// println!("nginx: {:.1} % of a core", usage.targets[0].process.cpu_percent);
 /// # Ok::<(), weir_observe::ObserveError>(())
 /// ```
 #[derive(Debug)]
-pub struct Observer {
+pub struct Sampler {
     targets: Vec<Target>,
     generator: ProcessSet,
     census: Census,
@@ -75,13 +75,13 @@ impl Births {
 /// A process that changes its name without being born is found by then.
 const CENSUS_PERIOD_NS: u64 = 10_000_000_000;
 
-impl Observer {
+impl Sampler {
     /// Finds the processes of every watch; none at all is fine. From here on counters count.
     pub fn new(watches: impl IntoIterator<Item = Watch>) -> Result<Self, ObserveError> {
         Self::of_load(watches, &BTreeSet::new())
     }
 
-    /// As [`Observer::new`], beside a load that goes to these TCP ports of this machine: of several servers of one name
+    /// As [`Sampler::new`], beside a load that goes to these TCP ports of this machine: of several servers of one name
     /// the one that listens on one of them is meant.
     pub fn of_load(
         watches: impl IntoIterator<Item = Watch>,
@@ -127,7 +127,7 @@ impl Observer {
         self.machines.push(machine);
     }
 
-    /// The machines of [`Observer::watch_machine`], in that order.
+    /// The machines of [`Sampler::watch_machine`], in that order.
     pub fn machines(&self) -> impl Iterator<Item = &MachineFacts> {
         self.machines.iter().map(Remote::facts)
     }
@@ -162,7 +162,7 @@ impl Observer {
         sample
     }
 
-    /// As [`Observer::sample`], for the last time: machines are asked for what they still have, which may
+    /// As [`Sampler::sample`], for the last time: machines are asked for what they still have, which may
     /// take a few seconds. After it nothing comes from them any more.
     pub fn last_sample(&mut self, now_ns: u64) -> Sample {
         let mut sample = self.sample(now_ns);
