@@ -5,6 +5,7 @@ mod cache;
 mod client;
 mod cmcd;
 mod date;
+mod decryption;
 mod figures;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod harness;
@@ -63,6 +64,14 @@ const NOT_FOUND: Excess = Excess {
     words: "{count} segments that a playlist had named were not there (404 or 410; {beside} were loaded)",
 };
 
+/// Whoever plays it has the same key, and sees nothing either.
+const UNDECRYPTED: Excess = Excess {
+    counter: figures::UNDECRYPTED,
+    beside: figures::DECRYPTED,
+    above: 0.0,
+    words: "{count} segments that witnesses loaded could not be decrypted with the key that the playlist names (hls.undecrypted; {beside} could)",
+};
+
 /// draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: a server holds such a request until its playlist has what was asked for.
 const EARLY: Excess = Excess {
     counter: figures::EARLY,
@@ -86,7 +95,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, EARLY, CLOCKS_APART],
+    excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, UNDECRYPTED, EARLY, CLOCKS_APART],
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),

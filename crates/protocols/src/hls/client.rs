@@ -3,11 +3,13 @@
 mod answers;
 mod ladder;
 mod link;
+mod reading;
 mod requests;
 mod track;
 
 use self::ladder::Ladder;
 use self::link::{Link, LinkName, Loading};
+use self::reading::Reading;
 use self::track::Track;
 use super::SCHEMES;
 use super::bandwidth::Throttle;
@@ -76,6 +78,7 @@ pub(super) fn play(
             is_paused: false,
             ladder: None,
             scanner: witnesses.is_witness(planned.client).then(Box::default),
+            reading: Reading::default(),
             cmcd: cmcd.then(|| Box::new(Cmcd::new(planned.number(), now))),
             clock,
             server_clock: ServerClock::default(),
@@ -123,6 +126,8 @@ struct Viewer {
     ladder: Option<Box<Ladder>>,
     /// Of a witness: what looks for clock stamps in segments of pictures.
     scanner: Option<Box<StampScanner>>,
+    /// How it reads what is under way of the main track.
+    reading: Reading,
     /// What it tells the server of itself with each request, if that is asked for.
     cmcd: Option<Box<Cmcd>>,
     clock: HostClock,

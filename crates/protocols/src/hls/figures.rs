@@ -26,6 +26,8 @@ weir_metrics::figures! {
     SWITCHES: Counter = "hls.switches", Count, "changes of a viewer from one variant to another (--variant auto)";
     KEYS: Counter = "hls.keys", Count, "keys of encrypted segments that came whole";
     SEALED: Counter = "hls.sealed", Count, "playlists with segments that no key alone decrypts (SAMPLE-AES, systems of rights), each viewer's once";
+    DECRYPTED: Counter = "hls.decrypted", Count, "encrypted segments that witnesses decrypted";
+    UNDECRYPTED: Counter = "hls.undecrypted", Count, "encrypted segments that witnesses could not decrypt with the key that the playlist names";
     HINTS_UNUSED: Counter = "hls.hints_unused", Count, "parts that were asked for before they were there, and then named otherwise, refused or never answered";
     CACHE_HITS: Counter = "hls.cache_hits", Count, "playlists, segments and parts that a cache had, by what their answers say";
     CACHE_MISSES: Counter = "hls.cache_misses", Count, "those that no cache had, of answers that say something of caches";

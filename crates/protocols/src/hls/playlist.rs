@@ -4,6 +4,7 @@ mod lines;
 
 use self::lines::{Lines, nanoseconds};
 use super::date::Date;
+use super::decryption::InitializationVector;
 use super::recent::RecentCache;
 use super::variables::{self, Variables, expand};
 use super::variant::Variant;
@@ -107,6 +108,8 @@ pub(super) struct RenditionReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) uri: String,
+    /// `IV`, if it has one.
+    pub(super) iv: Option<InitializationVector>,
 }
 
 /// What a playlist with Partial Segments says of them.
@@ -140,6 +143,10 @@ pub(super) struct Segment {
     pub(super) map: Option<Arc<Resource>>,
     /// The key that a player loads before it.
     pub(super) key: Option<Arc<Key>>,
+    /// The key that what is loaded before it is encrypted with.
+    pub(super) map_key: Option<Arc<Key>>,
+    /// Its Media Sequence Number, or that of the segment that it is a part of.
+    pub(super) number: u64,
     /// Whether it is encrypted in a way that needs more than a key (SAMPLE-AES, or a format of keys of a system of rights).
     pub(super) is_sealed: bool,
     /// Whether it is not there (`EXT-X-GAP`).

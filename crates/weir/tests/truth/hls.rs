@@ -1,6 +1,8 @@
 //! HLS: weir plays what nginx's RTMP module cuts into segments, and what ffmpeg's muxer does with nginx as the web server.
 
-use crate::support::{Kept, Nginx, Publishing, Run, measure, program, shared, soon, undisturbed};
+use crate::support::{
+    Kept, Nginx, Publishing, Run, measure, no_file_has, program, shared, soon, undisturbed,
+};
 
 #[test]
 fn viewers_of_nginx_load_each_segment_once_and_play_without_a_stall() {
@@ -51,6 +53,57 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
             ]);
             plays(&run, 3.0);
         }
+    });
+}
+
+/// What a witness reads in encrypted segments is what its publisher wrote: the stamp of each frame, by which latency is known.
+#[test]
+fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
+    const KEY: &[u8; 16] = b"0sixteen secrets";
+    let _machine = shared();
+    undisturbed(|| {
+        let nginx = Nginx::start();
+        let live = nginx.url("encrypted");
+        let _publishing = Publishing::start(&live, &["--gop", "1s", "--bitrate", "300kbps"]);
+        let directory = nginx.hls().join("encrypted");
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("a.key"), KEY).unwrap();
+        // What the playlist names, where ffmpeg finds it, and the vector: without one it is the number of the segment.
+        for (name, vector) in [("with", "000102030405060708090a0b0c0d0e0f"), ("without", "")] {
+            let information = directory.join(format!("{name}.info"));
+            std::fs::write(&information, format!("a.key\n{}\n{vector}\n", directory.join("a.key").display()))
+                .unwrap();
+            let mut command = program("ffmpeg", "ffmpeg");
+            command.args(["-v", "error", "-i", &live, "-c", "copy", "-f", "hls", "-hls_time", "1"]);
+            command.args([
+                "-hls_list_size",
+                "8",
+                "-hls_flags",
+                "delete_segments+temp_file",
+                "-hls_key_info_file",
+            ]);
+            command.arg(information).arg("-hls_segment_filename").arg(directory.join(format!("{name}%d.ts")));
+            let _muxer = Kept::start(command.arg(directory.join(format!("{name}.m3u8"))));
+            soon("five segments are there", || nginx.segments(&format!("encrypted/{name}")) >= 5);
+            let playlist = nginx.playlist(&format!("encrypted/{name}"));
+            let run = measure(["play", &playlist, "-c", "3", "-d", "6s", "--warmup", "0s"]);
+            plays(&run, 3.0);
+            assert_eq!((run.total("hls.keys"), run.total("hls.undecrypted")), (3.0, 0.0), "{name}");
+            assert_eq!(run.total("hls.decrypted"), run.total("hls.segments"), "{name}: all are witnesses");
+            assert!(run.total("stamped") > 100.0, "{name}: {} frames had a stamp", run.total("stamped"));
+            no_file_has(run.directory(), std::str::from_utf8(KEY).unwrap());
+        }
+        // A server that hands out another key than it encrypts with.
+        std::fs::write(directory.join("a.key"), b"another secret!!").unwrap();
+        let run =
+            measure(["play", &nginx.playlist("encrypted/without"), "-c", "1", "-d", "3s", "--warmup", "0s"]);
+        assert_eq!((run.total("hls.decrypted"), run.total("stamped")), (0.0, 0.0));
+        assert!(run.total("hls.undecrypted") >= 2.0);
+        assert!(
+            run.summary["warnings"].to_string().contains("hls.undecrypted"),
+            "{}",
+            run.summary["warnings"]
+        );
     });
 }
 

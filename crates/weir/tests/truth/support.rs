@@ -4,6 +4,7 @@
 
 mod agents;
 mod air;
+mod artefacts;
 mod brokers;
 mod browser;
 mod browser_tab;
@@ -27,6 +28,7 @@ pub(crate) mod webrtc;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
+pub(crate) use artefacts::no_file_has;
 pub(crate) use brokers::{OtherBroker, mqtt_js, paho, paho_publisher, paho_responder};
 pub(crate) use browser::Browser;
 pub(crate) use browser_tab::BrowserTab;

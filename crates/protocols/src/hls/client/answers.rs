@@ -3,14 +3,15 @@
 use super::Viewer;
 use super::ladder::Ladder;
 use super::link::{LinkName, Loading, Media, TrackName};
+use super::reading::Reading;
 use super::track::Track;
 use crate::hls::bandwidth::Throughput;
 use crate::hls::cache;
 use crate::hls::figures::{
-    ANNOUNCED, AUDIO_APART, BLOCK_TIME, CACHE_AGE, CACHE_HITS, CACHE_MISSES, DELTAS, EARLY, EDGE_LATENCY,
-    HINT_TIME, HINTS_UNUSED, KEYS, LATENCY, LOADED, LOW_LATENCY, MULTIVARIANT, MULTIVARIANT_TIME, NOT_FOUND,
-    PART_TIME, PARTS, PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME, REFUSED, RELOADS, SEGMENT_TIME, SEGMENTS,
-    SKIPPED, STALE, TARGET_EXCEEDED, WENT_BACK,
+    ANNOUNCED, AUDIO_APART, BLOCK_TIME, CACHE_AGE, CACHE_HITS, CACHE_MISSES, DECRYPTED, DELTAS, EARLY,
+    EDGE_LATENCY, HINT_TIME, HINTS_UNUSED, KEYS, LATENCY, LOADED, LOW_LATENCY, MULTIVARIANT,
+    MULTIVARIANT_TIME, NOT_FOUND, PART_TIME, PARTS, PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME, REFUSED,
+    RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, UNDECRYPTED, WENT_BACK,
 };
 use crate::hls::playback::Playback;
 use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource};
@@ -22,9 +23,6 @@ use weir_metrics::common::{MEDIA, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::Context;
 use weir_web::Response;
-
-/// The length of a key (RFC 8216, section 4.3.2.4: "a packed array of 16 octets").
-const KEY_LENGTH: u64 = 16;
 
 impl Viewer {
     /// Takes what a read brought.
@@ -156,8 +154,8 @@ impl Viewer {
                 }
                 return Ok(());
             }
-            Loading::Key(_, came, _) => {
-                *came += length;
+            Loading::Key(_, loaded, _) => {
+                loaded.take(piece);
                 return Ok(());
             }
             Loading::Segment(_, came) | Loading::Hint(_, came) => {
@@ -175,7 +173,7 @@ impl Viewer {
             if begins {
                 scanner.reset();
             }
-            scanner.take(piece, now, &self.clock, recorder);
+            scanner.take(self.reading.clear(piece), now, &self.clock, recorder);
         }
         Ok(())
     }
@@ -194,16 +192,16 @@ impl Viewer {
             Loading::Playlist(directives, text) => {
                 self.playlist(track, directives, &text, (asked, took), context)?;
             }
-            Loading::Key(key, came, segment) => {
-                // Without its key a segment is of no use to a player.
+            Loading::Key(key, loaded, segment) => {
                 let recorder = self.recorder(context.world);
-                if came != KEY_LENGTH {
+                // Without its key a segment is of no use to a player.
+                let Some(bytes) = loaded.read() else {
                     recorder.count(REFUSED, 1);
                     return Ok(());
-                }
+                };
                 recorder.count(KEYS, 1);
                 if let Some(track) = self.track_mut(track) {
-                    track.key = Some(key);
+                    track.key = Some((key, bytes));
                 }
                 self.load(link, track, segment, context)?;
             }
@@ -222,6 +220,9 @@ impl Viewer {
                     _ => SEGMENT_TIME,
                 };
                 self.recorder(context.world).record(time, took);
+                if track == TrackName::Main {
+                    self.finish_reading(context);
+                }
                 self.media(track, media, context);
                 if track == TrackName::Main && !media.is_hinted {
                     self.adapt(came, now.since(asked), context)?;
@@ -236,6 +237,19 @@ impl Viewer {
             Loading::Refusal => {}
         }
         Ok(())
+    }
+
+    /// What a witness has read is whole, if it was encrypted.
+    fn finish_reading(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let Reading::Encrypted(mut decryption) = std::mem::take(&mut self.reading) else { return };
+        let recorder = context.world.of(self.state.planned());
+        match (&mut self.scanner, decryption.finish()) {
+            (Some(scanner), Some(clear)) => {
+                scanner.take(clear, context.now, &self.clock, recorder);
+                recorder.count(DECRYPTED, 1);
+            }
+            _ => recorder.count(UNDECRYPTED, 1),
+        }
     }
 
     /// A segment or a part is whole.

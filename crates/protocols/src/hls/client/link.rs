@@ -1,8 +1,10 @@
 //! One connection of a viewer, and what is under way on it.
 
 use crate::hls::date::Date;
+use crate::hls::decryption::KeyBytes;
 use crate::hls::playlist::{Key, Resource, Segment};
 use crate::hls::schedule::Directives;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{HttpConnection, Request};
@@ -48,8 +50,8 @@ pub(super) struct Media {
 pub(super) enum Loading {
     /// A playlist, what it was asked for with, and what of it has come.
     Playlist(Directives, Vec<u8>),
-    /// A key, how much of it has come, and the segment that it is for.
-    Key(Arc<Key>, u64, Segment),
+    /// A key, what of it has come, and the segment that it is for.
+    Key(Arc<Key>, LoadedKey, Segment),
     /// A Media Initialization Section, and the segment behind it.
     Map(Arc<Resource>, Segment),
     /// A segment or a part, and how much of it has come.
@@ -58,6 +60,28 @@ pub(super) enum Loading {
     Hint(Resource, u64),
     /// An answer without any of them, to its end.
     Refusal,
+}
+
+/// What of a key has come. It is a secret, and is in no output.
+#[derive(Default)]
+pub(super) struct LoadedKey(Vec<u8>);
+
+impl LoadedKey {
+    /// No more than tells that it is too long.
+    pub(super) fn take(&mut self, piece: &[u8]) {
+        let room = (KeyBytes::LENGTH + 1).saturating_sub(self.0.len());
+        self.0.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    pub(super) fn read(&self) -> Option<KeyBytes> {
+        KeyBytes::read(&self.0)
+    }
+}
+
+impl fmt::Debug for LoadedKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "LoadedKey({} bytes)", self.0.len())
+    }
 }
 
 impl Link {

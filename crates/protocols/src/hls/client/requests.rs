@@ -1,7 +1,8 @@
 //! What a viewer asks for next, and on which of its connections.
 
 use super::Viewer;
-use super::link::{Link, LinkName, Loading, Media, TrackName};
+use super::link::{Link, LinkName, LoadedKey, Loading, Media, TrackName};
+use super::reading::Reading;
 use super::track::Track;
 use crate::hls::cmcd::{self, ObjectType, Report};
 use crate::hls::figures::{GAPS, HINTS_UNUSED, REQUESTS, SEALED};
@@ -154,6 +155,9 @@ impl Viewer {
             return Ok(());
         };
         let request = self.main.named(&resource)?;
+        // Whether it is encrypted is said when it is named.
+        let reading = if self.main.key.is_some() { Reading::Opaque } else { Reading::Clear };
+        self.read_as(TrackName::Main, reading);
         self.get(LinkName::First, TrackName::Main, request, Loading::Hint(resource, 0), context);
         Ok(())
     }
@@ -171,18 +175,29 @@ impl Viewer {
         if segment.is_sealed && !std::mem::replace(&mut track.is_sealed, true) {
             context.world.of(planned).count(SEALED, 1);
         }
-        let key = segment.key.clone().filter(|key| track.key.as_ref() != Some(key));
+        let key = segment.key.clone().filter(|key| track.lacks(key));
         let map = segment.map.clone().filter(|map| track.map.as_ref() != Some(map));
         let (request, loading) = if let Some(key) = key {
             let resource = crate::hls::playlist::Resource { uri: key.uri.clone(), range: None };
-            (track.named(&resource)?, Loading::Key(key, 0, segment))
+            (track.named(&resource)?, Loading::Key(key, LoadedKey::default(), segment))
         } else if let Some(map) = map {
-            (track.named(&map)?, Loading::Map(map, segment))
+            let (request, reading) = (track.named(&map)?, track.map_reading(&segment));
+            self.read_as(name, reading);
+            (request, Loading::Map(map, segment))
         } else {
-            (track.named(&segment.resource)?, Loading::Segment(Media::of(&segment, false), 0))
+            let (request, reading) = (track.named(&segment.resource)?, track.reading(&segment));
+            self.read_as(name, reading);
+            (request, Loading::Segment(Media::of(&segment, false), 0))
         };
         self.get(link, name, request, loading, context);
         Ok(())
+    }
+
+    /// What is asked for next is read by a witness in this way.
+    fn read_as(&mut self, name: TrackName, reading: Reading) {
+        if name == TrackName::Main && self.scanner.is_some() {
+            self.reading = reading;
+        }
     }
 
     fn get(

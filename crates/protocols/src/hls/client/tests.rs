@@ -412,6 +412,7 @@ fn a_key_is_loaded_before_the_first_segment_that_needs_it() {
     assert_eq!(bench.asked(), "");
     let (figures, _) = bench.end();
     assert_eq!(counts(&figures, [KEYS, REFUSED, SEGMENTS, SEALED, MEDIA]), [1, 1, 2, 0, 10]);
+    assert_eq!(counts(&figures, [DECRYPTED, UNDECRYPTED]), [0, 2], "no block is whole");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a viewer plays of one playlist: what it has loaded of it, and what is next.
 
 use super::link::Media;
+use super::reading::Reading;
+use crate::hls::decryption::{Decryption, InitializationVector, KeyBytes};
 use crate::hls::playlist::{Key, Resource, Segment};
 use crate::hls::recent::RecentCache;
 use crate::hls::schedule::{Directives, Schedule};
@@ -45,7 +47,7 @@ pub(super) struct Track {
     pub(super) base: Option<Arc<Request>>,
     pub(super) schedule: Schedule,
     /// The last key and the last Media Initialization Section that were loaded.
-    pub(super) key: Option<Arc<Key>>,
+    pub(super) key: Option<(Arc<Key>, KeyBytes)>,
     pub(super) map: Option<Arc<Resource>>,
     /// What is to be buffered before playback starts; `None` before the first segment is named.
     pub(super) start: Option<Duration>,
@@ -77,6 +79,36 @@ impl Track {
             failed_hint: None,
             is_sealed: false,
         }
+    }
+
+    /// How a witness reads a segment: what it is encrypted with was loaded before it.
+    pub(super) fn reading(&self, segment: &Segment) -> Reading {
+        let number = InitializationVector::of_segment(segment.number);
+        match &segment.key {
+            None => Reading::Clear,
+            // What is encrypted of a part on its own is not known to weir.
+            Some(_) if segment.is_part => Reading::Opaque,
+            Some(key) => self.decryption(key, key.iv.unwrap_or(number)),
+        }
+    }
+
+    /// How a witness reads what is loaded before a segment. Its key has to have a vector (RFC 8216, section 4.3.2.5), since it has no
+    /// Media Sequence Number: without one it is not read.
+    pub(super) fn map_reading(&self, segment: &Segment) -> Reading {
+        match &segment.map_key {
+            None => Reading::Clear,
+            Some(key) => key.iv.map_or(Reading::Opaque, |iv| self.decryption(key, iv)),
+        }
+    }
+
+    fn decryption(&self, key: &Key, iv: InitializationVector) -> Reading {
+        let loaded = self.key.as_ref().filter(|(loaded, _)| loaded.uri == key.uri);
+        loaded.map_or(Reading::Opaque, |(_, bytes)| Reading::Encrypted(Box::new(Decryption::new(*bytes, iv))))
+    }
+
+    /// Whether a segment needs a key that was not loaded last.
+    pub(super) fn lacks(&self, key: &Key) -> bool {
+        self.key.as_ref().is_none_or(|(loaded, _)| loaded.uri != key.uri)
     }
 
     /// Media time that is there to be shown.

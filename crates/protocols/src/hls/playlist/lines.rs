@@ -5,6 +5,7 @@ use super::{
     RenditionReport, Resource, SHORTEST_PART, Segment, StartOffset,
 };
 use crate::hls::date::{self, Date};
+use crate::hls::decryption::InitializationVector;
 use crate::hls::variables::Variables;
 use crate::hls::variant::Variant;
 use quick_m3u8::tag::hls::{self, EnumeratedString, MediaType, Method, PreloadHintType, Tag};
@@ -39,6 +40,8 @@ pub(super) struct Lines {
     range: Option<(u64, Option<u64>)>,
     map: Option<Arc<Resource>>,
     key: Option<Arc<Key>>,
+    /// The key of `map`: one that is named before it (RFC 8216, section 4.3.2.4).
+    map_key: Option<Arc<Key>>,
     /// The next segments are encrypted in a way that is not read.
     is_sealed: bool,
     /// When the next segment begins.
@@ -100,6 +103,7 @@ impl Lines {
             Tag::Map(tag) => {
                 let range = tag.byterange().map(|range| (range.offset, range.length));
                 self.map = Some(Arc::new(Resource { uri: tag.uri().to_owned(), range }));
+                self.map_key.clone_from(&self.key);
             }
             Tag::StreamInf(tag) => {
                 self.variant = Some((tag.bandwidth(), tag.audio().map(str::to_owned)));
@@ -123,7 +127,12 @@ impl Lines {
         match (tag.method(), tag.uri()) {
             (EnumeratedString::Known(Method::None), _) => (self.key, self.is_sealed) = (None, false),
             (EnumeratedString::Known(Method::Aes128), Some(uri)) if tag.keyformat() == "identity" => {
-                self.key = Some(Arc::new(Key { uri: uri.to_owned() }));
+                let iv = tag.iv().map(InitializationVector::read);
+                // With a vector that is none, no key decrypts.
+                match iv {
+                    Some(None) => self.is_sealed = true,
+                    _ => self.key = Some(Arc::new(Key { uri: uri.to_owned(), iv: iv.flatten() })),
+                }
             }
             _ => self.is_sealed = true,
         }
@@ -155,6 +164,8 @@ impl Lines {
             duration,
             map: self.map.clone(),
             key: self.key.clone(),
+            map_key: self.map_key.clone(),
+            number: self.segment().unwrap_or_default(),
             is_sealed: self.is_sealed && self.key.is_none(),
             is_gap,
             is_part: false,
