@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_rtc::h264::{Packetiser, is_keyframe, starts_frame};
-use weir_rtc::{Assembler, UNIT_HEAD, VideoCodec, opus, rtx};
+use weir_rtc::{Assembler, Packetiser as AnyPacketiser, UNIT_HEAD, VideoCodec, opus, rtx};
 
 const KEPT: usize = 200;
 
@@ -20,6 +20,12 @@ fuzz_target!(|data: &[u8]| {
             codec.unit_heads(payload, |head| assert!(head.len() <= UNIT_HEAD));
             let _ = codec.hints(payload);
         }
+        // Whatever is called a unit is cut into payloads that are not too long.
+        let most = usize::from(limit).max(16);
+        let mut packetiser = AnyPacketiser::new(codec, most, u16::from(limit));
+        packetiser.packetise(data.chunks(usize::from(limit) + 1), limit & 1 == 0, |payload, _| {
+            assert!(payload.len() <= most);
+        });
     }
     let mut assembler = Assembler::new(VideoCodec::H264, KEPT);
     for (at, payload) in data.chunks(33).enumerate() {

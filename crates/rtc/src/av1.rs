@@ -3,9 +3,9 @@
 use crate::codec::{Header, Piece, Unreadable};
 
 /// The aggregation header (section 4.4).
-const CONTINUES: u8 = 0x80;
-const IS_CONTINUED: u8 = 0x40;
-const STARTS_SEQUENCE: u8 = 0x08;
+pub(crate) const CONTINUES: u8 = 0x80;
+pub(crate) const IS_CONTINUED: u8 = 0x40;
+pub(crate) const STARTS_SEQUENCE: u8 = 0x08;
 
 /// The most OBU elements of a payload that are read: a temporal unit of 64 tile groups, and what is in front of it.
 const MOST_ELEMENTS: usize = 128;
@@ -23,6 +23,12 @@ mod kind {
 /// `obu_type` in the first byte of an OBU (AV1 section 5.3.2).
 fn obu_type(first: u8) -> u8 {
     first >> 3 & 0x0F
+}
+
+/// Whether an OBU that begins so is passed over: "The temporal delimiter OBU, if present, SHOULD be removed when transmitting, and MUST be
+/// ignored by receivers." Of tile lists the same is said; padding is of no frame.
+pub(crate) fn is_ignored(first: u8) -> bool {
+    matches!(obu_type(first), kind::TEMPORAL_DELIMITER | kind::TILE_LIST | kind::PADDING)
 }
 
 /// Whether an OBU that begins so is a sequence header, without which nothing is decoded (AV1 section 7.5).
@@ -81,13 +87,7 @@ pub(crate) fn pieces<'a>(payload: &'a [u8], take: &mut impl FnMut(Piece<'a>)) ->
         if at > MOST_ELEMENTS {
             return Err(Unreadable);
         }
-        // "The temporal delimiter OBU, if present, SHOULD be removed when transmitting, and MUST be ignored by receivers." Of tile lists the
-        // same is said; padding is of no frame.
-        let is_ignored = start
-            && end
-            && bytes.first().is_none_or(|first| {
-                matches!(obu_type(*first), kind::TEMPORAL_DELIMITER | kind::TILE_LIST | kind::PADDING)
-            });
+        let is_ignored = start && end && bytes.first().is_none_or(|first| is_ignored(*first));
         if !is_ignored {
             take(Piece { start, end, header: Header::NONE, bytes });
         }

@@ -4,7 +4,7 @@ mod described;
 mod packetiser;
 mod payload;
 
-pub(crate) use described::decoded_sets;
+pub(crate) use described::{decoded_sets, encoded_sets};
 pub use described::{described_format, described_parameter_sets};
 pub use packetiser::Packetiser;
 pub(crate) use payload::pieces;

@@ -8,26 +8,29 @@ use crate::sdp::Format;
 pub const CLOCK_RATE: u32 = 90_000;
 
 /// Types of payloads (section 4.4) and of NAL units (ITU-T H.265 table 7-1).
-mod kind {
+pub(crate) mod kind {
     pub(super) const RANDOM_ACCESS: std::ops::RangeInclusive<u8> = 16..=23;
     pub(super) const LAST_SLICE: u8 = 31;
-    pub(super) const AGGREGATION: u8 = 48;
-    pub(super) const FRAGMENT: u8 = 49;
+    pub(super) const VPS: u8 = 32;
+    pub(super) const SPS: u8 = 33;
+    pub(super) const PPS: u8 = 34;
+    pub(crate) const AGGREGATION: u8 = 48;
+    pub(crate) const FRAGMENT: u8 = 49;
     pub(super) const PACI: u8 = 50;
 }
 
 /// The bits of an FU header (section 4.4.3).
-const FRAGMENT_START: u8 = 0x80;
-const FRAGMENT_END: u8 = 0x40;
+pub(crate) const FRAGMENT_START: u8 = 0x80;
+pub(crate) const FRAGMENT_END: u8 = 0x40;
 const FRAGMENT_TYPE: u8 = 0x3F;
 
 /// `nal_unit_type` in the first byte of a NAL unit (section 1.1.4).
-fn unit_type(first: u8) -> u8 {
+pub(crate) fn unit_type(first: u8) -> u8 {
     first >> 1 & 0x3F
 }
 
 /// The first byte of a header, with another type.
-fn with_type(first: u8, kind: u8) -> u8 {
+pub(crate) fn with_type(first: u8, kind: u8) -> u8 {
     first & 0x81 | kind << 1
 }
 
@@ -134,6 +137,23 @@ pub fn described_parameter_sets(format: &Format) -> Vec<Vec<u8>> {
     values.flat_map(h264::decoded_sets).collect()
 }
 
+/// A format that describes a stream with these parameter sets (section 7.1).
+pub fn described_format(payload_type: u8, sets: &[&[u8]]) -> Format {
+    let named = [("sprop-vps", kind::VPS), ("sprop-sps", kind::SPS), ("sprop-pps", kind::PPS)];
+    let parameters = named.iter().filter_map(|(name, kind)| {
+        let of_kind = |set: &&&[u8]| set.first().is_some_and(|first| unit_type(*first) == *kind);
+        let sets: Vec<&[u8]> = sets.iter().filter(of_kind).copied().collect();
+        (!sets.is_empty()).then(|| format!("{name}={}", h264::encoded_sets(&sets)))
+    });
+    Format {
+        payload_type,
+        name: "H265".to_owned(),
+        clock_rate: CLOCK_RATE,
+        parameters: parameters.collect::<Vec<_>>().join(";"),
+        ..Format::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +217,9 @@ mod tests {
 
     #[test]
     fn parameter_sets_of_a_description_are_units() {
+        let sets: [&[u8]; 3] = [&[0x40, 1, 0x0C], &[0x42, 1, 1], &[0x44, 1, 0xC0]];
+        assert_eq!(described_parameter_sets(&described_format(96, &sets)), sets);
+        assert_eq!(described_format(96, &[]).parameters, "");
         let parameters = "sprop-vps=QAEM; sprop-sps=QgEB,%%; sprop-pps=RAHA".to_owned();
         let format = Format { parameters, ..Format::default() };
         assert_eq!(described_parameter_sets(&format), [[0x40, 1, 0x0C], [0x42, 1, 1], [0x44, 1, 0xC0]]);

@@ -27,16 +27,19 @@ pub(crate) fn decoded_sets(sets: &str) -> impl Iterator<Item = Vec<u8>> {
     units.filter(|unit| !unit.is_empty())
 }
 
+/// The other way round.
+pub(crate) fn encoded_sets(sets: &[&[u8]]) -> String {
+    sets.iter().map(|set| LENIENT.encode(set)).collect::<Vec<_>>().join(",")
+}
+
 /// A format that describes a stream with these parameter sets, the first of which is a sequence's.
 pub fn described_format(payload_type: u8, sets: &[&[u8]]) -> Format {
     let level = sets.first().and_then(|set| set.get(1..4)).map_or_else(String::new, |level| {
         format!(";profile-level-id={:02X}{:02X}{:02X}", level[0], level[1], level[2])
     });
-    let encoded: Vec<String> = sets.iter().map(|set| LENIENT.encode(set)).collect();
-    let encoded = if encoded.is_empty() {
-        String::new()
-    } else {
-        format!(";sprop-parameter-sets={}", encoded.join(","))
+    let encoded = match encoded_sets(sets) {
+        encoded if encoded.is_empty() => encoded,
+        encoded => format!(";sprop-parameter-sets={encoded}"),
     };
     Format {
         payload_type,
