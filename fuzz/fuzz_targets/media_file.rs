@@ -1,4 +1,4 @@
-//! A file of MP4 or FLV that is published in a loop: its index lies within the file, and every frame of it can be read,
+//! A file of MP4, FLV or IVF that is published in a loop: its index lies within the file, and every frame of it can be read,
 //! again and again, with times that do not go back. The same bytes as parameter sets and configurations of a peer's tracks say nothing
 //! that is too large.
 
@@ -30,7 +30,8 @@ fn unnamed() -> File {
 }
 
 fuzz_target!(|data: &[u8]| FILE.with(|file| {
-    for codec in [PictureCodec::H264, PictureCodec::H265] {
+    for codec in PictureCodec::ALL {
+        codec.units_of(data).for_each(drop);
         for format in [codec.format(data), codec.format_of_record(data)].into_iter().flatten() {
             assert!(format.size.0.max(format.size.1) <= 16_888 && format.profile.len() < 80);
         }
@@ -43,7 +44,7 @@ fuzz_target!(|data: &[u8]| FILE.with(|file| {
 }));
 
 fn play(path: &str, length: usize) {
-    let file = match MediaFile::open(path) {
+    let file = match MediaFile::open_of(path, &PictureCodec::ALL) {
         Ok(file) => file,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };

@@ -43,6 +43,28 @@ pub fn parameter_sets(decoder_configuration: &[u8]) -> impl Iterator<Item = &[u8
     })
 }
 
+/// The parameter sets in a record of H.265 (ISO/IEC 14496-15, clause 8.3.3.1.2), in order, as NAL units. A damaged record gives those
+/// before the damage.
+pub(crate) fn h265_parameter_sets(decoder_configuration: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = decoder_configuration.get(23..).unwrap_or_default();
+    let mut lists_left = decoder_configuration.get(22).copied().unwrap_or_default();
+    let mut units_left = 0;
+    std::iter::from_fn(move || {
+        while units_left == 0 {
+            lists_left = lists_left.checked_sub(1)?;
+            // The type, and how many.
+            let (list, behind) = rest.split_first_chunk::<3>()?;
+            units_left = u16::from_be_bytes([list[1], list[2]]);
+            rest = behind;
+        }
+        units_left -= 1;
+        let (length, behind) = rest.split_first_chunk::<2>()?;
+        let (unit, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
+        rest = behind;
+        Some(unit)
+    })
+}
+
 /// Appends the AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause 5.3.3.1.2) of parameter sets, with lengths of four
 /// bytes. The first sequence parameter set says profile and level. Returns whether it was appended: that needs a
 /// sequence parameter set, and units of 65,535 bytes at most.

@@ -1,8 +1,9 @@
-//! Files of H.264 and AAC, played in a loop. A [`MediaFile`] is the index of one file, read once and shared;
+//! Files of pictures and sound, played in a loop. A [`MediaFile`] is the index of one file, read once and shared;
 //! a [`Looped`] plays it for ever, and reads each frame from the file when it is asked for.
 
 mod flv;
 mod index;
+mod ivf;
 mod mp4;
 
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{AudioConfig, FileFault, Frame, Source, SourceError, Track, VideoConfig};
+use crate::{AudioConfig, FileFault, Frame, PictureCodec, Source, SourceError, Track, VideoConfig};
 use index::{Index, RawTrack};
 
 /// An open file and the index of its frames, in some 32 bytes a frame: immutable, so that any number of
@@ -26,17 +27,31 @@ pub struct MediaFile {
 }
 
 impl MediaFile {
-    /// Opens an MP4 or FLV file, whichever its first bytes say, and reads its index. The first video and
-    /// the first audio track are taken. MP4 must not be fragmented; an edit list may delay a track or cut
-    /// its start, and what else it does is left out.
+    /// Opens a file of H.264 and AAC: see [`Self::open_of`].
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is neither, is damaged, or carries something else than H.264 and AAC.
-    /// Each error says what would help.
+    /// As [`Self::open_of`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SourceError> {
+        Self::open_of(path, &[PictureCodec::H264])
+    }
+
+    /// Opens an MP4, FLV or IVF file, whichever its first bytes say, and reads its index. The first video and
+    /// the first audio track are taken. MP4 must not be fragmented; an edit list may delay a track or cut
+    /// its start, and what else it does is left out. FLV is read with H.264 alone.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is none of them, is damaged, or carries something else than pictures of these codecs and AAC.
+    /// Each error says what would help.
+    pub fn open_of(path: impl AsRef<Path>, codecs: &[PictureCodec]) -> Result<Self, SourceError> {
         let path = path.as_ref();
-        Self::read(path).map_err(|fault| SourceError { path: path.to_owned(), fault })
+        Self::read(path, codecs).map_err(|fault| SourceError { path: path.to_owned(), fault })
+    }
+
+    /// The codec of the pictures, if there are any.
+    pub fn picture_codec(&self) -> Option<PictureCodec> {
+        self.video_config.as_ref().map(|config| config.codec)
     }
 
     /// The time after which the file starts again: the length of its longer track.
@@ -54,12 +69,13 @@ impl MediaFile {
         self.index.shows_in_another_order()
     }
 
-    fn read(path: &Path) -> Result<Self, FileFault> {
+    fn read(path: &Path, codecs: &[PictureCodec]) -> Result<Self, FileFault> {
         let file = File::open(path)?;
         let mut start = [0; 8];
         let contents = match file.read_at(&mut start, 0)? {
             8 if start.starts_with(b"FLV") => flv::read(&file)?,
-            8 if start.ends_with(b"ftyp") => mp4::read(&file)?,
+            8 if start.ends_with(b"ftyp") => mp4::read(&file, codecs)?,
+            8 if start.starts_with(b"DKIF") => ivf::read(&file, codecs)?,
             _ => return Err(FileFault::Format),
         };
         let (mut video_config, video) = contents.video.unzip();
@@ -80,6 +96,14 @@ impl MediaFile {
 struct Contents {
     video: Option<(VideoConfig, RawTrack)>,
     audio: Option<(AudioConfig, RawTrack)>,
+}
+
+/// Refuses pictures of a codec that is none of those wanted.
+fn check(codec: PictureCodec, name: &str, codecs: &[PictureCodec]) -> Result<(), FileFault> {
+    if codecs.contains(&codec) {
+        return Ok(());
+    }
+    Err(FileFault::Codec { codec: format!("video codec {name}"), remedy: "-c:v libx264" })
 }
 
 fn damaged(reason: impl Into<String>) -> FileFault {

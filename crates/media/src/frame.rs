@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Track {
-    /// H.264.
+    /// Pictures.
     Video,
     /// AAC or Opus.
     Audio,
@@ -22,10 +22,10 @@ pub struct Frame {
     pub decode_time: Duration,
     /// When to show it, never before [`Self::decode_time`]. The two differ in streams with B pictures.
     pub presentation_time: Duration,
-    /// Whether a player can start here (an IDR picture); always true of audio.
+    /// Whether a player can start here (of H.264 an IDR picture); always true of audio.
     pub keyframe: bool,
-    /// Video: the NAL units of one access unit, each after its length in four bytes (ISO/IEC 14496-15,
-    /// clause 5.3.3). AAC: one raw_data_block (ISO/IEC 14496-3, clause 4.4.2.1), without ADTS header. Opus: one
+    /// Video: the NAL units of one access unit of H.264 or H.265, each after its length in four bytes (ISO/IEC 14496-15,
+    /// clause 5.3.3); one frame of VP8, frames of one time of VP9; the OBUs of one temporal unit of AV1 (section 5.2). AAC: one raw_data_block (ISO/IEC 14496-3, clause 4.4.2.1), without ADTS header. Opus: one
     /// packet (RFC 6716, section 3).
     pub payload: Vec<u8>,
 }

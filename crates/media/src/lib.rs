@@ -8,6 +8,7 @@ mod frame;
 mod h264;
 mod nal;
 mod noise;
+mod obu;
 mod opus;
 mod rate;
 mod source;

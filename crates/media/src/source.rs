@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::Frame;
+use crate::obu::obus;
 use crate::rate::FrameRate;
+use crate::{Frame, PictureCodec, elementary};
 use weir_metrics::BitRate;
 
 /// An endless, ordered row of frames. Pacing is the reader's: a source knows the timeline, not the clock.
@@ -28,7 +29,10 @@ pub trait Source {
 /// What a receiver must know before the first picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VideoConfig {
-    /// AVCDecoderConfigurationRecord, the content of an `avcC` box (ISO/IEC 14496-15, clause 5.3.3.1).
+    /// How they are coded.
+    pub codec: PictureCodec,
+    /// Of H.264 AVCDecoderConfigurationRecord, the content of an `avcC` box (ISO/IEC 14496-15, clause 5.3.3.1); of H.265 that of `hvcC`
+    /// (clause 8.3.3.1); of AV1 that of `av1C`, if the file has it. Of VP8 and VP9 nothing.
     pub decoder_configuration: Vec<u8>,
     /// Width and height, in pixels.
     pub resolution: Option<(u16, u16)>,
@@ -36,6 +40,25 @@ pub struct VideoConfig {
     pub frame_rate: Option<FrameRate>,
     /// The average over a GOP or over the file.
     pub bit_rate: Option<BitRate>,
+}
+
+impl VideoConfig {
+    /// What the record has to be sent in front of keyframes: parameter sets as NAL units, or the OBUs of AV1.
+    pub fn parameter_sets(&self) -> Vec<&[u8]> {
+        match self.codec {
+            PictureCodec::H264 => elementary::parameter_sets(&self.decoder_configuration).collect(),
+            PictureCodec::H265 => {
+                // Encoders describe messages there as well.
+                let units = elementary::h265_parameter_sets(&self.decoder_configuration);
+                let is_set =
+                    |unit: &&[u8]| unit.first().is_some_and(|first| (32..=34).contains(&(first >> 1 & 0x3F)));
+                units.filter(is_set).collect()
+            }
+            // "AV1 Codec ISO Media File Format Binding" section 2.3.3.
+            PictureCodec::Av1 => obus(self.decoder_configuration.get(4..).unwrap_or_default()).collect(),
+            PictureCodec::Vp8 | PictureCodec::Vp9 => Vec::new(),
+        }
+    }
 }
 
 /// How sound is coded.
@@ -106,13 +129,13 @@ pub enum FileFault {
     /// It cannot be opened or read; when it could before, it was changed or its disk failed.
     #[error(transparent)]
     Read(#[from] std::io::Error),
-    /// It is neither MP4 nor FLV.
-    #[error("neither MP4 nor FLV; convert it with ffmpeg -c copy")]
+    /// It is neither MP4, FLV nor IVF.
+    #[error("neither MP4, FLV nor IVF; convert it with ffmpeg -c copy")]
     Format,
     /// It is damaged, or written in a way that weir does not know.
     #[error("{0}; rewrite it with ffmpeg -c copy")]
     Malformed(String),
-    /// It carries something else than H.264 and AAC.
+    /// It carries something else than what is published.
     #[error("{codec} is not supported; re-encode it with ffmpeg {remedy}")]
     Codec {
         /// The track and its codec, as the file names it: "video codec hvc1".
@@ -131,7 +154,7 @@ pub enum FileFault {
     /// Its index would take more memory than a publisher should.
     #[error("{0} is more than is read; cut the file with ffmpeg -t 600 -c copy")]
     TooLarge(String),
-    /// It has neither H.264 nor AAC in it.
-    #[error("no frame of H.264 or AAC in it")]
+    /// It has neither pictures nor sound in it.
+    #[error("no frame of pictures or sound in it")]
     Empty,
 }

@@ -6,7 +6,9 @@ mod vpx;
 
 use crate::aac::SAMPLE_RATES;
 use crate::bits::BitReader;
-use crate::parameter_sets;
+use crate::elementary::h265_parameter_sets;
+use crate::nal::{Framing, units};
+use crate::{obu, parameter_sets};
 
 /// The largest side of a picture that is believed: level 6.2 of H.264 and H.265 allow 16,888 at the most (ITU-T H.264 table A-1,
 /// MaxFS 139,264).
@@ -51,6 +53,40 @@ pub struct SoundFormat {
 }
 
 impl PictureCodec {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::H264, Self::H265, Self::Vp8, Self::Vp9, Self::Av1];
+
+    /// The codec's usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H264 => "H.264",
+            Self::H265 => "H.265",
+            Self::Vp8 => "VP8",
+            Self::Vp9 => "VP9",
+            Self::Av1 => "AV1",
+        }
+    }
+
+    /// The units of a picture as a [`crate::Frame`] has it: NAL units without their lengths, OBUs, or the one frame.
+    pub fn units_of(self, payload: &[u8]) -> Box<dyn Iterator<Item = &[u8]> + '_> {
+        match self {
+            Self::H264 | Self::H265 => Box::new(units(payload, Framing::LengthPrefixed)),
+            Self::Av1 => Box::new(obu::obus(payload)),
+            Self::Vp8 | Self::Vp9 => Box::new(std::iter::once(payload)),
+        }
+    }
+
+    /// Whether a frame of VP8, VP9 or AV1 that begins so is a keyframe. Containers say it of the others.
+    pub(crate) fn is_keyframe(self, head: &[u8]) -> bool {
+        match self {
+            // RFC 6386 section 9.1.
+            Self::Vp8 => head.first().is_some_and(|first| first & 1 == 0),
+            Self::Vp9 => vpx::vp9(head).is_some(),
+            Self::Av1 => obu::is_keyframe(head),
+            Self::H264 | Self::H265 => false,
+        }
+    }
+
     /// What a NAL unit or OBU says, header included, or the frame of a codec without such; `None` if it is no sequence parameter set, no
     /// sequence header or no keyframe, or not a whole one.
     pub fn format(self, unit: &[u8]) -> Option<PictureFormat> {
@@ -74,23 +110,7 @@ impl PictureCodec {
             // AV1CodecConfigurationRecord has OBUs behind four bytes ("AV1 Codec ISO Media File Format Binding" section 2.3.3).
             Self::Av1 => self.format(record.get(4..)?),
             Self::Vp8 | Self::Vp9 => None,
-            Self::H265 => {
-                let mut rest = record.get(23..)?;
-                for _ in 0..*record.get(22)? {
-                    let [_, count @ ..] = rest.get(..3)? else { return None };
-                    let count = u16::from_be_bytes([count[0], count[1]]);
-                    rest = &rest[3..];
-                    for _ in 0..count {
-                        let (length, behind) = rest.split_first_chunk::<2>()?;
-                        let (unit, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
-                        if let Some(format) = self.format(unit) {
-                            return Some(format);
-                        }
-                        rest = behind;
-                    }
-                }
-                None
-            }
+            Self::H265 => h265_parameter_sets(record).find_map(|unit| self.format(unit)),
         }
     }
 

@@ -11,7 +11,7 @@ use weir_rtmp::message::MediaKind;
 
 use super::index::{MAX_SAMPLES, RawSample, RawTrack};
 use super::{Contents, damaged};
-use crate::{AudioConfig, FileFault, FrameRate, Track, VideoConfig, aac};
+use crate::{AudioConfig, FileFault, FrameRate, PictureCodec, Track, VideoConfig, aac};
 
 /// Reads the index of an FLV file.
 pub(super) fn read(file: &File) -> Result<Contents, FileFault> {
@@ -219,7 +219,13 @@ fn video_config(decoder_configuration: Vec<u8>) -> Result<VideoConfig, FileFault
     if decoder_configuration.get(4).is_none_or(|byte| byte & 3 != 3) {
         return Err(layout("a NAL unit length of other than 4 bytes", "-c:v libx264"));
     }
-    Ok(VideoConfig { decoder_configuration, resolution: None, frame_rate: None, bit_rate: None })
+    Ok(VideoConfig {
+        codec: PictureCodec::H264,
+        decoder_configuration,
+        resolution: None,
+        frame_rate: None,
+        bit_rate: None,
+    })
 }
 
 fn audio_config(specific_config: Vec<u8>) -> Result<AudioConfig, FileFault> {

@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 
 use mp4_atom::{
-    Atom, Avcc, Codec, Encode, FourCC, Header, Moof, Moov, Mp4a, ReadFrom, Stbl, StszSamples, Trak,
+    Atom, Avcc, Codec, Encode, FourCC, Header, Hvcc, Moof, Moov, Mp4a, ReadFrom, Stbl, StszSamples, Trak,
 };
 
 use super::index::{MAX_SAMPLES, RawSample, RawTrack};
 use super::{Contents, damaged};
-use crate::{AudioCodec, AudioConfig, FileFault, FrameRate, VideoConfig, aac};
+use crate::{AudioCodec, AudioConfig, FileFault, FrameRate, PictureCodec, VideoConfig, aac};
 
 /// The largest `moov` box that is read.
 const MAX_MOOV_BYTES: usize = 256 << 20;
 
 /// Reads the index of an MP4 file.
-pub(super) fn read(file: &File) -> Result<Contents, FileFault> {
+pub(super) fn read(file: &File, codecs: &[PictureCodec]) -> Result<Contents, FileFault> {
     let file_length = file.metadata()?.len();
     let moov = moov(file)?;
     if moov.mvex.is_some() {
@@ -26,7 +26,9 @@ pub(super) fn read(file: &File) -> Result<Contents, FileFault> {
         let handler: [u8; 4] = trak.mdia.hdlr.handler.into();
         let frames = || frames(trak, moov.mvhd.timescale, file_length);
         match &handler {
-            b"vide" if contents.video.is_none() => contents.video = Some((video_config(trak)?, frames()?)),
+            b"vide" if contents.video.is_none() => {
+                contents.video = Some((video_config(trak, codecs)?, frames()?))
+            }
             b"soun" if contents.audio.is_none() => contents.audio = Some((audio_config(trak)?, frames()?)),
             _ => {}
         }
@@ -174,29 +176,48 @@ fn places(stbl: &Stbl, file_length: u64) -> Result<Vec<(u64, u32)>, FileFault> {
     Ok(places)
 }
 
-fn video_config(trak: &Trak) -> Result<VideoConfig, FileFault> {
-    let (visual, avcc) = match trak.mdia.minf.stbl.stsd.codecs.first() {
-        Some(Codec::Avc1(avc1)) => (&avc1.visual, &avc1.avcc),
-        Some(Codec::Avc3(avc3)) => (&avc3.visual, &avc3.avcc),
+fn video_config(trak: &Trak, codecs: &[PictureCodec]) -> Result<VideoConfig, FileFault> {
+    let entry = trak.mdia.minf.stbl.stsd.codecs.first();
+    let of_h264 = |avcc: &Avcc| Ok((PictureCodec::H264, avcc.length_size, body(avcc)?));
+    let of_h265 = |hvcc: &Hvcc| Ok((PictureCodec::H265, hvcc.length_size_minus_one + 1, body(hvcc)?));
+    let (visual, read) = match entry {
+        Some(Codec::Avc1(avc1)) => (&avc1.visual, of_h264(&avc1.avcc)),
+        Some(Codec::Avc3(avc3)) => (&avc3.visual, of_h264(&avc3.avcc)),
+        Some(Codec::Hvc1(hvc1)) => (&hvc1.visual, of_h265(&hvc1.hvcc)),
+        Some(Codec::Hev1(hev1)) => (&hev1.visual, of_h265(&hev1.hvcc)),
+        Some(Codec::Av01(av01)) => {
+            (&av01.visual, body(&av01.av1c).map(|body| (PictureCodec::Av1, UNIT_LENGTH, body)))
+        }
+        Some(Codec::Vp08(vp08)) => (&vp08.visual, Ok((PictureCodec::Vp8, UNIT_LENGTH, Vec::new()))),
+        Some(Codec::Vp09(vp09)) => (&vp09.visual, Ok((PictureCodec::Vp9, UNIT_LENGTH, Vec::new()))),
         other => return Err(unsupported("video", other, "-c:v libx264")),
     };
-    if avcc.length_size != 4 {
+    let (codec, unit_length, decoder_configuration) = read?;
+    if !codecs.contains(&codec) {
+        return Err(unsupported("video", entry, "-c:v libx264"));
+    }
+    if unit_length != UNIT_LENGTH {
         return Err(FileFault::Layout {
             layout: "a NAL unit length of other than 4 bytes",
             remedy: "-c:v libx264",
         });
     }
     Ok(VideoConfig {
-        decoder_configuration: avcc_bytes(avcc)?,
+        codec,
+        decoder_configuration,
         resolution: Some((visual.width, visual.height)),
         frame_rate: frame_rate(trak),
         bit_rate: None,
     })
 }
 
-fn avcc_bytes(avcc: &Avcc) -> Result<Vec<u8>, FileFault> {
+/// Bytes of the length in front of a NAL unit.
+const UNIT_LENGTH: u8 = 4;
+
+/// A box without its header.
+fn body(of: &impl Atom) -> Result<Vec<u8>, FileFault> {
     let mut body = Vec::new();
-    avcc.encode_body(&mut body).map_err(|error| damaged(error.to_string()))?;
+    of.encode_body(&mut body).map_err(|error| damaged(error.to_string()))?;
     Ok(body)
 }
 

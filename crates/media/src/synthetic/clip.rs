@@ -9,7 +9,7 @@ use crate::h264::parameter_sets::{Sequence, decoder_configuration};
 use crate::h264::picture::{Kind, MIN_MACROBLOCKS, Picture, Scene, Weight};
 use crate::rate::{bytes_in, rate_of_bytes};
 use crate::stamp::{ClockReading, Stamp};
-use crate::{AudioConfig, FrameRate, VideoConfig};
+use crate::{AudioConfig, FrameRate, PictureCodec, VideoConfig};
 
 /// A prepared GOP with its sound: immutable, so that any number of sources and threads share one.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ impl Clip {
         let VideoSettings { width, height, frame_rate, gop_frames, bit_rate, .. } = *video;
         let sequence = Sequence { width, height, frame_rate, level_idc };
         let config = VideoConfig {
+            codec: PictureCodec::H264,
             decoder_configuration: decoder_configuration(&sequence),
             resolution: Some((width, height)),
             frame_rate: Some(frame_rate),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use weir_media::{FileFault, Frame, FrameRate, Looped, MediaFile, Source, Track};
+use weir_media::{FileFault, Frame, FrameRate, Looped, MediaFile, PictureCodec, Source, Track};
 
 use crate::judge::{decode, ffmpeg, ffprobe, write};
 
@@ -22,7 +22,7 @@ fn made(directory: &Path, name: &str, more: &str) -> PathBuf {
 
 /// The frames of a track in one pass, with sizes for payloads.
 fn one_pass(path: &Path, track: Track) -> Vec<(Frame, usize)> {
-    let file = Arc::new(MediaFile::open(path).unwrap());
+    let file = Arc::new(MediaFile::open_of(path, &PictureCodec::ALL).unwrap());
     let mut source = Looped::new(file.clone());
     let mut frames = Vec::new();
     let mut frame = Frame::empty();
@@ -82,6 +82,42 @@ fn frames_are_those_that_ffprobe_sees() {
     ] {
         made(directory.path(), name, more);
         agrees_with_ffprobe(&directory.path().join(name));
+    }
+}
+
+#[test]
+fn frames_of_every_codec_are_those_that_ffprobe_sees() {
+    let directory = tempfile::tempdir().unwrap();
+    for (codec, encoder, names) in [
+        (PictureCodec::Vp8, "libvpx -b:v 500k -deadline realtime -auto-alt-ref 0", &["vp8.ivf"][..]),
+        (
+            PictureCodec::Vp9,
+            "libvpx-vp9 -b:v 500k -deadline realtime -lag-in-frames 0",
+            &["vp9.ivf", "vp9.mp4"],
+        ),
+        (
+            PictureCodec::Av1,
+            "libaom-av1 -b:v 500k -usage realtime -cpu-used 8 -lag-in-frames 0",
+            &["av1.ivf", "av1.mp4"],
+        ),
+        (PictureCodec::H265, "libx265 -x265-params log-level=error", &["hvc1.mp4", "hev1.mp4"]),
+    ] {
+        for name in names {
+            let path = directory.path().join(name);
+            let tag =
+                if codec == PictureCodec::H265 { format!("-tag:v {}", &name[..4]) } else { String::new() };
+            ffmpeg(&format!("{VIDEO} -c:v {encoder} -pix_fmt yuv420p -g 30 {tag} {}", path.display()));
+            agrees_with_ffprobe(&path);
+            let file = MediaFile::open_of(&path, &PictureCodec::ALL).unwrap();
+            let source = Looped::new(Arc::new(file));
+            let video = source.video_config().unwrap();
+            assert_eq!((video.codec, video.resolution), (codec, Some((320, 240))), "{name}");
+            assert_eq!(video.frame_rate, FrameRate::new(30000, 1001), "{name}");
+            let described = if codec == PictureCodec::H265 { 3 } else { usize::from(*name == "av1.mp4") };
+            assert_eq!(video.parameter_sets().len(), described, "{name}");
+            let refused = MediaFile::open(&path).unwrap_err().to_string();
+            assert!(refused.contains("is not supported; re-encode it with ffmpeg -c:v libx264"), "{refused}");
+        }
     }
 }
 
@@ -194,7 +230,11 @@ fn what_cannot_be_played_says_what_would_help() {
             format!("{AUDIO} -c:a libmp3lame"),
             "audio codec .mp3 is not supported; re-encode it with ffmpeg -c:a aac",
         ),
-        ("matroska.mkv", format!("{VIDEO} {H264}"), "neither MP4 nor FLV; convert it with ffmpeg -c copy"),
+        (
+            "matroska.mkv",
+            format!("{VIDEO} {H264}"),
+            "neither MP4, FLV nor IVF; convert it with ffmpeg -c copy",
+        ),
     ] {
         ffmpeg(&format!("{arguments} {}", path(name).display()));
         assert_eq!(fault(name).to_string(), expected, "{name}");
@@ -225,8 +265,14 @@ fn a_cut_flv_is_played_as_far_as_it_goes() {
 #[test]
 fn damage_is_an_error_or_another_film_but_never_a_panic() {
     let directory = tempfile::tempdir().unwrap();
-    for name in ["damaged.mp4", "damaged.flv"] {
-        let whole = std::fs::read(made(directory.path(), name, "-t 0.5 -movflags +faststart")).unwrap();
+    for name in ["damaged.mp4", "damaged.flv", "damaged.ivf"] {
+        let path = directory.path().join(name);
+        if name == "damaged.ivf" {
+            ffmpeg(&format!("{VIDEO} -t 0.5 -c:v libvpx -b:v 500k {}", path.display()));
+        } else {
+            made(directory.path(), name, "-t 0.5 -movflags +faststart");
+        }
+        let whole = std::fs::read(path).unwrap();
         let path = directory.path().join(name);
         // The tables of the MP4 are in its first kilobytes.
         let changes = prop::collection::vec((0..whole.len().min(4000), any::<u8>()), 1..4);
@@ -236,7 +282,7 @@ fn damage_is_an_error_or_another_film_but_never_a_panic() {
                 bytes[at] = byte;
             }
             std::fs::write(&path, &bytes).unwrap();
-            if let Ok(file) = MediaFile::open(&path) {
+            if let Ok(file) = MediaFile::open_of(&path, &PictureCodec::ALL) {
                 let count = file.frame_count(Track::Video) + file.frame_count(Track::Audio);
                 let mut source = Looped::new(Arc::new(file));
                 let mut frame = Frame::empty();
