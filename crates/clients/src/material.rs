@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, FrameRate, Looped, MediaFile, Source,
-    SourceError, Synthetic, SyntheticError, VideoSettings,
+    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, FrameRate, Looped, MediaFile, PictureCodec,
+    Source, SourceError, Synthetic, SyntheticError, VideoSettings,
 };
 use weir_metrics::BitRate;
 
@@ -29,7 +29,7 @@ pub enum MaterialOptions {
         /// Equal seeds give equal streams.
         seed: u64,
     },
-    /// An MP4 or FLV file, in a loop.
+    /// An MP4, FLV or IVF file, in a loop.
     File(PathBuf),
 }
 
@@ -121,13 +121,25 @@ impl Material {
         matches!(self, Self::File(file) if file.has_b_frames())
     }
 
-    /// Makes or opens it.
+    /// Makes or opens it: pictures of H.264.
     ///
     /// # Errors
     /// It cannot be had as asked for.
     pub fn prepare(options: &MaterialOptions, stamped: bool) -> Result<Self, MaterialError> {
+        Self::prepare_of(options, stamped, &[PictureCodec::H264])
+    }
+
+    /// The same, of which a file may have pictures of any of these codecs. What is made is H.264.
+    ///
+    /// # Errors
+    /// It cannot be had as asked for.
+    pub fn prepare_of(
+        options: &MaterialOptions,
+        stamped: bool,
+        codecs: &[PictureCodec],
+    ) -> Result<Self, MaterialError> {
         match options {
-            MaterialOptions::File(path) => Ok(Self::File(Arc::new(MediaFile::open(path)?))),
+            MaterialOptions::File(path) => Ok(Self::File(Arc::new(MediaFile::open_of(path, codecs)?))),
             &MaterialOptions::Synthetic {
                 bit_rate,
                 frame_rate,
@@ -164,6 +176,23 @@ impl Material {
                 Ok(Self::Made(Arc::new(clip)))
             }
         }
+    }
+
+    /// The codec of its pictures; H.264 where it has none.
+    pub fn picture_codec(&self) -> PictureCodec {
+        match self {
+            Self::Made(_) => PictureCodec::H264,
+            Self::File(file) => file.picture_codec().unwrap_or(PictureCodec::H264),
+        }
+    }
+
+    /// What is said of stamped pictures that can carry no clock stamp.
+    pub(crate) fn unstamped(&self, stamped: bool) -> Option<String> {
+        let codec = self.picture_codec();
+        (stamped && codec != PictureCodec::H264).then(|| {
+            let name = codec.name();
+            format!("the file's pictures are {name}, which carry no clock stamp: viewers of them have no latency (H.264 does)")
+        })
     }
 
     /// Its sound, if it has any.

@@ -219,7 +219,11 @@ const MISTAKES: &[Mistake] = &[
     Mistake("history full", 2, &["there is no run in full"]),
     Mistake("codec full", 2, &["full: is a directory; give a file"]),
     Mistake("codec wrong.avsc", 2, &["wrong.avsc: schema: n: 'lnog' is not a type"]),
-    Mistake("publish rtmp://127.0.0.1/a/b --file plain.yaml -d 1s", 2, &["neither MP4 nor FLV", "ffmpeg"]),
+    Mistake(
+        "publish rtmp://127.0.0.1/a/b --file plain.yaml -d 1s",
+        2,
+        &["neither MP4, FLV nor IVF", "ffmpeg"],
+    ),
     Mistake("publish mqtt://127.0.0.1/t --payload file:nosuch -d 1s", 2, &["nosuch: No such file"]),
     Mistake(
         "play rtmp://127.0.0.1/a/b -o plain.yaml -d 1s",

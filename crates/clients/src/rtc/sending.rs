@@ -8,18 +8,18 @@ use super::figures::{
 use crate::client_session::End;
 use crate::host_clock::HostClock;
 use crate::material::Material;
+use crate::picture_payloads::PicturePayloads;
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_media::{AudioCodec, Frame, Framing, Source, Stamp, Track, UnitType, parameter_sets, units};
+use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_rtc::h264::Packetiser;
 use weir_rtc::rtcp::{self, Compound, Nack};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, MediaKind};
 use weir_rtc::sender::{Sender, round_trip};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
-use weir_rtc::{Bundle, NtpTime, opus, rtx};
+use weir_rtc::{Bundle, NtpTime, VideoCodec, opus, rtx};
 
 /// Bytes of a payload: with header, tag, UDP and IP a datagram that fits every path of the field.
 const PAYLOAD: usize = 1_160;
@@ -52,7 +52,7 @@ pub(super) struct Sending {
     sound: Option<Sound>,
     inbound: Inbound,
     outbound: Outbound,
-    packetiser: Packetiser,
+    payloads: PicturePayloads,
     bundle: Bundle,
     report_at: Moment,
     wants_keyframe: bool,
@@ -161,6 +161,7 @@ impl Sending {
             payload: Vec::new(),
         });
         let failed = |error: SrtpError| (Failure::DtlsFailed, error.to_string());
+        let payloads = PicturePayloads::new(source.video_config(), PAYLOAD, (sources.pictures >> 5) as u16);
         let mut sending = Self {
             source,
             frame: Frame::empty(),
@@ -172,7 +173,7 @@ impl Sending {
             sound: audio.map(|agreed| Sound { sender: sender(sources.sound, agreed), next: Duration::ZERO }),
             inbound: Inbound::new(&keys.inbound).map_err(failed)?,
             outbound: Outbound::new(&keys.outbound).map_err(failed)?,
-            packetiser: Packetiser::new(PAYLOAD),
+            payloads,
             bundle: Bundle::default(),
             report_at: now + Duration::from_nanos(u64::from(sources.pictures) % 1_000_000_000),
             wants_keyframe: false,
@@ -258,27 +259,15 @@ impl Sending {
     ) {
         recorder.count(FRAMES, 1);
         recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
-        if content.stamp {
+        if content.stamp && self.payloads.codec() == VideoCodec::H264 {
             let stamp = Stamp { captured: content.clock.at(now), sequence_number: self.stamps };
             stamp.put(&mut self.frame.payload);
             self.stamps = self.stamps.wrapping_add(1);
         }
-        let configuration = self.source.video_config().map(|video| &video.decoder_configuration[..]);
-        let parameters = parameter_sets(configuration.unwrap_or_default()).filter(|_| self.frame.keyframe);
-        let pictures = units(&self.frame.payload, Framing::LengthPrefixed).filter(|unit| {
-            !matches!(
-                UnitType::of(unit),
-                Some(
-                    UnitType::AccessUnitDelimiter
-                        | UnitType::SequenceParameterSet
-                        | UnitType::PictureParameterSet
-                )
-            )
-        });
         let media_time = self.base + self.frame.presentation_time;
         let (sender, outbound) = (&mut self.pictures, &mut self.outbound);
         let (bundle, kept) = (&mut self.bundle, &mut self.kept);
-        self.packetiser.packetise(parameters.chain(pictures), |payload, last| {
+        self.payloads.packetise(&self.frame, |payload, last| {
             let header = sender.next(media_time, last, payload.len());
             if bundle.add(&header, payload, outbound, send) {
                 recorder.count(UNITS, 1);

@@ -12,6 +12,7 @@ use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::Material;
 use crate::options::{PlayOptions, PublishOptions};
+use crate::picture_payloads::video_codec;
 use crate::redirect::Redirects;
 use crate::shard_recorder::ShardRecorder;
 use crate::target::{Scheme, TargetError};
@@ -19,7 +20,7 @@ use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_media::AudioCodec;
+use weir_media::{AudioCodec, PictureCodec};
 use weir_rtc::sdp::OfferOptions;
 use weir_rtc::transport::{Certificate, Clock};
 use weir_shard::tls::ClientTls;
@@ -54,11 +55,12 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         EndpointFinder::new(WHIP_SCHEMES, &options.tls).resolving(options.resolve),
         rtc,
     )?;
-    let material = Material::prepare(&options.material.with_opus(), options.stamp)?;
-    let warnings = material.has_b_frames().then(|| B_FRAMES.to_owned());
+    let material = Material::prepare_of(&options.material.with_opus(), options.stamp, &PictureCodec::ALL)?;
+    let warnings = [material.has_b_frames().then(|| B_FRAMES.to_owned()), material.unstamped(options.stamp)];
     let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
-    let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER };
+    let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER }
+        .of_codec(Some(video_codec(material.picture_codec())));
     let shared_options = Arc::new(publish::SharedOptions {
         terms: terms(Signalling::Http, offer_options, &options.tls)?,
         timeouts: options.timeouts,
@@ -69,7 +71,7 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         Publisher::client(planned, request, endpoint.clone(), Arc::clone(&shared_options), now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
-    workload.warnings.extend(warnings);
+    workload.warnings.extend(warnings.into_iter().flatten());
     Ok(with_secrets(workload, rtc))
 }
 

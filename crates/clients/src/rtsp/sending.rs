@@ -4,15 +4,15 @@ use super::figures::{AUDIO_FRAMES, PACKETS, SENDER_REPORTS};
 use crate::client_session::End;
 use crate::host_clock::HostClock;
 use crate::material::Material;
+use crate::picture_payloads::{PicturePayloads, video_codec};
 use std::time::Duration;
-use weir_media::{AudioCodec, Frame, Framing, Source, Stamp, Track, UnitType, parameter_sets, units};
+use weir_media::{AudioCodec, Frame, PictureCodec, Source, Stamp, Track, VideoConfig};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_rtc::h264::Packetiser;
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::Format;
 use weir_rtc::sender::Sender;
-use weir_rtc::{aac, h264, opus, rtcp};
+use weir_rtc::{VideoCodec, aac, h264, h265, opus, rtcp};
 use weir_rtsp::{Description, Media, MediaKind, append_frame_header};
 
 /// Bytes of a payload: a packet that a server passes on by UDP fits every path of the field.
@@ -24,9 +24,10 @@ const REPORT: Duration = Duration::from_secs(5);
 /// Bytes of an RTP header without extension.
 const RTP_HEADER: usize = 12;
 
-/// The bytes in front of a picture and of sound in the form that all protocols' media are counted in, that of FLV (FLV 10.1
-/// sections E.4.3.1 and E.4.2.1).
+/// The bytes in front of a picture, of one of H.265 and of sound in the form that all protocols' media are counted in, that of FLV (FLV 10.1
+/// sections E.4.3.1 and E.4.2.1; Enhanced RTMP, which says when a picture of H.265 is shown behind the codec).
 const PICTURE_HEADER: usize = 5;
+const H265_HEADER: usize = 8;
 const SOUND_HEADER: usize = 2;
 
 /// What all publishers of a workload send.
@@ -53,7 +54,7 @@ pub(super) struct Sending {
     frame: Frame,
     sound: AudioCodec,
     tracks: Vec<SentTrack>,
-    packetiser: Packetiser,
+    payloads: PicturePayloads,
     payload: Vec<u8>,
     stamps: u32,
     start: Moment,
@@ -66,8 +67,7 @@ impl Sending {
     pub(super) fn new(source: Box<dyn Source + Send>, random: u32, now: Moment) -> Self {
         let mut tracks = Vec::new();
         if let Some(video) = source.video_config() {
-            let sets: Vec<&[u8]> = parameter_sets(&video.decoder_configuration).collect();
-            tracks.push((Track::Video, h264::described_format(96, &sets)));
+            tracks.push((Track::Video, picture_format(video)));
         }
         if let Some(audio) = source.audio_config() {
             let format = match audio.codec {
@@ -85,6 +85,7 @@ impl Sending {
             };
             tracks.push((Track::Audio, format));
         }
+        let payloads = PicturePayloads::new(source.video_config(), PAYLOAD, (random >> 5) as u16);
         let tracks = (0u8..).zip(tracks).map(|(at, (kind, format))| {
             let ssrc = random.wrapping_add(2 * u32::from(at));
             let first = (ssrc >> 9) as u16;
@@ -97,7 +98,7 @@ impl Sending {
             tracks: tracks.collect(),
             source,
             frame: Frame::empty(),
-            packetiser: Packetiser::new(PAYLOAD),
+            payloads,
             payload: Vec::new(),
             stamps: 0,
             start: now,
@@ -171,31 +172,22 @@ impl Sending {
     fn send_picture(&mut self, now: Moment, content: &Content, recorder: &mut Recorder) {
         recorder.count(FRAMES, 1);
         recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
-        if content.stamp {
+        if content.stamp && self.payloads.codec() == VideoCodec::H264 {
             let stamp = Stamp { captured: content.clock.at(now), sequence_number: self.stamps };
             stamp.put(&mut self.frame.payload);
             self.stamps = self.stamps.wrapping_add(1);
         }
         let Some(track) = self.tracks.iter_mut().find(|track| track.kind == Track::Video) else { return };
-        // Parameter sets stand in front of each keyframe: a viewer may come without the description.
-        let configuration = self.source.video_config().map(|video| &video.decoder_configuration[..]);
-        let sets = parameter_sets(configuration.unwrap_or_default()).filter(|_| self.frame.keyframe);
-        let pictures = units(&self.frame.payload, Framing::LengthPrefixed).filter(|unit| {
-            use UnitType::{AccessUnitDelimiter, PictureParameterSet, SequenceParameterSet};
-            !matches!(
-                UnitType::of(unit),
-                Some(AccessUnitDelimiter | SequenceParameterSet | PictureParameterSet)
-            )
-        });
-        let (mut media, mut packets) = (PICTURE_HEADER, 0);
-        let parts = sets.chain(pictures).inspect(|unit| media += 4 + unit.len());
         let (time, out) = (self.frame.presentation_time, &mut self.out);
-        self.packetiser.packetise(parts, |payload, last| {
+        let mut packets = 0;
+        let header_length =
+            if self.payloads.codec() == VideoCodec::H265 { H265_HEADER } else { PICTURE_HEADER };
+        let length = self.payloads.packetise(&self.frame, |payload, last| {
             let header = track.sender.next(time, last, payload.len());
             append_packet(track.channels.0, &header, payload, out);
             packets += 1;
         });
-        recorder.count(MEDIA, media as u64);
+        recorder.count(MEDIA, (header_length + length) as u64);
         recorder.count(PACKETS, packets);
     }
 
@@ -234,6 +226,21 @@ impl Sending {
             self.out.extend_from_slice(&self.payload);
             recorder.count(SENDER_REPORTS, 1);
         }
+    }
+}
+
+/// How pictures are described, with what a decoder begins with.
+fn picture_format(video: &VideoConfig) -> Format {
+    let sets = video.parameter_sets();
+    match video.codec {
+        PictureCodec::H264 => h264::described_format(96, &sets),
+        PictureCodec::H265 => h265::described_format(96, &sets),
+        codec => Format {
+            payload_type: 96,
+            name: video_codec(codec).encoding_name().to_owned(),
+            clock_rate: h264::CLOCK_RATE,
+            ..Format::default()
+        },
     }
 }
 

@@ -14,6 +14,7 @@ use crate::shard_recorder::ShardRecorder;
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::sync::Arc;
+use weir_media::PictureCodec;
 
 /// Viewers of these URLs. Resolves names, so it may take a while.
 ///
@@ -50,19 +51,19 @@ pub fn play(
 pub fn publish(urls: &[String], options: &PublishOptions) -> Result<Workload, WorkloadError> {
     let mut finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = Endpoints::find("publish", urls, &mut finder, |target| Ok(Request::new(target)))?;
+    let material = Material::prepare_of(&options.material, options.stamp, &PictureCodec::ALL)?;
+    let warning = material.unstamped(options.stamp);
     let common = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
-        content: Content {
-            material: Material::prepare(&options.material, options.stamp)?,
-            stamp: options.stamp,
-            clock: HostClock::read(),
-        },
+        content: Content { material, stamp: options.stamp, clock: HostClock::read() },
         redirects: Redirects::new(finder),
     });
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, now, .. } = client;
         Publisher::new(planned, request, Arc::clone(&common), now, shard)
     };
-    Ok(Workload::new(SCHEMA, endpoints, new).returning(options.returns))
+    let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
+    workload.warnings.extend(warning);
+    Ok(workload)
 }

@@ -175,3 +175,66 @@ fn a_server_of_others_gets_every_packet_of_publishers() {
     assert!(total("rtc.reports_heard") >= 2 && total("rtc.plis_heard") >= 1);
     assert_eq!((total("rtc.reported_lost"), total("rtc.unauthentic")), (0, 0));
 }
+
+/// The MD5 of each picture of a file, as ffmpeg decodes it.
+fn pictures(path: &Path) -> Vec<String> {
+    let mut ffmpeg = program("ffmpeg", "ffmpeg");
+    ffmpeg.args(["-v", "error", "-xerror", "-i"]).arg(path).args(["-map", "0:v", "-vsync", "passthrough"]);
+    let output = ffmpeg.args(["-f", "framemd5", "-"]).output().unwrap();
+    assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let pictures = lines.lines().filter(|line| !line.starts_with('#'));
+    pictures.map(|line| line.rsplit(',').next().unwrap().trim().to_owned()).collect()
+}
+
+#[test]
+fn a_server_of_others_gets_files_of_each_codec_whole() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, container) in
+        [("VP8", "ivf"), ("VP9", "ivf"), ("VP9", "mp4"), ("AV1", "mp4"), ("AV1", "ivf"), ("H265", "mp4")]
+    {
+        let (made, _) = clip(folder.path(), codec);
+        let path = folder.path().join(format!("published.{container}"));
+        let mut ffmpeg = program("ffmpeg", "ffmpeg");
+        ffmpeg.args(["-v", "error", "-y", "-i"]).arg(made).args(["-c", "copy"]).arg(&path);
+        assert!(ffmpeg.stderr(Stdio::null()).status().unwrap().success(), "{codec}");
+        let recorded = folder.path().join(if codec == "H265" { "a.h265" } else { "recorded.ivf" });
+        let (pion, port) = Pion::start(&["serve", "0", "into", recorded.to_str().unwrap()]);
+        let url = format!("whip+http://127.0.0.1:{port}/whip");
+        let run = measure([
+            "publish",
+            &url,
+            "-d",
+            "4s",
+            "--warmup",
+            "0s",
+            "--drain",
+            "1s",
+            "--file",
+            path.to_str().unwrap(),
+        ]);
+        assert_eq!(run.well(), 1, "{codec}: {:?} {}", run.failures(), run.err);
+        let warnings = run.summary["warnings"].to_string();
+        assert!(warnings.contains("carry no clock stamp"), "{codec}: {warnings}");
+        let seen = pion.end();
+        let total = |figure: &str| run.total(figure) as u64;
+        assert_eq!((seen["connected"], seen["lost"]), (1, 0), "{codec}: {seen:?}");
+        assert_eq!(total("units"), seen["arrived"], "{codec}: {seen:?}");
+        let forgotten = total("units") - seen["received"];
+        for (theirs, ours) in [("frames", "frames"), ("keyframes", "keyframes")] {
+            let (came, sent) = (seen[theirs], total(ours));
+            assert!(came <= sent && sent - came <= forgotten, "{codec} {theirs}: {came} of {sent}: {seen:?}");
+        }
+        assert!(total("frames") > 80 && total("keyframes") >= 3, "{codec}");
+        assert_eq!((total("rtc.reported_lost"), total("rtc.unauthentic")), (0, 0), "{codec}");
+        // Each picture is one of the file's; where a keyframe was asked for, the file begins again.
+        let (whole, came) = (pictures(&path), pictures(&recorded));
+        assert!(
+            came.len() as u64 >= seen["frames"] - 1 && came.len() > 80,
+            "{codec}: {} {seen:?}",
+            came.len()
+        );
+        assert!(came.iter().all(|picture| whole.contains(picture)), "{codec}");
+    }
+}

@@ -111,9 +111,8 @@ fn a_login_is_answered_by_basic_and_by_digest() {
     }
 }
 
-#[test]
-fn an_ffmpeg_that_listens_records_what_is_published() {
-    let _machine = shared();
+/// Publishes to an ffmpeg that listens: the run, and the codec and packets of each track that ffmpeg has recorded.
+fn recorded(options: &[&str]) -> (Run, String) {
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
     let url = format!("rtsp://127.0.0.1:{port}/live/a");
     let recorded = folder.path().join("a.mkv");
@@ -121,27 +120,56 @@ fn an_ffmpeg_that_listens_records_what_is_published() {
     ffmpeg.args(["-v", "error", "-nostdin", "-rtsp_flags", "listen", "-rtsp_transport", "tcp", "-i", &url]);
     let mut listening = Kept::start(ffmpeg.args(["-c", "copy"]).arg(&recorded));
     weir_testing::soon("ffmpeg listens", || std::net::TcpListener::bind(("127.0.0.1", port)).is_err());
-    let run = measure(["publish", &url, "-d", "6s", "--warmup", "0s"]);
+    let run = measure([["publish", &url, "-d", "6s", "--warmup", "0s"].as_slice(), options].concat());
     assert_eq!(run.total("played"), 1.0, "{}", run.err);
     weir_testing::soon("ffmpeg ends", || listening.0.try_wait().unwrap().is_some());
+    let mut decode = program("ffmpeg", "ffmpeg");
+    decode.args(["-v", "error", "-xerror", "-i"]).arg(&recorded).args(["-f", "null", "-"]);
+    let decoded = decode.output().unwrap();
+    assert!(decoded.status.success(), "{}", String::from_utf8_lossy(&decoded.stderr));
     let mut probe = program("ffprobe", "ffmpeg");
-    probe.args([
-        "-v",
-        "error",
-        "-count_packets",
-        "-show_entries",
-        "stream=codec_name,nb_read_packets",
-        "-of",
-        "csv=p=0",
-    ]);
+    let entries = "stream=codec_name,nb_read_packets";
+    probe.args(["-v", "error", "-count_packets", "-show_entries", entries, "-of", "csv=p=0"]);
     let output = probe.arg(&recorded).output().unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    let packets = |codec: &str| -> f64 {
-        let line = out.lines().find_map(|line| line.strip_prefix(codec)).unwrap_or_else(|| panic!("{out}"));
-        line.trim_start_matches(',').trim().parse().unwrap()
-    };
+    (run, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The packets of a track.
+fn packets(recorded: &str, codec: &str) -> f64 {
+    let mut lines = recorded.lines();
+    let line = lines.find_map(|line| line.strip_prefix(codec)).unwrap_or_else(|| panic!("{recorded}"));
+    line.trim_start_matches(',').trim().parse().unwrap()
+}
+
+#[test]
+fn an_ffmpeg_that_listens_records_what_is_published() {
+    let _machine = shared();
+    let (run, out) = recorded(&[]);
     // What it gets before it has both tracks it may leave out.
     let (frames, sounds) = (run.total("frames"), run.total("rtsp.audio_frames"));
-    assert!(packets("h264") >= frames - 5.0 && packets("h264") <= frames, "{out} of {frames}");
-    assert!(packets("aac") >= sounds - 10.0 && packets("aac") <= sounds, "{out} of {sounds}");
+    assert!(packets(&out, "h264") >= frames - 5.0 && packets(&out, "h264") <= frames, "{out} of {frames}");
+    assert!(packets(&out, "aac") >= sounds - 10.0 && packets(&out, "aac") <= sounds, "{out} of {sounds}");
+}
+
+#[test]
+fn an_ffmpeg_that_listens_records_files_of_other_codecs() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, encoder, file) in
+        [("vp8", "libvpx", "a.ivf"), ("vp9", "libvpx-vp9", "a.mp4"), ("hevc", "libx265", "h265.mp4")]
+    {
+        let path = folder.path().join(file);
+        let mut ffmpeg = program("ffmpeg", "ffmpeg");
+        let source = "testsrc2=size=320x180:rate=25:duration=4";
+        ffmpeg
+            .args(["-v", "error", "-y", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p", "-c:v", encoder]);
+        ffmpeg.args(["-g", "25", "-bf", "0", "-deadline", "realtime", "-auto-alt-ref", "0"]).arg(&path);
+        assert!(ffmpeg.stderr(Stdio::null()).status().unwrap().success(), "{codec}");
+        let (run, out) = recorded(&["--file", path.to_str().unwrap()]);
+        let frames = run.total("frames");
+        assert!(frames >= 140.0 && run.total("keyframes") >= 5.0, "{codec}: {frames}");
+        let came = packets(&out, codec);
+        // It begins with a keyframe of which it knows the size.
+        assert!(came >= frames - 30.0 && came <= frames, "{out} of {frames}");
+    }
 }

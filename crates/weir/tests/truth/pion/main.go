@@ -1,9 +1,9 @@
 // A peer of pion, which shares nothing with weir: plays by WHEP, publishes by WHIP, and is a server of both.
 //
-// Usage: play URL | publish URL DROP | serve FRAMES [CODEC FILE]. "publish" keeps every DROP-th packet from the wire the first time (0:
+// Usage: play URL | publish URL DROP | serve FRAMES [CODEC FILE | into FILE]. "publish" keeps every DROP-th packet from the wire the first time (0:
 // none), so that it has to be asked for again. "serve" prints its port: POST /whep plays from it, so many frames and then
 // nothing, POST /whip publishes into it. With a codec (VP8, VP9, AV1, H265) pictures are those of a file in IVF, or of H265 in
-// Annex B with delimiters, once from its beginning. A client prints "ready" once media goes. Each ends with its standard input, and
+// Annex B with delimiters, once from its beginning; "into" writes the pictures of who publishes there, in the same forms. A client prints "ready" once media goes. Each ends with its standard input, and
 // prints what it has counted as name=number.
 package main
 
@@ -27,6 +27,9 @@ import (
 	"github.com/pion/rtp"
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v4"
+	"github.com/pion/webrtc/v4/pkg/media"
+	"github.com/pion/webrtc/v4/pkg/media/h265writer"
+	"github.com/pion/webrtc/v4/pkg/media/ivfwriter"
 )
 
 // What was counted, of all peers.
@@ -77,19 +80,19 @@ func (s countingSocket) ReadFrom(into []byte) (int, net.Addr, error) {
 
 // A peer connection that reaches this machine itself, with the usual interceptors above those given.
 func connection(below ...interceptor.Factory) *webrtc.PeerConnection {
-	media := &webrtc.MediaEngine{}
-	check(media.RegisterDefaultCodecs())
+	engine := &webrtc.MediaEngine{}
+	check(engine.RegisterDefaultCodecs())
 	registry := &interceptor.Registry{}
 	for _, factory := range below {
 		registry.Add(factory)
 	}
-	check(webrtc.RegisterDefaultInterceptors(media, registry))
+	check(webrtc.RegisterDefaultInterceptors(engine, registry))
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	settings.SetICEUDPMux(webrtc.NewICEUDPMux(nil, countingSocket{must(net.ListenPacket("udp4", "127.0.0.1:0"))}))
 	api := webrtc.NewAPI(
-		webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings),
+		webrtc.WithMediaEngine(engine), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(settings),
 	)
 	peer := must(api.NewPeerConnection(webrtc.Configuration{}))
 	peers.Add(1)
@@ -287,9 +290,19 @@ func accessUnit(key bool) []byte {
 }
 
 // Counts what comes on the tracks of a player.
-func play(peer *webrtc.PeerConnection) {
+func play(peer *webrtc.PeerConnection, into string) {
 	peer.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		isVideo := track.Kind() == webrtc.RTPCodecTypeVideo
+		codec := strings.TrimPrefix(track.Codec().MimeType, "video/")
+		var writer media.Writer
+		if isVideo && into != "" {
+			if codec == "H265" {
+				writer = must(h265writer.New(into))
+			} else {
+				writer = must(ivfwriter.New(into, ivfwriter.WithCodec(track.Codec().MimeType)))
+			}
+			defer writer.Close()
+		}
 		if isVideo {
 			check(peer.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(track.SSRC())}}))
 		}
@@ -316,15 +329,36 @@ func play(peer *webrtc.PeerConnection) {
 			if isVideo && packet.Marker {
 				frames.Add(1)
 			}
-			if isVideo && isKeyframe(packet.Payload) {
+			if isVideo && isKeyframe(codec, packet.Payload) {
 				keyframes.Add(1)
+			}
+			if writer != nil {
+				check(writer.WriteRTP(packet))
 			}
 		}
 	})
 }
 
-// Whether a keyframe's parameter sets come in this payload: alone, or first in an aggregation packet.
-func isKeyframe(payload []byte) bool {
+// Whether a keyframe begins in this payload. Of H.264 and H.265 that is where its parameter sets come: alone, or first in an aggregation
+// packet.
+func isKeyframe(codec string, payload []byte) bool {
+	switch codec {
+	case "VP8":
+		packet := codecs.VP8Packet{}
+		frame, err := packet.Unmarshal(payload)
+		return err == nil && packet.S == 1 && packet.PID == 0 && len(frame) > 0 && frame[0]&1 == 0
+	case "VP9":
+		packet := codecs.VP9Packet{}
+		_, err := packet.Unmarshal(payload)
+		return err == nil && packet.B && !packet.P
+	case "AV1":
+		return len(payload) > 0 && payload[0]&0x08 != 0
+	case "H265":
+		if len(payload) > 4 && payload[0]>>1&0x3F == 48 {
+			payload = payload[4:]
+		}
+		return len(payload) > 0 && payload[0]>>1&0x3F == 32
+	}
 	if len(payload) > 3 && payload[0]&0x1F == 24 {
 		payload = payload[3:]
 	}
@@ -351,7 +385,7 @@ func session(peer *webrtc.PeerConnection, where string) (end func()) {
 }
 
 // Answers an offer: a peer that sends to who plays, and counts what comes of who publishes.
-func answer(path, offer string, most int, content *clip) (string, func(), error) {
+func answer(path, offer string, most int, content *clip, into string) (string, func(), error) {
 	peer := connection(&dropper{})
 	stop := func() {}
 	if strings.HasPrefix(path, "/whep") {
@@ -362,7 +396,7 @@ func answer(path, offer string, most int, content *clip) (string, func(), error)
 				connected.Add(1)
 			}
 		})
-		play(peer)
+		play(peer, into)
 	}
 	description := webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}
 	if err := peer.SetRemoteDescription(description); err != nil {
@@ -385,14 +419,14 @@ func answer(path, offer string, most int, content *clip) (string, func(), error)
 	}, nil
 }
 
-func serve(most int, content *clip) {
+func serve(most int, content *clip, into string) {
 	var lock sync.Mutex
 	ends := []func(){}
 	handle := func(writer http.ResponseWriter, request *http.Request) {
 		body := must(io.ReadAll(request.Body))
 		switch request.Method {
 		case http.MethodPost:
-			made, end, err := answer(request.URL.Path, string(body), most, content)
+			made, end, err := answer(request.URL.Path, string(body), most, content, into)
 			if err != nil {
 				http.Error(writer, err.Error(), http.StatusNotAcceptable)
 				return
@@ -443,7 +477,7 @@ func main() {
 		for _, kind := range []webrtc.RTPCodecType{webrtc.RTPCodecTypeVideo, webrtc.RTPCodecTypeAudio} {
 			must(peer.AddTransceiverFromKind(kind, webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}))
 		}
-		play(peer)
+		play(peer, "")
 		end := session(peer, os.Args[2])
 		await(&received)
 		untilTold()
@@ -464,10 +498,14 @@ func main() {
 		check(peer.Close())
 	case "serve":
 		var content *clip
-		if len(os.Args) > 4 {
+		into := ""
+		switch {
+		case len(os.Args) > 4 && os.Args[3] == "into":
+			into = os.Args[4]
+		case len(os.Args) > 4:
 			content = read(os.Args[3], os.Args[4])
 		}
-		serve(must(strconv.Atoi(os.Args[2])), content)
+		serve(must(strconv.Atoi(os.Args[2])), content, into)
 	}
 	printCounts()
 }
