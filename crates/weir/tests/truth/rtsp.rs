@@ -118,7 +118,8 @@ fn recorded(options: &[&str]) -> (Run, String) {
     let recorded = folder.path().join("a.mkv");
     let mut ffmpeg = program("ffmpeg", "ffmpeg");
     ffmpeg.args(["-v", "error", "-nostdin", "-rtsp_flags", "listen", "-rtsp_transport", "tcp", "-i", &url]);
-    let mut listening = Kept::start(ffmpeg.args(["-c", "copy"]).arg(&recorded));
+    // Its reader of VP9 says of no packet that it is a keyframe.
+    let mut listening = Kept::start(ffmpeg.args(["-c", "copy", "-copyinkf"]).arg(&recorded));
     weir_testing::soon("ffmpeg listens", || std::net::TcpListener::bind(("127.0.0.1", port)).is_err());
     let run = measure([["publish", &url, "-d", "6s", "--warmup", "0s"].as_slice(), options].concat());
     assert_eq!(run.total("played"), 1.0, "{}", run.err);
