@@ -27,7 +27,7 @@ pub(super) fn read(file: &File, codecs: &[PictureCodec]) -> Result<Contents, Fil
         let frames = || frames(trak, moov.mvhd.timescale, file_length);
         match &handler {
             b"vide" if contents.video.is_none() => {
-                contents.video = Some((video_config(trak, codecs)?, frames()?))
+                contents.video = Some((video_config(trak, codecs)?, frames()?));
             }
             b"soun" if contents.audio.is_none() => contents.audio = Some((audio_config(trak)?, frames()?)),
             _ => {}
