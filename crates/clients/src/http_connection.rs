@@ -3,10 +3,14 @@
 //! link, or the one beside it.
 
 use crate::client_session::End;
+use crate::cookie_jar::CookieJar;
+use crate::host_clock::HostClock;
 use crate::http_get::compression;
 use crate::http_request::{MOST_REDIRECTS, Request};
 use crate::redirect::{Redirect, Redirects};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::debug;
@@ -53,6 +57,8 @@ pub struct HttpConnection {
     body: u64,
     /// Links that were begun since [`Self::take_opened`].
     opened: u64,
+    /// What servers have set, for all connections of this client and for no other's: requests are shared, and have none.
+    cookies: Rc<RefCell<CookieJar>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +116,7 @@ impl HttpConnection {
             next: None,
             body: 0,
             opened: 1,
+            cookies: Rc::default(),
         }
     }
 
@@ -134,6 +141,7 @@ impl HttpConnection {
             next: None,
             body: 0,
             opened: 0,
+            cookies: Rc::clone(&self.cookies),
         }
     }
 
@@ -211,7 +219,14 @@ impl HttpConnection {
             Link::Up if is_there && self.responses.may_request() => {
                 // The path may be a key.
                 debug!(target: "http", client = self.client, "sends GET");
-                let bytes = request.bytes();
+                let cookies = self.cookies.borrow();
+                let pairs = if cookies.is_empty() {
+                    Vec::new()
+                } else {
+                    cookies.pairs(request.target(), context.now)
+                };
+                let with_cookies = (!pairs.is_empty()).then(|| request.with_cookies(&pairs));
+                let bytes = with_cookies.as_ref().unwrap_or(request).bytes();
                 if self.is_beside {
                     context.send_side(bytes);
                 } else {
@@ -280,6 +295,7 @@ impl HttpConnection {
                 }
                 Ok(Some(Part::Head(response))) => {
                     debug!(target: "http", client = self.client, status = response.status, "answered");
+                    self.keep_cookies(&response, context.now);
                     if !response.is_redirect() {
                         return match compression(&response) {
                             None => Answer::Head(response),
@@ -305,12 +321,22 @@ impl HttpConnection {
         }
     }
 
+    /// RFC 6265, section 3: those of every answer count, whatever its status.
+    fn keep_cookies(&mut self, response: &Response, now: Moment) {
+        let mut fields = response.fields.all("set-cookie").peekable();
+        let Some(request) = self.request.as_ref().filter(|_| fields.peek().is_some()) else { return };
+        let wall = (HostClock::read().at(now).wall_nanos / 1_000_000_000) as i64;
+        let mut cookies = self.cookies.borrow_mut();
+        fields.for_each(|field| cookies.set(field, request.target(), now, wall));
+    }
+
     /// What is asked for where an answer leads.
     fn led(&self, response: &Response) -> Result<Arc<Request>, String> {
         let location = response.location();
         let led = match &self.request {
             Some(request) if self.followed < MOST_REDIRECTS => {
-                request.redirected(location, response.fields.all("set-cookie"))
+                // Cookies are kept, and go along where they are for.
+                request.redirected(location, std::iter::empty())
             }
             _ => Err(format!("{MOST_REDIRECTS} redirects in a row came before it")),
         };

@@ -81,6 +81,13 @@ impl Request {
         Self::of(self.target.clone(), &fields, self.given.clone(), self.keeps)
     }
 
+    /// The same with these cookies, which take the place of given ones of the same names.
+    #[must_use]
+    pub(crate) fn with_cookies(&self, pairs: &[String]) -> Self {
+        let given = pairs.iter().map(String::as_str).fold(self.given.clone(), GivenFields::with_cookie);
+        Self::of(self.target.clone(), &self.fields, given, self.keeps)
+    }
+
     /// The request that follows from an answer that leads elsewhere. Credentials, fields that a person gave and cookies go along
     /// to the same scheme, host and port only.
     ///

@@ -5,6 +5,7 @@ mod client_session;
 mod client_shard;
 mod client_state;
 mod column;
+mod cookie_jar;
 mod decoding;
 mod drift;
 mod endpoints;

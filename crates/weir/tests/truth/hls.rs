@@ -3,6 +3,7 @@
 use crate::support::{
     Kept, Nginx, Publishing, Run, measure, no_file_has, program, shared, soon, undisturbed,
 };
+use std::collections::BTreeSet;
 
 #[test]
 fn viewers_of_nginx_load_each_segment_once_and_play_without_a_stall() {
@@ -21,6 +22,33 @@ fn viewers_of_nginx_load_each_segment_once_and_play_without_a_stall() {
         let seconds = run.total("hls.loaded");
         assert!((5.0 * 10.0..=5.0 * 20.0).contains(&seconds), "{seconds}");
         assert!(run.total("hls.announced") >= seconds);
+    });
+}
+
+/// A server that tells its viewers apart by cookies sees as many as there are, and each with its own.
+#[test]
+fn each_viewer_sends_its_own_cookie_back() {
+    let _machine = shared();
+    undisturbed(|| {
+        let nginx = Nginx::start();
+        let _publishing = Publishing::start(
+            &nginx.url("a").replace("/live/", "/hls/"),
+            &["--gop", "1s", "--bitrate", "1mbps"],
+        );
+        soon("four segments are there", || nginx.segments("a") >= 4);
+        let run = measure(["play", &nginx.playlist_of_members("a"), "-c", "5", "-d", "6s", "--warmup", "0s"]);
+        plays(&run, 5.0);
+        let members = nginx.members();
+        assert!(members.iter().all(|[.., status]| status == "200"), "{members:?}");
+        let distinct = |of: fn(&[String; 3]) -> String| members.iter().map(of).collect::<BTreeSet<_>>().len();
+        // Each keeps its connection, and has one cookie there.
+        let counts = [
+            distinct(|[port, ..]| port.clone()),
+            distinct(|[_, cookie, _]| cookie.clone()),
+            distinct(|[port, cookie, _]| format!("{port} {cookie}")),
+        ];
+        assert_eq!(counts, [5, 5, 5], "{members:?}");
+        assert!(members.iter().all(|[_, cookie, _]| cookie.len() == 32), "{members:?}");
     });
 }
 

@@ -487,3 +487,38 @@ fn a_viewer_of_a_narrow_link_reads_no_faster() {
     bench.wait(0.1);
     assert!(!bench.rig.paused);
 }
+
+#[test]
+fn a_viewer_sends_back_the_cookies_that_it_was_given_and_no_other_viewers() {
+    let url = "http://127.0.0.1:8080/live/a.m3u8".to_owned();
+    let fields = HlsFields { variant: VariantChoice::First, bandwidth: None, cmcd: false, low_latency: true };
+    let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
+    // Viewers of one thread, who share their requests.
+    let mut benches = [0, 1, 2].map(|client| {
+        let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
+        let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
+        let viewer = workload.start(planned, rig.now, &mut rig.world);
+        let mut bench = Bench { rig, viewer };
+        bench.tell(Event::Opening);
+        bench.tell(Event::Connected);
+        bench
+    });
+    let mut sent = Vec::new();
+    for (bench, set) in benches.iter_mut().zip(["", "Set-Cookie: s=1; Path=/live\r\n", "Set-Cookie: s=2\r\n"])
+    {
+        assert!(!String::from_utf8(bench.rig.take_sent()).unwrap().contains("Cookie"));
+        bench.answer_with(set, "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n0.ts\n#EXTINF:2,\n1.ts\n");
+        sent.push(String::from_utf8(bench.rig.take_sent()).unwrap());
+    }
+    for (sent, cookie) in sent.iter().zip([None, Some("s=1"), Some("s=2")]) {
+        assert!(sent.starts_with("GET /live/0.ts "), "{sent}");
+        assert_eq!(sent.lines().find_map(|line| line.strip_prefix("Cookie: ")), cookie, "{sent}");
+    }
+    // A redirect sets one for where it leads to, where the other does not belong.
+    let bench = &mut benches[1];
+    bench.tell(Event::Bytes(
+        b"HTTP/1.1 302 Found\r\nLocation: /b/0.ts\r\nSet-Cookie: b=2; Path=/b\r\nContent-Length: 0\r\n\r\n",
+    ));
+    let sent = String::from_utf8(bench.rig.take_sent()).unwrap();
+    assert!(sent.starts_with("GET /b/0.ts ") && sent.contains("\r\nCookie: b=2\r\n"), "{sent}");
+}

@@ -41,10 +41,15 @@ impl Nginx {
             "load_module {module};
              daemon off; worker_processes 1; pid {path}/pid; error_log {path}/error.log notice;
              events {{ worker_connections {connections}; }}
-             http {{ access_log off; client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
+             http {{ access_log off; log_format members '$remote_port $cookie_member $status';
+                 map $cookie_member $joining {{ '' 'member=$request_id; Path=/members; HttpOnly'; }}
+                 client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
                  fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;
                  server {{ listen 127.0.0.1:{http}; location / {{ rtmp_stat all; }}
-                    location /hls {{ root {path}; add_header Cache-Control no-cache; }} }} }}
+                    location /hls {{ root {path}; add_header Cache-Control no-cache; }}
+                    location ~ ^/members/(.*m3u8)$ {{ alias {path}/hls/$1; add_header Set-Cookie $joining; }}
+                    location ~ ^/members/(.*ts)$ {{ alias {path}/hls/$1; access_log {path}/members.log members;
+                        if ($cookie_member = '') {{ return 403; }} }} }} }}
              rtmp {{ access_log off; server {{ listen {host}:{port}; chunk_size 4096;
                  application live {{ live on; }}
                  application hls {{ live on; hls on; hls_path {path}/hls; hls_fragment 1s; hls_playlist_length 8s;
@@ -80,6 +85,18 @@ impl Nginx {
     /// The playlist of a stream, or one below [`Self::hls`].
     pub(crate) fn playlist(&self, stream: &str) -> String {
         format!("http://127.0.0.1:{}/hls/{stream}.m3u8", self.http)
+    }
+
+    /// The same playlist, for those who send back the cookie that comes with it: others are refused its segments.
+    pub(crate) fn playlist_of_members(&self, stream: &str) -> String {
+        format!("http://127.0.0.1:{}/members/{stream}.m3u8", self.http)
+    }
+
+    /// Of each segment that one of these was sent: port and cookie of who asked for it, and the status of the answer.
+    pub(crate) fn members(&self) -> Vec<[String; 3]> {
+        let log = std::fs::read_to_string(self.directory.path().join("members.log")).unwrap();
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        log.lines().map(|line| words(line).try_into().unwrap()).collect()
     }
 
     /// How many segments a playlist names.
