@@ -67,7 +67,7 @@ impl CookieJar {
 }
 
 impl Cookie {
-    /// Section 5.2 and 5.3. `None` if it is none, or not the host's to set.
+    /// Sections 5.2 and 5.3. `None` if it is malformed, or names a domain that is not the host's.
     fn read(field: &str, from: &Target, now: Moment, wall: i64) -> Option<Self> {
         if field.len() > LONGEST || field.contains(char::is_control) {
             return None;
@@ -96,7 +96,7 @@ impl Cookie {
                 "expires" => date = read_date(value).or(date),
                 "domain" => {
                     let domain = value.strip_prefix('.').unwrap_or(value).to_ascii_lowercase();
-                    // Step 5: a domain that many own ("com") is nobody's to set cookies for. Which of those with a dot are such is in a
+                    // Step 5: a domain that many own ("com") is no single host's to set cookies for. Which of those with a dot are such is in a
                     // list that weir does not have.
                     if domain == host {
                         cookie.is_host_only = !domain.contains('.');

@@ -50,7 +50,7 @@ pub(crate) struct DatagramLink {
     hasty_until: Moment,
     /// What earlier datagrams of a connected socket have met.
     met: Option<LinkError>,
-    /// Datagrams that did not leave because the socket was full.
+    /// Datagrams that did not leave because the socket was full, or because they were longer than the way out takes.
     refused: Cell<u64>,
 }
 
@@ -254,7 +254,11 @@ impl DatagramLink {
             let segment_size = (contents.len() > length).then_some(length);
             let transmit = Transmit { destination: to, ecn: None, contents, segment_size, src_ip: None };
             let sent = self.state.try_send(UdpSockRef::from(&self.socket), &transmit);
-            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+            // It was full, or the way out takes no datagram of this length. What has no route may be an address that a peer has named.
+            let is_refused = |error: &io::Error| {
+                error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EMSGSIZE)
+            };
+            if sent.as_ref().is_err_and(is_refused) {
                 self.refused.set(self.refused.get() + contents.len().div_ceil(length.max(1)) as u64);
             }
             taken & sent.is_ok()

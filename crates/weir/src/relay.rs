@@ -262,12 +262,8 @@ impl Relay {
         let mut buffer = vec![0; LONGEST];
         while !self.is_over() {
             // An error is what an earlier datagram met, or that nothing came.
-            match socket.recv(&mut buffer) {
-                Ok(length) => {
-                    self.take(&mut self.state(), Direction::ToClients, client, &buffer[..length]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::thread::sleep(LOOK_UP),
-                Err(_) => {}
+            if let Ok(length) = socket.recv(&mut buffer) {
+                self.take(&mut self.state(), Direction::ToClients, client, &buffer[..length]);
             }
             let mut state = self.state();
             let active = state.clients.get(&client).map(|client| client.active);
@@ -325,7 +321,7 @@ impl Relay {
             state = self.state();
             let carried = &mut state.carried[datagram.direction as usize];
             match sent {
-                Ok(_) => carried.forward(datagram.bytes.len(), took, now.since(datagram.came)),
+                Ok(_) => carried.forward(datagram.bytes.len(), took, datagram.arrives.since(datagram.came)),
                 Err(_) => carried.lost_here += 1,
             }
         }

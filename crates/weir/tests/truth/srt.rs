@@ -417,7 +417,7 @@ fn the_verb_relay_loses_by_a_seed_what_its_viewer_recovers() {
     let (listen, to) = (format!(":{relay_port}"), format!("127.0.0.1:{port}"));
     let relay = std::thread::spawn(move || {
         let flags =
-            ["--loss", "5%", "--delay", "20ms", "--jitter", "5ms", "--seed", "3", "-d", "12s", "--json"];
+            ["--loss", "5%", "--delay", "20ms", "--jitter", "5ms", "--seed", "3", "-d", "16s", "--json"];
         says(["relay", "--listen", &listen, "--to", &to].into_iter().chain(flags))
     });
     listening(relay_port);
