@@ -36,9 +36,8 @@ pub fn parameter_sets(decoder_configuration: &[u8]) -> impl Iterator<Item = &[u8
             rest = behind;
         }
         units_left -= 1;
-        let (length, behind) = rest.split_first_chunk::<2>()?;
-        let (unit, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
-        rest = behind;
+        let unit;
+        (unit, rest) = split_unit(rest)?;
         Some(unit)
     })
 }
@@ -58,11 +57,16 @@ pub(crate) fn h265_parameter_sets(decoder_configuration: &[u8]) -> impl Iterator
             rest = behind;
         }
         units_left -= 1;
-        let (length, behind) = rest.split_first_chunk::<2>()?;
-        let (unit, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
-        rest = behind;
+        let unit;
+        (unit, rest) = split_unit(rest)?;
         Some(unit)
     })
+}
+
+/// A unit behind its length in two bytes, and what is behind it.
+fn split_unit(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, behind) = bytes.split_first_chunk::<2>()?;
+    behind.split_at_checked(u16::from_be_bytes(*length).into())
 }
 
 /// Appends the AVCDecoderConfigurationRecord (ISO/IEC 14496-15, clause 5.3.3.1.2) of parameter sets, with lengths of four

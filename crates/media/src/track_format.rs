@@ -68,12 +68,12 @@ impl PictureCodec {
     }
 
     /// The units of a picture as a [`crate::Frame`] has it: NAL units without their lengths, OBUs, or the one frame.
-    pub fn units_of(self, payload: &[u8]) -> Box<dyn Iterator<Item = &[u8]> + '_> {
-        match self {
-            Self::H264 | Self::H265 => Box::new(units(payload, Framing::LengthPrefixed)),
-            Self::Av1 => Box::new(obu::obus(payload)),
-            Self::Vp8 | Self::Vp9 => Box::new(std::iter::once(payload)),
-        }
+    pub fn units_of(self, payload: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let nal_units =
+            matches!(self, Self::H264 | Self::H265).then(|| units(payload, Framing::LengthPrefixed));
+        let obus = (self == Self::Av1).then(|| obu::obus(payload));
+        let frame = matches!(self, Self::Vp8 | Self::Vp9).then_some(payload);
+        nal_units.into_iter().flatten().chain(obus.into_iter().flatten()).chain(frame)
     }
 
     /// Whether a frame of VP8, VP9 or AV1 that begins so is a keyframe. Containers say it of the others.

@@ -64,7 +64,7 @@ const NOT_FOUND: Excess = Excess {
     words: "{count} segments that a playlist had named were not there (404 or 410; {beside} were loaded)",
 };
 
-/// Whoever plays it has the same key, and sees nothing either.
+/// A player has the same key and shows nothing either.
 const UNDECRYPTED: Excess = Excess {
     counter: figures::UNDECRYPTED,
     beside: figures::DECRYPTED,

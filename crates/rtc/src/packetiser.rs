@@ -118,51 +118,51 @@ mod tests {
     }
 
     proptest! {
-            #[test]
-            fn pictures_of_every_codec_come_out_as_they_went_in(
-                pictures in prop::collection::vec(
-                    (any::<bool>(), prop::collection::vec(prop::collection::vec(any::<u8>(), 3..300), 1..6)),
-                    1..5,
-                ),
-                limit in LEAST..400,
-                sized in any::<bool>(),
-            ) {
-                for codec in VideoCodec::ALL {
-                    let mut packetiser = Packetiser::new(codec, limit, 0x7FFE);
-                    let mut assembler = Assembler::new(codec, usize::MAX);
-                    let mut number = 0;
-                    for (at, (is_key, bodies)) in (0u32..).zip(&pictures) {
-                        // Two of AV1's keyframe at the least: a sequence header and a frame.
-                        let least = if codec == VideoCodec::Av1 && *is_key { 2 } else { 1 };
-                        let bodies: Vec<_> = bodies.iter().cycle().take(bodies.len().max(least)).collect();
-                        let bodies = if codec.has_units() { &bodies[..] } else { &bodies[..1] };
-                        let units: Vec<_> = bodies.iter().enumerate()
-                            .map(|(at, body)| unit(codec, body, *is_key, at == 0 && bodies.len() > 1)).collect();
-                        let given: Vec<_> = units.iter().map(|unit| match sized && codec == VideoCodec::Av1 {
-                            true => with_size(unit),
-                            false => unit.clone(),
-                        }).collect();
-                        let mut payloads = Vec::new();
-                        let length = packetiser.packetise(given.iter().map(Vec::as_slice), *is_key, |payload, last| {
-                            payloads.push((payload.to_vec(), last));
+        #[test]
+        fn pictures_of_every_codec_come_out_as_they_went_in(
+            pictures in prop::collection::vec(
+                (any::<bool>(), prop::collection::vec(prop::collection::vec(any::<u8>(), 3..300), 1..6)),
+                1..5,
+            ),
+            limit in LEAST..400,
+            sized in any::<bool>(),
+        ) {
+            for codec in VideoCodec::ALL {
+                let mut packetiser = Packetiser::new(codec, limit, 0x7FFE);
+                let mut assembler = Assembler::new(codec, usize::MAX);
+                let mut number = 0;
+                for (at, (is_key, bodies)) in (0u32..).zip(&pictures) {
+                    // Two of AV1's keyframe at the least: a sequence header and a frame.
+                    let least = if codec == VideoCodec::Av1 && *is_key { 2 } else { 1 };
+                    let bodies: Vec<_> = bodies.iter().cycle().take(bodies.len().max(least)).collect();
+                    let bodies = if codec.has_units() { &bodies[..] } else { &bodies[..1] };
+                    let units: Vec<_> = bodies.iter().enumerate()
+                        .map(|(at, body)| unit(codec, body, *is_key, at == 0 && bodies.len() > 1)).collect();
+                    let given: Vec<_> = units.iter().map(|unit| match sized && codec == VideoCodec::Av1 {
+                        true => with_size(unit),
+                        false => unit.clone(),
+                    }).collect();
+                    let mut payloads = Vec::new();
+                    let length = packetiser.packetise(given.iter().map(Vec::as_slice), *is_key, |payload, last| {
+                        payloads.push((payload.to_vec(), last));
+                    });
+                    let mut whole = Vec::new();
+                    for (place, (payload, last)) in payloads.iter().enumerate() {
+                        prop_assert!(payload.len() <= limit, "{codec}: {} of {limit}", payload.len());
+                        prop_assert_eq!(*last, place + 1 == payloads.len());
+                        // Each slice of H.264 and H.265 here is a picture's first.
+                        let is_known = !codec.is_key_by_unit() || place == 0;
+                        prop_assert!(!is_known || codec.hints(payload).start != Some(place > 0), "{codec} {place}");
+                        assembler.push(number, at, *last, payload, |unit| {
+                            whole.push((unit.bytes.to_vec(), unit.length, unit.complete, unit.keyframe));
                         });
-                        let mut whole = Vec::new();
-                        for (place, (payload, last)) in payloads.iter().enumerate() {
-                            prop_assert!(payload.len() <= limit, "{codec}: {} of {limit}", payload.len());
-                            prop_assert_eq!(*last, place + 1 == payloads.len());
-    // Each slice of H.264 and H.265 here is a picture's first.
-                            let is_known = !codec.is_key_by_unit() || place == 0;
-                            prop_assert!(!is_known || codec.hints(payload).start != Some(place > 0), "{codec} {place}");
-                            assembler.push(number, at, *last, payload, |unit| {
-                                whole.push((unit.bytes.to_vec(), unit.length, unit.complete, unit.keyframe));
-                            });
-                            number += 1;
-                        }
-                        prop_assert_eq!(whole, [(framed(codec, &units), length, true, *is_key)], "{}", codec);
+                        number += 1;
                     }
+                    prop_assert_eq!(whole, [(framed(codec, &units), length, true, *is_key)], "{}", codec);
                 }
             }
         }
+    }
 
     /// The same OBU with its size (AV1 section 5.3.1).
     fn with_size(obu: &[u8]) -> Vec<u8> {

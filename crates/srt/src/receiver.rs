@@ -171,9 +171,11 @@ impl Receiver {
         self.losses.first().map_or(self.end(), |(first, _)| *first)
     }
 
-    /// Bytes that are held for packets which wait for their time, and for places of missing ones.
+    /// Bytes that are held for packets which wait for their time, for places of missing ones, and for packets to come.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes + self.slots.capacity() * size_of::<Slot>()
+        self.bytes
+            + self.spare.iter().map(Vec::capacity).sum::<usize>()
+            + self.slots.capacity() * size_of::<Slot>()
     }
 
     /// Packets for which there is room.

@@ -128,9 +128,11 @@ impl Sender {
         });
     }
 
-    /// Bytes that are held for packets which wait to be sent or acknowledged.
+    /// Bytes that are held for packets which wait to be sent or acknowledged, and for those to come.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes + self.kept.capacity() * size_of::<Kept>()
+        self.bytes
+            + self.spare.iter().map(Vec::capacity).sum::<usize>()
+            + self.kept.capacity() * size_of::<Kept>()
     }
 
     /// Packets that wait to be sent or acknowledged.
@@ -187,6 +189,7 @@ impl Sender {
                 is_ready = keys.keys.apply(packet.key, number, &mut packet.payload);
             }
             if is_ready {
+                counts.sent += 1;
                 write(packet, number, false, destination, outbox);
             } else {
                 // Without a key nothing leaves: it would be readable. The peer finds it missing, and gets nothing either.
@@ -196,7 +199,6 @@ impl Sender {
             }
             self.sent += 1;
             self.progress = now;
-            counts.sent += 1;
         }
         self.note_blocked(now);
     }

@@ -13,7 +13,7 @@ const MOST_OF_ADDRESS: usize = 2_048;
 /// Bytes that all peers hold at the most. Each may hold 32 MiB in each direction, if it has asked for a latency of a minute: their number
 /// is no bound. 4,096 publishers of 2 Mbit/s with a latency of a second take as much.
 const MOST_HELD: usize = 1 << 30;
-/// From here on nobody new is taken, so that those who are there can have what they need.
+/// From here on no other peer is taken, so that those that are there can have what they need.
 const ADMITTED_UP_TO: usize = MOST_HELD / 8 * 7;
 
 /// Peers, each with what the port keeps of it.
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_most_is_named_once_all_hold_too_much_and_nobody_is_taken_before_that() {
+    fn the_heaviest_peer_is_named_once_all_hold_too_much_and_no_other_is_taken_before_that() {
         const PART: usize = MOST_HELD / 16;
         let mut peers = Peers::new();
         let keys: Vec<usize> = (0..16).map(|n| peers.insert(address(1, n), 7, u32::from(n) + 1, n)).collect();
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(peers.heaviest_of_too_much(), None);
         keys.iter().take(3).for_each(|key| assert!(peers.remove(*key).is_some()));
         assert_eq!(peers.len(), 13);
-        assert!(!peers.is_short_of_memory(), "who is gone holds nothing");
+        assert!(!peers.is_short_of_memory(), "a peer that is gone holds nothing");
     }
 
     #[test]

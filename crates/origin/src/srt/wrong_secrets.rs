@@ -11,7 +11,7 @@ const MOST: u32 = 50;
 const SPAN: Duration = Duration::from_secs(1);
 /// Addresses that are told apart; those beyond count as one.
 const ADDRESSES: usize = 4_096;
-/// Stands for the addresses beyond: nobody calls from there.
+/// Stands for the addresses beyond: no datagram comes from there.
 const OTHERS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// How many wrong passphrases came from where. Right ones are not counted.

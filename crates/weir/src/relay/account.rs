@@ -66,7 +66,7 @@ impl Carried {
         }
         if *lost_here > 0 {
             text += &format!(
-                "; {lost_here} more were lost because the relay's own sockets were full: raise net.core.rmem_max, or send less"
+                "; {lost_here} more were lost here: a socket of the relay's own was full (raise net.core.rmem_max, or send less), or the system did not send them"
             );
         }
         text

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_testing::{Kept, soon};
 
 /// Without a sign that URLs escape: srt-live-transmit takes what stands there as it is.
@@ -345,13 +345,15 @@ fn a_passphrase_of_the_origin_is_asked_of_its_callers_and_is_in_no_artefact() {
     }
     // Of three hundred wrong ones at once fifty are looked at, which takes the time of a twentieth of a second at the most.
     let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request&passphrase=incorrect-horse");
+    let began = Instant::now();
     let run = measure(["play", &play, "-c", "300", "--arrival", "3000/s", "-d", "2s", "--warmup", "0s"]);
     let failures = run.failures();
     assert_eq!(failures.values().sum::<u64>(), 300, "{failures:?}");
     let [wrong, too_many] =
         ["unauthorized", "unavailable"].map(|kind| failures.get(kind).copied().unwrap_or(0));
     // They may come in more than one second.
-    assert!((50..=150).contains(&wrong) && wrong + too_many == 300, "{failures:?}");
+    let most = 50 * (began.elapsed().as_secs() + 2);
+    assert!((50..=most).contains(&wrong) && wrong + too_many == 300, "{failures:?}, at most {most}");
     std::thread::sleep(Duration::from_millis(1_100));
     let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request");
     let secret = file.to_str().unwrap();
@@ -421,7 +423,7 @@ fn the_verb_relay_loses_by_a_seed_what_its_viewer_recovers() {
         says(["relay", "--listen", &listen, "--to", &to].into_iter().chain(flags))
     });
     listening(relay_port);
-    let url = format!("srt://127.0.0.1:{relay_port}?latency=600");
+    let url = format!("srt://127.0.0.1:{relay_port}?latency=2000");
     let run = measure(["play", &url, "-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "1s"]);
     assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
     let said = relay.join().unwrap();

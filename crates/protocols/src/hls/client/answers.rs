@@ -173,7 +173,7 @@ impl Viewer {
             if begins {
                 scanner.reset();
             }
-            scanner.take(self.reading.clear(piece), now, &self.clock, recorder);
+            scanner.take(self.reading.readable(piece), now, &self.clock, recorder);
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ pub(super) enum Reading {
 
 impl Reading {
     /// What can be read of the next piece.
-    pub(super) fn clear<'a>(&'a mut self, piece: &'a [u8]) -> &'a [u8] {
+    pub(super) fn readable<'a>(&'a mut self, piece: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Clear => piece,
             Self::Encrypted(decryption) => decryption.take(piece),

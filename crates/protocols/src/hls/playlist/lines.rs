@@ -130,7 +130,7 @@ impl Lines {
                 let iv = tag.iv().map(InitializationVector::read);
                 // With a vector that is none, no key decrypts.
                 match iv {
-                    Some(None) => self.is_sealed = true,
+                    Some(None) => (self.key, self.is_sealed) = (None, true),
                     _ => self.key = Some(Arc::new(Key { uri: uri.to_owned(), iv: iv.flatten() })),
                 }
             }
