@@ -28,6 +28,11 @@ fn url(scheme: &str, air: &Air) -> String {
     format!("{scheme}://{}/live/a?transport=tcp", air.origin.address("rtc").unwrap())
 }
 
+/// How many requests of this method the server has answered with success so far.
+fn answered(turn: &Coturn, method: &str) -> usize {
+    turn.log().matches(&format!("{method} processed, success")).count()
+}
+
 fn play(url: &str, keys: &str) -> Run {
     measure(&format!("drain: 2s\nworkloads: [{{play: '{url}', {keys}}}]"))
 }
@@ -38,7 +43,7 @@ fn viewers_by_a_relay_over_tcp_get_every_packet() {
     // As it is offered, and as a server says it that does not know its own address.
     for (scheme, host) in [("ws", "127.0.0.1"), ("ws", "0.0.0.0"), ("whep+http", "127.0.0.1")] {
         let air = on_air(host, turn.port, Coturn::USER.1);
-        let before = turn.log().matches("ALLOCATE processed, success").count();
+        let (made, given_back) = (answered(&turn, "ALLOCATE"), answered(&turn, "REFRESH"));
         let run = play(&url(scheme, &air), "clients: 4, duration: 5s");
         assert_eq!(run.well(), 4, "{scheme}: {:?}", run.failures());
         std::thread::sleep(Duration::from_millis(300));
@@ -54,9 +59,7 @@ fn viewers_by_a_relay_over_tcp_get_every_packet() {
         let rtc = air.origin.rtc();
         assert!(rtc.connected == 4 && rtc.receiver_reports >= 4 * 3, "{rtc:?}");
         soon("all were by the relay, and gave it back", || {
-            let log = turn.log();
-            let made = log.matches("ALLOCATE processed, success").count() - before;
-            made >= 4 && log.matches("REFRESH processed, success").count() >= 4
+            answered(&turn, "ALLOCATE") >= made + 4 && answered(&turn, "REFRESH") >= given_back + 4
         });
     }
 }
@@ -77,7 +80,7 @@ fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
         let air = on_air_by(&uri, Coturn::USER.1);
         // Only TLS wants to know whom to trust.
         let trust = if uri.starts_with("turns") { &trusted } else { "" };
-        let before = turn.log().matches("ALLOCATE processed, success").count();
+        let (made, given_back) = (answered(&turn, "ALLOCATE"), answered(&turn, "REFRESH"));
         let url = url("whep+http", &air);
         let keys = format!("play: '{url}', clients: 4, duration: 5s");
         let run = measure(&format!("{trust}\ndrain: 2s\nworkloads: [{{{keys}}}]"));
@@ -91,10 +94,8 @@ fn a_relay_is_reached_over_udp_and_tls_as_its_uri_says() {
         let clients = std::fs::read_to_string(run.directory().join("clients.csv")).unwrap();
         assert_eq!(clients.matches(&format!(",{path},")).count(), 4, "{uri}: {clients}");
         soon("all were by the relay, and gave it back", || {
-            let log = turn.log();
-            let made = log.matches("ALLOCATE processed, success").count() - before;
             // A client asks again over UDP if the answer took long, and each question may be answered (RFC 8489, section 6.2.1).
-            made >= 4 && log.matches("REFRESH processed, success").count() >= before + 4
+            answered(&turn, "ALLOCATE") >= made + 4 && answered(&turn, "REFRESH") >= given_back + 4
         });
     }
 }
