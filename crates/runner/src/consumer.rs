@@ -30,7 +30,10 @@ const TOLD_LATE: Duration = Duration::from_secs(5);
 const SHARED_STORES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// What is known of a workload that saves.
-pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
+///
+/// # Errors
+/// None here: a library without databases knows none.
+pub(crate) fn workload(spec: &WorkloadSpec) -> Result<(WorkloadFacts, Workload), String> {
     let url = spec.ingest.0.iter().chain(&spec.probe.0).map(|url| shown(url));
     let save = spec.into.iter().filter_map(|into| into.save.as_deref());
     let save = save.filter(|_| spec.probe.0.is_empty());
@@ -48,7 +51,7 @@ pub(crate) fn workload(spec: &WorkloadSpec) -> (WorkloadFacts, Workload) {
         servers: Vec::new(),
         warnings: Vec::new(),
     };
-    (facts, Workload::without_clients(ingest::SCHEMA))
+    Ok((facts, Workload::without_clients(ingest::SCHEMA)))
 }
 
 /// The consumer of a scenario's messages, if it has one.

@@ -5,7 +5,6 @@ use std::path::Path;
 use weir_answers::series::{Ending, RunFailure};
 use weir_engine::scenario::lines::Part;
 use weir_engine::summary::{Outcome, Summary, VerdictState};
-use weir_ingest::{Destination, StoreError};
 
 /// What went wrong, or what was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +58,6 @@ impl ErrorKind {
     /// What a number in a file stands for. One that stands for nothing is of a file that weir did not write.
     pub fn of_code(code: u8) -> Self {
         Self::ALL.into_iter().find(|kind| kind.code() == code).unwrap_or(Self::Internal)
-    }
-
-    /// What an error of a store comes to: a database that is not there is as any server that is not; one that asks for a password,
-    /// or has no such role, is as `wrong` as any other mistake of a command line or of a scenario.
-    pub fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
-        match error {
-            StoreError::Unavailable(_) if destination.is_server() => Self::TargetDied,
-            StoreError::AccessDenied(_) => wrong,
-            _ => Self::Internal,
-        }
     }
 
     /// What a finished run did not meet, if anything. How it ended says more than what it measured, and whether it
@@ -166,21 +155,5 @@ mod tests {
             assert_eq!(failure.words, "why");
         }
         assert_eq!(ErrorKind::of_code(77), ErrorKind::Internal);
-    }
-
-    #[test]
-    fn a_store_that_is_not_there_is_a_server_that_does_not_answer() {
-        let of = |place: &str, error: fn(String) -> StoreError| {
-            ErrorKind::of_store(&place.parse().unwrap(), &error(String::new()), ErrorKind::Scenario)
-        };
-        assert_eq!(of("postgres://h/d", StoreError::Unavailable), ErrorKind::TargetDied);
-        assert_eq!(of("clickhouse://h/d", StoreError::Unavailable), ErrorKind::TargetDied);
-        assert_eq!(of("postgres://h/d", StoreError::AccessDenied), ErrorKind::Scenario);
-        assert_eq!(of("postgres://h/d", StoreError::Unfit), ErrorKind::Internal);
-        assert_eq!(
-            of("sqlite:/no/such/file", StoreError::Unavailable),
-            ErrorKind::Internal,
-            "a file is not a server"
-        );
     }
 }

@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "agents")]
+pub mod agents;
+#[cfg(not(feature = "agents"))]
+#[path = "agents/absent.rs"]
 pub mod agents;
 pub mod answer;
 mod api;
@@ -8,19 +12,26 @@ pub mod background;
 pub mod capacity;
 pub mod clear_text;
 pub mod comparison;
+#[cfg(feature = "databases")]
+mod consumer;
+#[cfg(not(feature = "databases"))]
+#[path = "consumer/absent.rs"]
 mod consumer;
 mod error;
+#[cfg(feature = "databases")]
 pub mod ingester;
 pub mod machine;
 mod observer;
 pub mod past_runs;
 pub mod prepare;
 pub mod recompute;
+#[cfg(feature = "databases")]
 pub mod records;
 mod repeated;
 pub mod retarget;
 pub mod run;
 pub mod run_directory;
+#[cfg(feature = "databases")]
 mod schema_registry;
 pub mod series;
 pub mod stepped;

@@ -181,7 +181,7 @@ fn workload(
 ) -> Result<(WorkloadFacts, Workload), RunError> {
     let (role, urls) = spec.verb().map_err(RunError::with(wrong))?;
     if spec.saves() {
-        return Ok(consumer::workload(spec));
+        return consumer::workload(spec).map_err(RunError::with(wrong));
     }
     weir_clients::check_templates(urls, spec.streams).map_err(RunError::with(wrong))?;
     let tls = TlsOptions::by(scenario).client_tls().map_err(RunError::with(wrong))?;

@@ -3,7 +3,7 @@
 use crate::error::{ErrorKind, RunError};
 use std::path::Path;
 use weir_http::HttpTrust;
-use weir_ingest::{Destination, DestinationError};
+use weir_ingest::{Destination, DestinationError, StoreError};
 use weir_protocols::first_line;
 use weir_record::Schema;
 
@@ -48,4 +48,37 @@ pub fn destination(
         _ => {}
     }
     Ok(destination)
+}
+
+impl ErrorKind {
+    /// What an error of a store comes to: a database that is not there is as any server that is not; one that asks for a password,
+    /// or has no such role, is as `wrong` as any other mistake of a command line or of a scenario.
+    pub fn of_store(destination: &Destination, error: &StoreError, wrong: Self) -> Self {
+        match error {
+            StoreError::Unavailable(_) if destination.is_server() => Self::TargetDied,
+            StoreError::AccessDenied(_) => wrong,
+            _ => Self::Internal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_not_there_is_a_server_that_does_not_answer() {
+        let of = |place: &str, error: fn(String) -> StoreError| {
+            ErrorKind::of_store(&place.parse().unwrap(), &error(String::new()), ErrorKind::Scenario)
+        };
+        assert_eq!(of("postgres://h/d", StoreError::Unavailable), ErrorKind::TargetDied);
+        assert_eq!(of("clickhouse://h/d", StoreError::Unavailable), ErrorKind::TargetDied);
+        assert_eq!(of("postgres://h/d", StoreError::AccessDenied), ErrorKind::Scenario);
+        assert_eq!(of("postgres://h/d", StoreError::Unfit), ErrorKind::Internal);
+        assert_eq!(
+            of("sqlite:/no/such/file", StoreError::Unavailable),
+            ErrorKind::Internal,
+            "a file is not a server"
+        );
+    }
 }
