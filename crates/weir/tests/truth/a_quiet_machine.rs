@@ -8,6 +8,7 @@ mod capacity;
 mod chromium;
 mod churn;
 mod compare;
+mod hls_js;
 mod interruptions;
 mod latency;
 mod machine;

@@ -409,7 +409,10 @@ fn somebody_elses_messages_are_saved_for_a_time() {
     let url = broker.url("e/avro/{seq}");
     let mut other = weir();
     other.args(["publish", &url, "--payload", &payload, "--rate", "200/s", "-d", "60s", "-o"]);
+    let first = broker.client("mosquitto_sub", &["-t", "e/avro/+", "-C", "1"]);
     let _other = Kept::start(other.arg(directory.path().join("other")));
+    // A busy machine takes seconds to start it.
+    assert!(first.wait_with_output().unwrap().status.success());
     let scenario = directory.path().join("scenario.yaml");
     let file = directory.path().join("rows.db");
     let text = format!(

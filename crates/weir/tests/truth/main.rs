@@ -26,7 +26,6 @@ mod first_steps;
 mod full_sockets;
 mod guide;
 mod hls;
-mod hls_js;
 mod hls_origin;
 mod http_flv;
 mod ingest;

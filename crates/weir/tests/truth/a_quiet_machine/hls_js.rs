@@ -1,6 +1,6 @@
 //! hls.js in Chromium plays weir's origin, and sees of it what weir sees.
 
-use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, soon};
+use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, soon, undisturbed};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
 
@@ -56,21 +56,31 @@ fn hls_js_is_as_far_behind_as_weir_says() {
         (SegmentContainer::FragmentedMp4, None),
         (SegmentContainer::FragmentedMp4, Some(PART)),
     ] {
-        let (_air, url) = on_air(container, part, &[]);
-        let browser = player_on_time(part, &url);
-        let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
-        let (_, line) = browser.says(" on time, ", 150, " frames");
-        assert!(line.contains(" 0 stalls") && line.contains("troubles {}"), "{line}");
-        assert_eq!([run.total("played"), run.total("stalls")], [3.0, 0.0], "{:#}", run.summary["verdict"]);
-        assert_eq!(run.total("hls.low_latency"), if part.is_some() { 3.0 } else { 0.0 });
-        let theirs = number(&line, "weir: ", " ms latency") / 1e3;
-        let ours = seconds(&run, "hls.latency");
-        // They began at other moments of a segment, or of a part; the page looks every 20 ms.
-        let apart = part.unwrap_or(SEGMENT).as_secs_f64() + 0.05;
-        assert!((ours - theirs).abs() <= apart, "weir {ours} s, hls.js {theirs} s: {container:?} {part:?}");
-        // The origin's clock is weir's.
-        assert!(seconds(&run, "hls.clock_ahead").abs() <= 1.0 && run.total("hls.clocks_apart") == 0.0);
-        assert_eq!(run.total("hls.hints_unused"), 0.0);
+        undisturbed(|| {
+            let (_air, url) = on_air(container, part, &[]);
+            let browser = player_on_time(part, &url);
+            let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
+            let (_, line) = browser.says(" on time, ", 150, " frames");
+            assert!(line.contains(" 0 stalls") && line.contains("troubles {}"), "{line}");
+            assert_eq!(
+                [run.total("played"), run.total("stalls")],
+                [3.0, 0.0],
+                "{:#}",
+                run.summary["verdict"]
+            );
+            assert_eq!(run.total("hls.low_latency"), if part.is_some() { 3.0 } else { 0.0 });
+            let theirs = number(&line, "weir: ", " ms latency") / 1e3;
+            let ours = seconds(&run, "hls.latency");
+            // They began at other moments of a segment, or of a part; the page looks every 20 ms.
+            let apart = part.unwrap_or(SEGMENT).as_secs_f64() + 0.05;
+            assert!(
+                (ours - theirs).abs() <= apart,
+                "weir {ours} s, hls.js {theirs} s: {container:?} {part:?}"
+            );
+            // The origin's clock is weir's.
+            assert!(seconds(&run, "hls.clock_ahead").abs() <= 1.0 && run.total("hls.clocks_apart") == 0.0);
+            assert_eq!(run.total("hls.hints_unused"), 0.0);
+        });
     }
 }
 
@@ -78,19 +88,22 @@ fn hls_js_is_as_far_behind_as_weir_says() {
 fn a_source_that_stands_still_for_six_seconds_is_one_stall_in_hls_js_and_in_weir() {
     // Two players are timed against each other.
     let _machine = quiet();
-    let part = Some(PART);
-    let (_air, url) = on_air(SegmentContainer::FragmentedMp4, part, &["stall at=24s for=6s stream=live/a"]);
-    let browser = player(part, &url);
-    let (_, before) = browser.says(" latency, ", 1, " on time");
-    assert!(before.contains(" 0 stalls"), "{before}");
-    let run = measure(["play", &url, "-c", "3", "-d", "30s", "--warmup", "0s"]);
-    // What the page has said meanwhile comes first.
-    let (_, line) = browser.says(" stalls, ", 1, " ms stalled");
-    let frames = number(&line, " on time, ", " frames") as u64;
-    let (_, line) = browser.says(" on time, ", frames + 60, " frames");
-    assert!(line.contains(" 1 stalls"), "{line}");
-    let theirs = number(&line, " stalls, ", " ms stalled") / 1e3;
-    let ours = run.total("stalled") / 3.0;
-    assert_eq!(run.total("stalls"), 3.0, "{:#}", run.summary["verdict"]);
-    assert!((ours - theirs).abs() <= 0.5, "weir {ours} s, hls.js {theirs} s: {line}");
+    undisturbed(|| {
+        let part = Some(PART);
+        let (_air, url) =
+            on_air(SegmentContainer::FragmentedMp4, part, &["stall at=24s for=6s stream=live/a"]);
+        let browser = player(part, &url);
+        let (_, before) = browser.says(" latency, ", 1, " on time");
+        assert!(before.contains(" 0 stalls"), "{before}");
+        let run = measure(["play", &url, "-c", "3", "-d", "30s", "--warmup", "0s"]);
+        // What the page has said meanwhile comes first.
+        let (_, line) = browser.says(" stalls, ", 1, " ms stalled");
+        let frames = number(&line, " on time, ", " frames") as u64;
+        let (_, line) = browser.says(" on time, ", frames + 60, " frames");
+        assert!(line.contains(" 1 stalls"), "{line}");
+        let theirs = number(&line, " stalls, ", " ms stalled") / 1e3;
+        let ours = run.total("stalled") / 3.0;
+        assert_eq!(run.total("stalls"), 3.0, "{:#}", run.summary["verdict"]);
+        assert!((ours - theirs).abs() <= 0.5, "weir {ours} s, hls.js {theirs} s: {line}");
+    });
 }
