@@ -4,7 +4,7 @@ mod crowd;
 mod frame_interval;
 mod tracks;
 
-use self::frame_interval::FrameInterval;
+pub use self::frame_interval::FrameInterval;
 use self::tracks::Tracks;
 use crate::drift::Drift;
 use crate::playout::{Change, Playout};

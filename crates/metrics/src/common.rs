@@ -20,6 +20,7 @@ crate::figures! {
     UNITS_SHORT: Counter = "units_short", Count, [Sending], "units of a publisher's count that were not sent when it ended";
     FRAMES: Counter = "frames", Count, [Pictures], "video frames received or sent";
     KEYFRAMES: Counter = "keyframes", Count, [Pictures], "video keyframes received or sent";
+    FRAMES_ANNOUNCED: Counter = "frames_announced", Count, [Pictures], "video frames that the durations of segments in playlists stand for, by the stream's own frame rate, of witnesses";
     SOURCE: Counter = "source", Bytes, [Playout], "media bytes behind each viewer's first frame, for the source's rate";
     SOURCE_TIME: Counter = "source_time", Micros, [Playout], "media time that the bytes of `source` make";
     SOURCE_FRAMES: Counter = "source_frames", Count, [Playout], "video frames that the source has in `source_frame_time`";

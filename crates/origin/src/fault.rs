@@ -22,6 +22,7 @@
 //! | `stale at=4s for=10s` | HLS: playlists stand still meanwhile: a viewer is sent the one that it was sent last |
 //! | `early unit=3` | HLS: the third reload that waits for a part is answered at once |
 //! | `status unit=5 [code=404]` | HLS: the fifth segment or part that a viewer asks for is answered with this status |
+//! | `lose unit=3 packets=2` | HLS: 2 packets of its transport stream are not in the third segment or part that a viewer asks for, from its middle on |
 //! | `gap unit=3 stream=live/a` | HLS: the third segment of a publication is named in playlists and not there (`EXT-X-GAP`) |
 //! | `unauthorized [phase=play] [unless=USER:PASSWORD] [words=…]` | the request is answered with 401 or its like |
 //! | `reject [phase=connect] [code=…] [words=…]` | the request is refused; HTTP: with this status, or 503 |
@@ -132,6 +133,13 @@ pub enum Action {
         pick: Pick,
         /// The status.
         code: u16,
+    },
+    /// HLS: packets are not in a segment or part that is a transport stream.
+    Lose {
+        /// Of which units.
+        pick: Pick,
+        /// How many, from its middle on.
+        packets: usize,
     },
     /// HLS: segments are named and not there.
     Gap(Pick),

@@ -9,6 +9,7 @@ mod decryption;
 mod figures;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod harness;
+mod inspector;
 mod playback;
 mod playlist;
 mod recent;
@@ -72,6 +73,14 @@ const UNDECRYPTED: Excess = Excess {
     words: "{count} segments that witnesses loaded could not be decrypted with the key that the playlist names (hls.undecrypted; {beside} could)",
 };
 
+/// Over TCP nothing is lost: it was missing when the segment was written, or before.
+const LOST_PACKETS: Excess = Excess {
+    counter: figures::LOST_PACKETS,
+    beside: figures::INSPECTED,
+    above: 0.0,
+    words: "{count} packets were missing inside of segments by their continuity counters (hls.lost_packets; witnesses looked into {beside}): what wrote the segments left them out or never had them",
+};
+
 /// draft-pantos-hls-rfc8216bis-22, section 6.2.5.2: a server holds such a request until its playlist has what was asked for.
 const EARLY: Excess = Excess {
     counter: figures::EARLY,
@@ -95,7 +104,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, UNDECRYPTED, EARLY, CLOCKS_APART],
+    excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, UNDECRYPTED, LOST_PACKETS, EARLY, CLOCKS_APART],
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),

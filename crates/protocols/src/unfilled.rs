@@ -66,16 +66,16 @@ pub(crate) const TS_VIEWER: &[Unfilled] = &[
     },
 ];
 
-/// Viewers of HLS, who load segments and parts whole and read clock stamps in them at the most.
+/// Viewers of HLS, who load segments and parts whole; witnesses look into them.
 pub(crate) const SEGMENT_VIEWER: &[Unfilled] = &[
     SENDS_NOTHING,
     Unfilled {
         groups: &[FigureGroup::Numbering, FigureGroup::Loss],
-        instead: "it looks into no segment; ask for stalled.ratio <= 1%",
+        instead: "segments number no units; ask for hls.lost_packets == 0 or frames.ratio >= 95%",
     },
     Unfilled {
-        groups: &[FigureGroup::Pictures, FigureGroup::Decoding],
-        instead: "it looks into no segment; ask for hls.segments >= 100",
+        groups: &[FigureGroup::Decoding],
+        instead: "no decoder is given its segments; ask for frames.ratio >= 95%",
     },
     Unfilled {
         groups: &[FigureGroup::Playout, FigureGroup::Expected],

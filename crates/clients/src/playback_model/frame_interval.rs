@@ -16,7 +16,7 @@ const REMEMBERED: u16 = 256;
 
 /// The usual time between two pictures.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FrameInterval {
+pub struct FrameInterval {
     /// In microseconds.
     usual: u32,
     /// Intervals that were within a half of the usual one, and others.
@@ -30,7 +30,7 @@ impl FrameInterval {
     /// A picture came this many microseconds behind the one before it. How many of the source's it stands for: itself and those
     /// that were left out before it, less those that [`Self::passed`] has counted; none as long as the interval is not known.
     #[inline]
-    pub(super) fn picture(&mut self, step: i64) -> i32 {
+    pub fn picture(&mut self, step: i64) -> i32 {
         let Ok(step) = u32::try_from(step) else { return 0 };
         if self.usual_count + self.other_count >= REMEMBERED {
             (self.usual_count, self.other_count) = (self.usual_count / 2, self.other_count / 2);
@@ -65,11 +65,12 @@ impl FrameInterval {
     }
 
     /// The usual time between two pictures, in microseconds.
-    pub(super) fn usual(&self) -> u32 {
+    pub fn usual(&self) -> u32 {
         self.usual
     }
 
-    fn is_known(&self) -> bool {
+    /// Whether it is the same nearly always.
+    pub fn is_known(&self) -> bool {
         self.usual_count >= FEWEST && self.other_count <= self.usual_count / SHARE_OF_OTHERS
     }
 

@@ -92,6 +92,10 @@ pub struct MessageRate {
 impl StageSummary {
     /// Video frames a second of each client that played in the window, where there are frames.
     pub fn fps(&self) -> Option<f64> {
+        // Witnesses alone count them, and nothing says how many of the clients those were.
+        if self.figures.total(names::FRAMES_ANNOUNCED) > 0.0 {
+            return None;
+        }
         // Clients that left within a second played for a part of it.
         let played = self.figures.total(names::PLAYED_TIME);
         let played = if played > 0.0 { played } else { self.playing_mean * self.window_seconds() };

@@ -180,6 +180,11 @@ fn bit_rate_ratio(stage: &StageSummary) -> Option<f64> {
 
 /// Frames by those that the source had for all planned clients, where that is known.
 fn frame_ratio(stage: &StageSummary) -> Option<f64> {
+    // Of viewers of segments only witnesses count frames, and what they should have is what playlists announced.
+    let announced = stage.figures.total(names::FRAMES_ANNOUNCED);
+    if announced > 0.0 {
+        return Some(stage.figures.total(names::FRAMES) / announced);
+    }
     let by_the_clock = stage.source_fps? * stage.expected_clients() * stage.window_seconds();
     let expected = by_the_clock + stage.frames_ahead;
     (expected > 0.0).then(|| (stage.figures.total(names::FRAMES) + stage.frames_due) / expected)

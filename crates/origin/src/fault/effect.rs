@@ -93,6 +93,13 @@ pub enum What {
         /// The status.
         status: u16,
     },
+    /// Packets were not in a segment or part.
+    LostPackets {
+        /// Its number, among those that the fault counts.
+        unit: u64,
+        /// How many.
+        packets: usize,
+    },
     /// A segment was named and not there.
     Gap {
         /// Its number, among those that the fault counts.

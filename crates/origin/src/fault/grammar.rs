@@ -10,8 +10,8 @@ use weir_metrics::{ParseUnitError, parse_duration};
 pub enum ParseFaultError {
     /// The first word is no action.
     #[error(
-        "'{0}' is not a fault; known are stall, drop, duplicate, swap, delay, jump, stale, early, status, gap, reset, close, counter, \
-         error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, latency, read, refuse, burn and leak"
+        "'{0}' is not a fault; known are stall, drop, duplicate, swap, delay, jump, stale, early, status, lose, gap, reset, close, \
+         counter, error, scramble, unsync, crop, junk, unauthorized, reject, redirect, silent, withhold, latency, read, refuse, burn and leak"
     )]
     Action(String),
     /// A word is not KEY=VALUE, or its key does not belong to the action.
@@ -148,6 +148,10 @@ impl<'a> Words<'a> {
             "status" => {
                 let code = self.number("code", 400..=599)?.unwrap_or(404);
                 Action::Status { pick: self.pick()?, code }
+            }
+            "lose" => {
+                let packets = self.number("packets", 1..=1_000)?.unwrap_or(1);
+                Action::Lose { pick: self.pick()?, packets }
             }
             "gap" => {
                 let pick = self.pick()?;
@@ -335,7 +339,7 @@ impl Whom {
                 Self::Viewers(_) | Self::Publishers(_) => true,
                 _ => false,
             },
-            Action::Stale { .. } | Action::Early(_) | Action::Status { .. } => {
+            Action::Stale { .. } | Action::Early(_) | Action::Status { .. } | Action::Lose { .. } => {
                 matches!(self, Self::Viewers(_))
             }
             Action::Gap(_) => matches!(self, Self::Stream(_)),

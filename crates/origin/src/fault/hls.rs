@@ -42,6 +42,20 @@ impl Script {
         answered
     }
 
+    /// How many packets are not to be in the next segment or part.
+    pub(crate) fn packets_lost(&mut self, unit: &Packet, now: Moment) -> usize {
+        let mut lost = 0;
+        for active in &mut self.active {
+            let Action::Lose { pick, packets } = active.action else { continue };
+            if let Some(unit) = active.meets(pick, unit) {
+                lost += packets;
+                let (fault, subject) = (active.fault, self.subject.clone());
+                self.effects.push(Effect { at: now, fault, subject, what: What::LostPackets { unit, packets } });
+            }
+        }
+        lost
+    }
+
     /// Until when playlists stand still, if they do now.
     pub(crate) fn stale_until(&self, now: Moment) -> Option<Moment> {
         let began = self.began?;

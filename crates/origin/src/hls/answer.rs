@@ -1,6 +1,7 @@
 //! Parts of answers: ranges of bytes, and the date.
 
 use std::sync::Arc;
+use weir_ts::packet::{PACKET_LENGTH, SYNC_BYTE};
 
 /// What of a resource is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +66,19 @@ pub(super) fn cut(body: Vec<Arc<[u8]>>, first: usize, length: usize) -> Vec<Arc<
         }
     }
     pieces
+}
+
+/// A transport stream without some packets, from its middle on; anything else as it is.
+pub(super) fn without_packets(body: Vec<Arc<[u8]>>, packets: usize) -> Vec<Arc<[u8]>> {
+    let is_stream = body.iter().find_map(|piece| piece.first()) == Some(&SYNC_BYTE);
+    if packets == 0 || !is_stream {
+        return body;
+    }
+    let whole = body.concat();
+    let count = whole.len() / PACKET_LENGTH;
+    let first = (count / 2).min(count.saturating_sub(packets));
+    let end = (first + packets).min(count);
+    vec![whole[..first * PACKET_LENGTH].into(), whole[end * PACKET_LENGTH..].into()]
 }
 
 /// Seconds since 1970 as HTTP writes them (RFC 9110, section 5.6.7).

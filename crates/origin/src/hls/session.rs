@@ -91,6 +91,8 @@ struct Waiting {
     look_again: Option<Moment>,
     /// Faults have decided about it.
     is_ruled: bool,
+    /// Packets that are not to be in it.
+    lost_packets: usize,
     /// Where it waits to be woken.
     waits_for: Option<StreamKey>,
 }
@@ -232,6 +234,7 @@ impl HlsSession {
             not_before: None,
             look_again: None,
             is_ruled: false,
+            lost_packets: 0,
             waits_for: None,
         }));
         self.go_on(context);

@@ -15,6 +15,7 @@ use super::SCHEMES;
 use super::bandwidth::Throttle;
 use super::cmcd::Cmcd;
 use super::figures::{CLOCK_AHEAD, CLOCK_ERROR, CLOCKS_APART, CONNECTIONS, FIGURES};
+use super::inspector::Inspector;
 use super::playback::Playback;
 use super::schedule::Schedule;
 use super::server_clock::ServerClock;
@@ -78,6 +79,7 @@ pub(super) fn play(
             is_paused: false,
             ladder: None,
             scanner: witnesses.is_witness(planned.client).then(Box::default),
+            inspector: witnesses.is_witness(planned.client).then(Box::default),
             reading: Reading::default(),
             cmcd: cmcd.then(|| Box::new(Cmcd::new(planned.number(), now))),
             clock,
@@ -126,6 +128,8 @@ struct Viewer {
     ladder: Option<Box<Ladder>>,
     /// Of a witness: what looks for clock stamps in segments of pictures.
     scanner: Option<Box<StampScanner>>,
+    /// Of a witness: what counts frames in them, and what is missing.
+    inspector: Option<Box<Inspector>>,
     /// How it reads what is under way of the main track.
     reading: Reading,
     /// What it tells the server of itself with each request, if that is asked for.

@@ -28,6 +28,10 @@ weir_metrics::figures! {
     SEALED: Counter = "hls.sealed", Count, "playlists with segments that no key alone decrypts (SAMPLE-AES, systems of rights), each viewer's once";
     DECRYPTED: Counter = "hls.decrypted", Count, "encrypted segments that witnesses decrypted";
     UNDECRYPTED: Counter = "hls.undecrypted", Count, "encrypted segments that witnesses could not decrypt with the key that the playlist names";
+    INSPECTED: Counter = "hls.inspected", Count, "segments and parts that came whole and that witnesses could look into";
+    LOST_PACKETS: Counter = "hls.lost_packets", Count, "packets of transport streams that are missing inside of those, by continuity counters";
+    FRAGMENT_GAPS: Counter = "hls.fragment_gaps", Count, "places inside of those where the numbers of movie fragments leave some out";
+    TIME_JUMPS: Counter = "hls.time_jumps", Count, "places inside of those, and between two in a row, where decoding times of pictures jump by more than half a second";
     HINTS_UNUSED: Counter = "hls.hints_unused", Count, "parts that were asked for before they were there, and then named otherwise, refused or never answered";
     CACHE_HITS: Counter = "hls.cache_hits", Count, "playlists, segments and parts that a cache had, by what their answers say";
     CACHE_MISSES: Counter = "hls.cache_misses", Count, "those that no cache had, of answers that say something of caches";

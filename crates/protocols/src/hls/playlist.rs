@@ -153,6 +153,8 @@ pub(super) struct Segment {
     pub(super) is_gap: bool,
     /// Whether it is a Partial Segment.
     pub(super) is_part: bool,
+    /// Whether it has other timestamps than what comes before it (`EXT-X-DISCONTINUITY`).
+    pub(super) is_discontinuous: bool,
     /// When its beginning was captured, by the server (`EXT-X-PROGRAM-DATE-TIME`).
     pub(super) date: Option<Date>,
 }
@@ -227,6 +229,7 @@ impl Playlist {
             .with_parsing_for_byterange()
             .with_parsing_for_map()
             .with_parsing_for_gap()
+            .with_parsing_for_discontinuity()
             .with_parsing_for_stream_inf()
             .with_parsing_for_media()
             .with_parsing_for_server_control()

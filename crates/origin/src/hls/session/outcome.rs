@@ -2,6 +2,7 @@
 
 use super::{HlsViewer, LOOK_INTERVAL, Waiting};
 use crate::fault::LinkEnd;
+use crate::hls::answer::without_packets;
 use crate::hls::path::Resource;
 use crate::hls::playlist::{Directives, Playlist, Readiness};
 use crate::hls::shelf::{Shelf, Shelves, is_multivariant};
@@ -85,6 +86,7 @@ pub(super) fn outcome(
                 let unit = Packet::unit(Kind::Data, true, 0, length, Vec::new());
                 // Each fault counts each unit, whatever becomes of it.
                 let (status, ruling) = (script.status(&unit, now), script.rule(&unit, now));
+                waiting.lost_packets = script.packets_lost(&unit, now);
                 if let Some(status) = status {
                     return Outcome::Answer(status, Vec::new());
                 }
@@ -99,7 +101,7 @@ pub(super) fn outcome(
                     return Outcome::Wait;
                 }
             }
-            Outcome::Answer(200, body)
+            Outcome::Answer(200, without_packets(body, std::mem::take(&mut waiting.lost_packets)))
         }
     }
 }

@@ -9,17 +9,18 @@ use crate::hls::bandwidth::Throughput;
 use crate::hls::cache;
 use crate::hls::figures::{
     ANNOUNCED, AUDIO_APART, BLOCK_TIME, CACHE_AGE, CACHE_HITS, CACHE_MISSES, DECRYPTED, DELTAS, EARLY,
-    EDGE_LATENCY, HINT_TIME, HINTS_UNUSED, KEYS, LATENCY, LOADED, LOW_LATENCY, MULTIVARIANT,
+    EDGE_LATENCY, FRAGMENT_GAPS, HINT_TIME, HINTS_UNUSED, INSPECTED, KEYS, LATENCY, LOADED, LOST_PACKETS, LOW_LATENCY, MULTIVARIANT,
     MULTIVARIANT_TIME, NOT_FOUND, PART_TIME, PARTS, PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME, REFUSED,
-    RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, UNDECRYPTED, WENT_BACK,
+    RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, TIME_JUMPS, UNDECRYPTED, WENT_BACK,
 };
 use crate::hls::playback::Playback;
 use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource};
 use crate::hls::schedule::{Directives, Schedule};
 use crate::hls::variant::VariantChoice;
 use std::sync::Arc;
+use std::time::Duration;
 use weir_clients::{Answer, ClientPhase, End, ShardRecorder, refusal};
-use weir_metrics::common::{MEDIA, UNITS};
+use weir_metrics::common::{FRAMES, FRAMES_ANNOUNCED, KEYFRAMES, MEDIA, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::Context;
 use weir_web::Response;
@@ -75,6 +76,9 @@ impl Viewer {
         let Some((name, loading)) = at.loading.take() else { return Ok(()) };
         at.loading = Some((name, Loading::Refusal));
         let planned = self.state.planned();
+        if let Loading::Segment(media, _) = &loading {
+            self.miss(name, media.duration, context);
+        }
         let Some(track) = self.track_mut(name) else { return Ok(()) };
         let recorder = context.world.of(planned);
         match loading {
@@ -139,9 +143,11 @@ impl Viewer {
                 context.world.of(planned).count(PLAYLIST_BYTES, length);
                 return Ok(());
             }
-            Loading::Segment(_, came) if *came == 0 && is_page(piece) => {
+            Loading::Segment(media, came) if *came == 0 && is_page(piece) => {
+                let (name, duration) = (*track, media.duration);
                 *loading = Loading::Refusal;
                 context.world.of(planned).count(REFUSED, 1);
+                self.miss(name, duration, context);
                 return Ok(());
             }
             Loading::Hint(resource, came) if *came == 0 && is_page(piece) => {
@@ -173,7 +179,9 @@ impl Viewer {
             if begins {
                 scanner.reset();
             }
-            scanner.take(self.reading.readable(piece), now, &self.clock, recorder);
+            let readable = self.reading.readable(piece);
+            scanner.take(readable, now, &self.clock, recorder);
+            self.inspector.iter_mut().for_each(|inspector| inspector.take(readable));
         }
         Ok(())
     }
@@ -206,13 +214,19 @@ impl Viewer {
                 self.load(link, track, segment, context)?;
             }
             Loading::Map(map, segment) => {
+                if let Some(inspector) = self.inspector.as_mut().filter(|_| track == TrackName::Main) {
+                    inspector.finish_map();
+                }
                 if let Some(track) = self.track_mut(track) {
                     track.map = Some(map);
                 }
                 self.load(link, track, segment, context)?;
             }
             // Nothing plays what is empty.
-            Loading::Segment(_, 0) => self.recorder(context.world).count(REFUSED, 1),
+            Loading::Segment(media, 0) => {
+                self.recorder(context.world).count(REFUSED, 1);
+                self.miss(track, media.duration, context);
+            }
             Loading::Segment(media, came) => {
                 let time = match media {
                     Media { is_hinted: true, .. } => HINT_TIME,
@@ -246,15 +260,46 @@ impl Viewer {
         match (&mut self.scanner, decryption.finish()) {
             (Some(scanner), Some(clear)) => {
                 scanner.take(clear, context.now, &self.clock, recorder);
+                self.inspector.iter_mut().for_each(|inspector| inspector.take(clear));
                 recorder.count(DECRYPTED, 1);
             }
-            _ => recorder.count(UNDECRYPTED, 1),
+            _ => {
+                recorder.count(UNDECRYPTED, 1);
+                // What it seemed to have is noise.
+                self.inspector.iter_mut().for_each(|inspector| inspector.forget());
+            }
+        }
+    }
+
+    /// A witness has looked into all of what is whole.
+    fn inspect(&mut self, media: Media, context: &mut Context<'_, ShardRecorder>) {
+        let Some(inspection) = self.inspector.as_mut().and_then(|it| it.finish(media.announced())) else {
+            return;
+        };
+        let recorder = self.recorder(context.world);
+        recorder.count(INSPECTED, 1);
+        recorder.count(FRAMES, inspection.frames);
+        recorder.count(KEYFRAMES, inspection.keyframes);
+        recorder.count(FRAMES_ANNOUNCED, inspection.announced);
+        recorder.count(LOST_PACKETS, inspection.lost_packets);
+        recorder.count(FRAGMENT_GAPS, inspection.fragment_gaps);
+        recorder.count(TIME_JUMPS, inspection.time_jumps);
+    }
+
+    /// What was announced for this long is not there.
+    pub(super) fn miss(&mut self, name: TrackName, duration: Duration, context: &mut Context<'_, ShardRecorder>) {
+        if let Some(inspector) = self.inspector.as_mut().filter(|_| name == TrackName::Main) {
+            let announced = inspector.missed(duration);
+            self.recorder(context.world).count(FRAMES_ANNOUNCED, announced);
         }
     }
 
     /// A segment or a part is whole.
     fn media(&mut self, name: TrackName, media: Media, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
+        if name == TrackName::Main {
+            self.inspect(media, context);
+        }
         let recorder = self.recorder(context.world);
         recorder.count(if media.is_part { PARTS } else { SEGMENTS }, 1);
         recorder.count(UNITS, 1);
@@ -353,10 +398,13 @@ impl Viewer {
         let is_reload = track.start.is_some();
         track.is_media = true;
         let update = track.schedule.take(playlist, directives, asked, now);
+        // What comes next does not follow on what came.
+        let has_skipped = name == TrackName::Main && update.skipped > 0;
         if let (None, Some(start)) = (track.start, update.starts_with) {
             (track.start, track.lead) = (Some(start.saturating_sub(update.lead)), update.lead);
         }
         let wall = (self.clock.at(now).wall_nanos / 1_000) as i64;
+        self.inspector.iter_mut().filter(|_| has_skipped).for_each(|inspector| inspector.interrupt());
         let recorder = self.recorder(context.world);
         recorder.count(ANNOUNCED, update.announced.as_micros() as u64);
         recorder.count(SKIPPED, update.skipped);

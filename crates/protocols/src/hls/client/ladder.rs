@@ -4,6 +4,7 @@ use super::Viewer;
 use super::link::{LinkName, Loading, TrackName};
 use crate::hls::bandwidth::Throughput;
 use crate::hls::figures::{SWITCHES, VARIANT_BANDWIDTH};
+use crate::hls::inspector::Inspector;
 use crate::hls::variant::Variant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +52,8 @@ impl Viewer {
         (self.main.playlist, self.main.base) = (Arc::new(playlist), None);
         // The same names may mean something else there.
         (self.main.map, self.main.key) = (None, None);
+        // Its pictures may have another rate, and other times.
+        self.inspector.iter_mut().for_each(|inspector| **inspector = Inspector::default());
         self.main.schedule.switch(context.now);
         // A playlist of the variant before is of no use any more, and the server may hold it.
         for name in [LinkName::First, LinkName::Second] {

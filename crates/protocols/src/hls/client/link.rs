@@ -43,6 +43,10 @@ pub(super) struct Media {
     pub(super) end_date: Option<Date>,
     /// It was asked for before it was there.
     pub(super) is_hinted: bool,
+    /// The Media Sequence Number of its segment.
+    pub(super) number: u64,
+    /// It has other timestamps than what comes before it.
+    pub(super) is_discontinuous: bool,
 }
 
 /// What is under way.

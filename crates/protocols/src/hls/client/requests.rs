@@ -6,6 +6,7 @@ use super::reading::Reading;
 use super::track::Track;
 use crate::hls::cmcd::{self, ObjectType, Report};
 use crate::hls::figures::{GAPS, HINTS_UNUSED, REQUESTS, SEALED};
+use crate::hls::inspector::UnitKind;
 use crate::hls::playback::Playback;
 use crate::hls::playlist::Segment;
 use std::sync::Arc;
@@ -138,6 +139,7 @@ impl Viewer {
                 };
                 if segment.is_gap {
                     self.recorder(context.world).count(GAPS, 1);
+                    self.miss(name, segment.duration, context);
                     continue;
                 }
                 return self.load(link, name, segment, context);
@@ -157,7 +159,7 @@ impl Viewer {
         let request = self.main.named(&resource)?;
         // Whether it is encrypted is said when it is named.
         let reading = if self.main.key.is_some() { Reading::Opaque } else { Reading::Clear };
-        self.read_as(TrackName::Main, reading);
+        self.read_as(TrackName::Main, UnitKind::Part, reading);
         self.get(LinkName::First, TrackName::Main, request, Loading::Hint(resource, 0), context);
         Ok(())
     }
@@ -182,11 +184,12 @@ impl Viewer {
             (track.named(&resource)?, Loading::Key(key, LoadedKey::default(), segment))
         } else if let Some(map) = map {
             let (request, reading) = (track.named(&map)?, track.map_reading(&segment));
-            self.read_as(name, reading);
+            self.read_as(name, UnitKind::Map, reading);
             (request, Loading::Map(map, segment))
         } else {
             let (request, reading) = (track.named(&segment.resource)?, track.reading(&segment));
-            self.read_as(name, reading);
+            let kind = if segment.is_part { UnitKind::Part } else { UnitKind::Segment };
+            self.read_as(name, kind, reading);
             (request, Loading::Segment(Media::of(&segment, false), 0))
         };
         self.get(link, name, request, loading, context);
@@ -194,9 +197,12 @@ impl Viewer {
     }
 
     /// What is asked for next is read by a witness in this way.
-    fn read_as(&mut self, name: TrackName, reading: Reading) {
-        if name == TrackName::Main && self.scanner.is_some() {
+    fn read_as(&mut self, name: TrackName, kind: UnitKind, reading: Reading) {
+        if name == TrackName::Main
+            && let Some(inspector) = &mut self.inspector
+        {
             self.reading = reading;
+            inspector.begin(kind);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::link::Media;
 use super::reading::Reading;
 use crate::hls::decryption::{Decryption, InitializationVector, KeyBytes};
+use crate::hls::inspector::Announced;
 use crate::hls::playlist::{Key, Resource, Segment};
 use crate::hls::recent::RecentCache;
 use crate::hls::schedule::{Directives, Schedule};
@@ -165,7 +166,13 @@ impl Track {
 
 impl Media {
     pub(super) fn of(segment: &Segment, is_hinted: bool) -> Self {
-        let (duration, is_part, end_date) = (segment.duration, segment.is_part, segment.end_date());
-        Self { duration, is_part, end_date, is_hinted }
+        let Segment { duration, is_part, number, is_discontinuous, .. } = *segment;
+        Self { duration, is_part, end_date: segment.end_date(), is_hinted, number, is_discontinuous }
+    }
+
+    /// What the playlist says of it to who looks into it.
+    pub(super) fn announced(&self) -> Announced {
+        let Self { duration, number, is_discontinuous, .. } = *self;
+        Announced { duration, number, is_discontinuous }
     }
 }

@@ -35,6 +35,7 @@ pub(super) struct Lines {
     /// What was said of the next segment.
     duration: Option<f64>,
     is_gap: bool,
+    is_discontinuous: bool,
     part_target: Option<Duration>,
     part_hold_back: Option<Duration>,
     range: Option<(u64, Option<u64>)>,
@@ -70,6 +71,7 @@ impl Lines {
             Tag::Inf(tag) => self.duration = Some(tag.duration()),
             Tag::Byterange(tag) => self.range = Some((tag.length(), tag.offset())),
             Tag::Gap(_) => self.is_gap = true,
+            Tag::Discontinuity(_) => self.is_discontinuous = true,
             Tag::Key(tag) => self.key(tag),
             Tag::Start(tag) => {
                 let offset = tag.time_offset();
@@ -154,6 +156,7 @@ impl Lines {
         self.date_parts(duration);
         let is_gap = std::mem::take(&mut self.is_gap);
         let segment = self.loaded_as(resource, duration, is_gap);
+        self.is_discontinuous = false;
         self.media.segments.push(Segment { date, ..segment });
         Ok(())
     }
@@ -169,6 +172,7 @@ impl Lines {
             is_sealed: self.is_sealed && self.key.is_none(),
             is_gap,
             is_part: false,
+            is_discontinuous: self.is_discontinuous,
             date: None,
         }
     }
@@ -186,7 +190,8 @@ impl Lines {
             (range.offset.unwrap_or(end), range.length)
         });
         let resource = Resource { uri: tag.uri().to_owned(), range };
-        let media = Segment { is_part: true, ..self.loaded_as(resource, duration, tag.gap()) };
+        let is_discontinuous = self.is_discontinuous && index == 0;
+        let media = Segment { is_part: true, is_discontinuous, ..self.loaded_as(resource, duration, tag.gap()) };
         self.media.parts.push(Part { segment, index, media, is_independent: tag.independent() });
         Ok(())
     }

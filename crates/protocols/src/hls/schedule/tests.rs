@@ -21,6 +21,7 @@ fn playlist(numbers: std::ops::Range<u64>) -> MediaPlaylist {
         date: None,
         is_gap: false,
         is_part: false,
+        is_discontinuous: false,
     };
     MediaPlaylist {
         target: Duration::from_secs(2),
@@ -233,6 +234,7 @@ fn parts(first: u64, whole: u64, behind: u32) -> MediaPlaylist {
             date: None,
             is_gap: false,
             is_part: true,
+            is_discontinuous: false,
         },
         is_independent: index == 0,
     };
