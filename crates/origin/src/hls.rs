@@ -4,6 +4,7 @@
 //! makes lies on a [`Shelf`] that the sessions of all workers share: a [`Window`](window::Window) of immutable buffers.
 
 mod answer;
+mod encryption;
 mod fragments;
 mod iso_box;
 mod path;
@@ -16,6 +17,7 @@ mod transport;
 mod unit;
 mod window;
 
+pub use encryption::{SegmentKey, UnknownSegmentKey};
 pub(crate) use segmenter::Segmenter;
 pub(crate) use session::HlsSession;
 pub use settings::{HlsSettings, SegmentContainer};

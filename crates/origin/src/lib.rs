@@ -34,7 +34,7 @@ pub use error::OriginError;
 pub use fault::{Effect, Fault, ParseFaultError};
 pub use foreign::{FrameMessage, StreamMessage, StreamState, StreamViewer};
 pub use forward::ForwardTrouble;
-pub use hls::{HlsSettings, SegmentContainer};
+pub use hls::{HlsSettings, SegmentContainer, SegmentKey, UnknownSegmentKey};
 pub use mqtt::MessageCounts;
 pub use origin::Origin;
 pub use policy::{Departure, MissingStream, Patience};

@@ -207,6 +207,7 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
     if args.fmp4 {
         config.hls.container = SegmentContainer::FragmentedMp4;
     }
+    config.hls.key = args.hls_key;
     if let Some(span) = &args.request_timeout {
         config.patience.request = span.get();
     }

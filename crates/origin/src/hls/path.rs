@@ -2,6 +2,9 @@
 
 use super::settings::SegmentContainer;
 
+/// The name of a key.
+const KEY: &str = "segments.key";
+
 /// Something that is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Resource {
@@ -12,6 +15,8 @@ pub(super) enum Resource {
     Part(u64),
     /// A Media Initialization Section.
     Map(u64),
+    /// What segments and parts are encrypted with.
+    Key,
 }
 
 impl Resource {
@@ -25,6 +30,9 @@ impl Resource {
         let last = last.as_ref();
         if let Some(stream) = last.strip_suffix(".m3u8") {
             return (!stream.is_empty()).then(|| (join(Some(stream)), Self::Playlist));
+        }
+        if last == KEY {
+            return Some((join(None), Self::Key));
         }
         let (name, extension) = last.rsplit_once('.')?;
         let resource = match (name.split_once('-'), extension) {
@@ -58,6 +66,7 @@ impl Resource {
             Self::Segment(number) => format!("{folder}/{number}.{extension}"),
             Self::Part(id) => format!("{folder}/part-{id}.{extension}"),
             Self::Map(id) => format!("{folder}/init-{id}.mp4"),
+            Self::Key => format!("{folder}/{KEY}"),
         }
     }
 
@@ -65,6 +74,7 @@ impl Resource {
     pub(super) fn content_type(&self, container: SegmentContainer) -> &'static str {
         match (self, container) {
             (Self::Playlist, _) => "application/vnd.apple.mpegurl",
+            (Self::Key, _) => "application/octet-stream",
             (Self::Segment(_) | Self::Part(_), SegmentContainer::TransportStream) => "video/mp2t",
             _ => "video/mp4",
         }

@@ -58,7 +58,7 @@ pub(super) fn write(window: &Window, stream: &str, skips: bool, settings: &HlsSe
     if skipped > 0 {
         line(format_args!("#EXT-X-SKIP:SKIPPED-SEGMENTS={skipped}"));
     }
-    let mut map = None;
+    let (mut map, mut is_encrypted) = (None, false);
     // Bis, section 6.2.2: "EXT-X-PART tags SHOULD be removed from the Playlist after they are greater than three Target Durations from
     // the end of the Playlist."
     let listed = window.listed();
@@ -81,8 +81,18 @@ pub(super) fn write(window: &Window, stream: &str, skips: bool, settings: &HlsSe
         }
         if let Some(new) = segment.map.as_ref().filter(|new| map.as_ref() != Some(new)) {
             let uri = Resource::Map(new.id).uri(stream, settings.container);
+            // RFC 8216, section 4.3.2.4: a key "applies to every Media Segment and to every Media Initialization Section declared by an
+            // EXT-X-MAP tag that appears between it and the next EXT-X-KEY tag", and section 4.3.2.5 that such a section needs an `IV`: it
+            // is not encrypted.
+            if std::mem::take(&mut is_encrypted) {
+                line(format_args!("#EXT-X-KEY:METHOD=NONE"));
+            }
             line(format_args!("#EXT-X-MAP:URI=\"{uri}\""));
             map = Some(new.clone());
+        }
+        if settings.key.is_some() && !std::mem::replace(&mut is_encrypted, true) {
+            let uri = Resource::Key.uri(stream, settings.container);
+            line(format_args!("#EXT-X-KEY:METHOD=AES-128,URI=\"{uri}\""));
         }
         line(format_args!("#EXT-X-PROGRAM-DATE-TIME:{}", date_time(segment.date)));
         if has_parts {

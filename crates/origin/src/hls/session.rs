@@ -316,7 +316,8 @@ impl HlsSession {
             .keep_alive(keep_alive)
             .end_of_head();
         let mut buffers: Vec<Arc<[u8]>> = vec![head.into()];
-        let media = (!is_playlist && !head_only && status != 416).then_some(length as u64);
+        let is_media = !is_playlist && *resource != Resource::Key;
+        let media = (is_media && !head_only && status != 416).then_some(length as u64);
         if !head_only {
             buffers.extend(body.into_iter().filter(|piece| !piece.is_empty()));
         }

@@ -1,5 +1,6 @@
 //! How streams are cut.
 
+use super::encryption::SegmentKey;
 use std::time::Duration;
 
 /// What Media Segments are written in.
@@ -23,6 +24,8 @@ pub struct HlsSettings {
     pub part: Option<Duration>,
     /// What segments are written in.
     pub container: SegmentContainer,
+    /// What segments and parts are encrypted with; `None`: they are not.
+    pub key: Option<SegmentKey>,
 }
 
 impl Default for HlsSettings {
@@ -32,6 +35,7 @@ impl Default for HlsSettings {
             segments: 6,
             part: None,
             container: SegmentContainer::TransportStream,
+            key: None,
         }
     }
 }

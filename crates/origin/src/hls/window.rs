@@ -44,18 +44,30 @@ pub(super) struct Segment {
     pub(super) map: Option<Arc<Map>>,
     /// Media seconds that had been cut when playlists named it for the last time.
     retired: Option<Duration>,
+    /// Its clear text, while it is in the making and will be encrypted as a whole.
+    clear: Vec<u8>,
+    /// All of it, encrypted, if that is not what its parts are one after the other.
+    encrypted: Option<Arc<[u8]>>,
 }
 
 impl Segment {
     /// A segment without a part.
     pub(super) fn new(date: i64, discontinuity: bool, gap: bool, map: Option<Arc<Map>>) -> Self {
         let (number, duration, parts, retired) = (0, Duration::ZERO, Vec::new(), None);
-        Self { number, date, duration, parts, discontinuity, gap, map, retired }
+        let (clear, encrypted) = (Vec::new(), None);
+        Self { number, date, duration, parts, discontinuity, gap, map, retired, clear, encrypted }
     }
 
+    /// Bytes of it as a whole.
+    fn sent(&self) -> usize {
+        self.bytes() - self.encrypted.as_ref().map_or(0, |it| it.len())
+    }
+
+    /// Bytes that are kept of it.
     pub(super) fn bytes(&self) -> usize {
         let map = self.map.as_ref().map_or(0, |map| map.bytes.len());
-        map + self.parts.iter().map(|part| part.bytes.len()).sum::<usize>()
+        let encrypted = self.encrypted.as_ref().map_or(0, |it| it.len());
+        map + encrypted + self.parts.iter().map(|part| part.bytes.len()).sum::<usize>()
     }
 }
 
@@ -139,8 +151,8 @@ impl Window {
     /// The highest bit rate of the segments that a playlist names, and their average; `None` before the first is whole.
     pub(super) fn bit_rates(&self) -> Option<(u64, u64)> {
         let rate = |bytes: usize, span: Duration| (bytes as f64 * 8.0 / span.as_secs_f64().max(0.001)) as u64;
-        let peak = self.listed().map(|it| rate(it.bytes(), it.duration)).max()?;
-        let bytes = self.listed().map(Segment::bytes).sum();
+        let peak = self.listed().map(|it| rate(it.sent(), it.duration)).max()?;
+        let bytes = self.listed().map(Segment::sent).sum();
         Some((peak, rate(bytes, self.listed().map(|it| it.duration).sum())))
     }
 
@@ -189,7 +201,16 @@ impl Window {
     /// A part of it is whole.
     pub(super) fn push(&mut self, bytes: Vec<u8>, duration: Duration, independent: bool) {
         let Some(making) = &mut self.making else { return };
-        let bytes: Arc<[u8]> = if making.gap { Arc::new([]) } else { bytes.into() };
+        let bytes: Arc<[u8]> = match &self.settings.key {
+            _ if making.gap => Arc::new([]),
+            Some(key) => {
+                if self.settings.part.is_some() {
+                    making.clear.extend_from_slice(&bytes);
+                }
+                key.encrypt(&bytes, making.number).into()
+            }
+            None => bytes.into(),
+        };
         self.bytes += bytes.len();
         making.duration += duration;
         making.parts.push(Part { id: self.next_part, bytes, duration, independent });
@@ -198,7 +219,14 @@ impl Window {
 
     /// The segment is whole.
     pub(super) fn finish(&mut self) {
-        let Some(segment) = self.making.take() else { return };
+        let Some(mut segment) = self.making.take() else { return };
+        let clear = std::mem::take(&mut segment.clear);
+        // CBC and padding are of all of a segment: its parts are encrypted each on its own.
+        if let Some(key) = self.settings.key.filter(|_| segment.parts.len() > 1 && !segment.gap) {
+            let encrypted: Arc<[u8]> = key.encrypt(&clear, segment.number).into();
+            self.bytes += encrypted.len();
+            segment.encrypted = Some(encrypted);
+        }
         self.cut += segment.duration;
         // RFC 8216, section 4.3.3.1: "The EXTINF duration of each Media Segment in the Playlist file, when rounded to the
         // nearest integer, MUST be less than or equal to the target duration"; section 6.2.1: "The value of the
@@ -257,9 +285,10 @@ impl Window {
         let first = self.segments.front().map_or(0, |segment| segment.number);
         let place = number.checked_sub(first).and_then(|place| usize::try_from(place).ok());
         match place.and_then(|place| self.segments.get(place)) {
-            Some(segment) if !segment.gap => {
-                Lookup::Found(segment.parts.iter().map(|part| part.bytes.clone()).collect())
-            }
+            Some(segment) if !segment.gap => Lookup::Found(match &segment.encrypted {
+                Some(encrypted) => vec![encrypted.clone()],
+                None => segment.parts.iter().map(|part| part.bytes.clone()).collect(),
+            }),
             _ => Lookup::Missing,
         }
     }
@@ -275,6 +304,12 @@ impl Window {
             (!segment.gap).then(|| part.bytes.clone())
         });
         found.map_or(Lookup::Missing, |bytes| Lookup::Found(vec![bytes]))
+    }
+
+    /// What segments are encrypted with.
+    pub(super) fn key(&self) -> Lookup {
+        let octets = self.settings.key.as_ref().map(|key| vec![Arc::from(key.octets())]);
+        octets.map_or(Lookup::Missing, Lookup::Found)
     }
 
     /// A Media Initialization Section.

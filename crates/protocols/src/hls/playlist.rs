@@ -94,6 +94,8 @@ pub(super) struct PreloadHint {
     pub(super) resource: Resource,
     /// What has to be loaded before it.
     pub(super) map: Option<Arc<Resource>>,
+    /// Whether it is encrypted, if nothing changes that before it is named.
+    pub(super) is_encrypted: bool,
 }
 
 /// The last segment, and part of it, that another Rendition has.

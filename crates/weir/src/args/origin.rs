@@ -5,7 +5,7 @@ use crate::listen::ListenOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weir_engine::scenario::{BitRateText, Span};
-use weir_origin::Fault;
+use weir_origin::{Fault, SegmentKey};
 
 /// `weir origin`.
 #[derive(Clone, Debug, Args)]
@@ -44,6 +44,9 @@ pub(crate) struct Origin {
     /// --hls: segments of fragmented MPEG-4 instead of MPEG-2 Transport Streams, with Opus as well as AAC
     #[arg(long, requires = "hls", help_heading = "HLS")]
     pub(crate) fmp4: bool,
+    /// --hls: what segments and parts are encrypted with (AES-128), 32 hexadecimal digits; who asks for the key is told it
+    #[arg(long, value_name = "HEX", requires = "hls", env = "WEIR_HLS_KEY", hide_env_values = true, help_heading = "HLS")]
+    pub(crate) hls_key: Option<SegmentKey>,
     /// --srt: file whose first line is the passphrase that callers have to know [environment: the passphrase itself in
     /// WEIR_SRT_PASSPHRASE]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "srt")]

@@ -57,14 +57,25 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
     let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        for (name, kind, rate) in
-            [("slow", "mpegts", "60k"), ("fast", "mpegts", "2M"), ("mp4", "fmp4", "300k")]
-        {
+        // Pictures that are decoded in another order than they are shown, with and without sound; noise is what fills a rate.
+        const REORDERED: &[&str] = &["-preset", "veryfast", "-bf", "2"];
+        const AT_ONCE: &[&str] = &["-preset", "ultrafast"];
+        const NOISE: &[&str] = &["-preset", "ultrafast", "-bf", "2", "-vf", "noise=alls=90:allf=t"];
+        for (name, kind, rate, settings, has_sound) in [
+            ("slow", "mpegts", "60k", AT_ONCE, true),
+            ("fast", "mpegts", "8M", NOISE, false),
+            ("reordered", "mpegts", "500k", REORDERED, true),
+            ("mp4", "fmp4", "300k", REORDERED, true),
+            ("mp4fast", "fmp4", "8M", NOISE, false),
+        ] {
             let directory = nginx.hls().join(name);
             std::fs::create_dir(&directory).unwrap();
             let mut command = program("ffmpeg", "ffmpeg");
             command.args(["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25"]);
-            command.args(["-c:v", "libx264", "-preset", "ultrafast", "-b:v", rate, "-g", "25", "-f", "hls"]);
+            if has_sound {
+                command.args(["-f", "lavfi", "-i", "sine", "-c:a", "aac", "-b:a", "32k"]);
+            }
+            command.args(["-c:v", "libx264", "-b:v", rate, "-g", "25"]).args(settings).args(["-f", "hls"]);
             command.args(["-hls_time", "1", "-hls_list_size", "8", "-hls_segment_type", kind]);
             command.args(["-hls_flags", "delete_segments+temp_file"]).arg(directory.join("a.m3u8"));
             let _muxer = Kept::start(&mut command);
@@ -143,6 +154,19 @@ fn plays(run: &Run, clients: f64) {
     }
     assert_eq!(run.total("hls.connections"), clients, "each viewer keeps its connection");
     assert!(run.total("hls.segments") >= 3.0 * clients && run.total("hls.reloads") >= 2.0 * clients);
+    nothing_is_missing(run);
     // 98: weir was the limit, and the run says nothing of nginx.
     assert!([0, 98].contains(&run.code), "{}", run.err);
+}
+
+/// What witnesses see inside of segments that are well.
+pub(crate) fn nothing_is_missing(run: &Run) {
+    for figure in ["hls.lost_packets", "hls.fragment_gaps", "hls.time_jumps"] {
+        assert_eq!(run.total(figure), 0.0, "{figure}");
+    }
+    let (frames, announced) = (run.total("frames"), run.total("frames_announced"));
+    assert!(run.total("hls.inspected") > 0.0 && run.total("keyframes") > 0.0 && frames > 0.0);
+    // Pictures of a segment may be in the next one, of which the last is not seen.
+    let viewers = run.total("played");
+    assert!((frames - announced).abs() <= 2.0 * viewers, "{frames} of {announced}");
 }

@@ -1,8 +1,9 @@
 //! HLS of the origin: ffmpeg plays every frame that was published, and weir reports exactly the faults that are scripted.
 
+use crate::hls::nothing_is_missing;
 use crate::support::{Air, Publishing, Run, air, config, measure, program, shared, soon};
 use std::time::Duration;
-use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
+use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer, SegmentKey};
 
 /// A stream on air that is cut each second, with these faults; the URL of its playlist.
 fn on_air(hls: HlsSettings, faults: &[&str]) -> (Air, String) {
@@ -19,13 +20,15 @@ fn settings() -> HlsSettings {
 #[test]
 fn ffmpeg_plays_every_frame_of_each_container() {
     let _machine = shared();
-    for (container, part) in [
-        (SegmentContainer::TransportStream, None),
-        (SegmentContainer::FragmentedMp4, None),
-        (SegmentContainer::FragmentedMp4, Some(Duration::from_millis(200))),
+    for (container, part, key) in [
+        (SegmentContainer::TransportStream, None, None),
+        (SegmentContainer::FragmentedMp4, None, None),
+        (SegmentContainer::FragmentedMp4, Some(Duration::from_millis(200)), None),
+        (SegmentContainer::TransportStream, Some(Duration::from_millis(200)), Some(key())),
+        (SegmentContainer::FragmentedMp4, None, Some(key())),
     ] {
         // A window that holds the whole stream: ffmpeg reads it from its first segment on, to its end.
-        let hls = HlsSettings { container, part, segments: 100, ..settings() };
+        let hls = HlsSettings { container, part, key, segments: 100, ..settings() };
         let (air, url) = on_air(hls, &[]);
         let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
         soon("four seconds are there", || received().is_some_and(|frames| frames >= 110));
@@ -49,7 +52,7 @@ fn ffmpeg_plays_every_frame_of_each_container() {
         assert_eq!(
             (frames("video"), frames("audio")),
             (counts.video, counts.audio),
-            "{container:?} {part:?}"
+            "{container:?} {part:?} {key:?}"
         );
     }
 }
@@ -69,6 +72,7 @@ fn weir_plays_what_the_origin_cuts() {
     let sent = air.origin.counts().sent();
     let (loaded, sent) = (run.total("hls.segments"), sent.data as f64);
     assert!(loaded >= 5.0 * 6.0 && loaded <= sent && sent <= loaded + 5.0, "{loaded} of {sent}");
+    nothing_is_missing(&run);
 }
 
 #[test]
@@ -78,6 +82,56 @@ fn weir_reports_the_faults_that_are_scripted() {
     let (_air, url) = on_air(settings(), &faults);
     let run = measure(["play", &url, "-c", "4", "-d", "8s", "--warmup", "0s"]);
     assert_eq!(numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]), [3.0, 4.0, 0.0]);
+}
+
+#[test]
+fn weir_reports_packets_and_frames_that_are_missing_inside_of_segments() {
+    let _machine = shared();
+    let faults = ["lose unit=4 packets=3 viewer=1", "lose unit=6 viewer=2"];
+    let (_air, url) = on_air(settings(), &faults);
+    let run = measure(["play", &url, "-c", "2", "-d", "8s", "--warmup", "0s"]);
+    assert_eq!(numbers(&run, ["hls.lost_packets", "hls.time_jumps", "hls.refused"]), [4.0, 0.0, 0.0]);
+    assert!(run.summary["warnings"].to_string().contains("hls.lost_packets"), "{}", run.summary["warnings"]);
+    for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
+        for part in [None, Some(Duration::from_millis(200))] {
+            // Late enough for all viewers to be there.
+            let faults = ["drop unit=310..312 kind=video stream=live/a", "drop unit=350 kind=video stream=live/a"];
+            let (air, url) = on_air(HlsSettings { container, part, ..settings() }, &faults);
+            let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+            soon("four seconds are there", || received().is_some_and(|frames| frames >= 120));
+            let arguments = ["-c", "2", "-d", "11s", "--warmup", "0s", "--threshold", "frames.ratio >= 99.9%"];
+            let run = measure(["play", &url].into_iter().chain(arguments));
+            let [frames, announced] = numbers(&run, ["frames", "frames_announced"]);
+            assert_eq!(announced - frames, 2.0 * 4.0, "{container:?} {part:?}: {frames} of {announced}");
+            assert_eq!(run.code, 99, "{}", run.err);
+            assert_eq!(numbers(&run, ["hls.lost_packets", "hls.time_jumps", "hls.fragment_gaps"]), [0.0; 3]);
+        }
+    }
+}
+
+/// Parts are encrypted each on its own, and whole segments as a whole: witnesses read all of them.
+#[test]
+fn segments_and_parts_that_the_origin_encrypts_are_decrypted_by_witnesses() {
+    let _machine = shared();
+    for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
+        for part in [None, Some(Duration::from_millis(200))] {
+            let (air, url) = on_air(HlsSettings { container, part, key: Some(key()), ..settings() }, &[]);
+            let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+            soon("four seconds are there", || received().is_some_and(|frames| frames >= 120));
+            let run = measure(["play", &url, "-c", "2", "-d", "7s", "--warmup", "0s"]);
+            assert_eq!(numbers(&run, ["played", "hls.keys", "hls.undecrypted", "stalls"]), [2.0, 2.0, 0.0, 0.0]);
+            let [decrypted, inspected, segments, parts] =
+                numbers(&run, ["hls.decrypted", "hls.inspected", "hls.segments", "hls.parts"]);
+            assert_eq!((decrypted, inspected), (segments + parts, segments + parts), "{container:?} {part:?}");
+            assert!(part.is_none() || parts >= 2.0 * 20.0, "{parts} parts");
+            assert!(run.total("stamped") > 100.0, "{} frames had a stamp", run.total("stamped"));
+            nothing_is_missing(&run);
+        }
+    }
+}
+
+fn key() -> SegmentKey {
+    "307369787465656e2073656372657473".parse().unwrap()
 }
 
 #[test]

@@ -72,13 +72,14 @@ pub(super) fn outcome(
         Resource::Segment(number) => window.segment(number),
         Resource::Part(id) => window.part(id),
         Resource::Map(id) => window.map(id),
+        Resource::Key => window.key(),
         Resource::Playlist => Lookup::Missing,
     });
     match found {
         Lookup::NotYet => not_yet(404),
         Lookup::Missing => Outcome::Answer(404, Vec::new()),
         Lookup::Found(body) => {
-            let is_media = !matches!(waiting.resource, Resource::Map(_));
+            let is_media = !matches!(waiting.resource, Resource::Map(_) | Resource::Key);
             let script = viewer.script.as_mut().filter(|_| is_media && !waiting.is_ruled);
             if let Some(script) = script {
                 waiting.is_ruled = true;

@@ -14,7 +14,7 @@ use crate::hls::figures::{
     RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, TIME_JUMPS, UNDECRYPTED, WENT_BACK,
 };
 use crate::hls::playback::Playback;
-use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource};
+use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource, Segment};
 use crate::hls::schedule::{Directives, Schedule};
 use crate::hls::variant::VariantChoice;
 use std::sync::Arc;
@@ -173,15 +173,12 @@ impl Viewer {
         };
         self.state.reach(ClientPhase::Opening, now, context.world);
         self.state.fed(now, context.world);
-        let recorder = context.world.of(planned);
-        recorder.count(MEDIA, length);
-        if let Some(scanner) = self.scanner.as_mut().filter(|_| is_main) {
-            if begins {
+        context.world.of(planned).count(MEDIA, length);
+        if is_main {
+            if let Some(scanner) = self.scanner.as_mut().filter(|_| begins) {
                 scanner.reset();
             }
-            let readable = self.reading.readable(piece);
-            scanner.take(readable, now, &self.clock, recorder);
-            self.inspector.iter_mut().for_each(|inspector| inspector.take(readable));
+            self.look(piece, context);
         }
         Ok(())
     }
@@ -214,8 +211,12 @@ impl Viewer {
                 self.load(link, track, segment, context)?;
             }
             Loading::Map(map, segment) => {
-                if let Some(inspector) = self.inspector.as_mut().filter(|_| track == TrackName::Main) {
-                    inspector.finish_map();
+                if track == TrackName::Main {
+                    let mut reading = std::mem::take(&mut self.reading);
+                    if let Some(inspector) = &mut self.inspector {
+                        reading.last().into_iter().for_each(|clear| inspector.take(clear));
+                        inspector.finish_map();
+                    }
                 }
                 if let Some(track) = self.track_mut(track) {
                     track.map = Some(map);
@@ -251,6 +252,32 @@ impl Viewer {
             Loading::Refusal => {}
         }
         Ok(())
+    }
+
+    /// What was asked for before it was there is of this segment: a witness reads what has come of it.
+    fn read_kept(&mut self, name: TrackName, segment: &Segment, context: &mut Context<'_, ShardRecorder>) {
+        if name != TrackName::Main {
+            return;
+        }
+        match std::mem::take(&mut self.reading) {
+            Reading::Kept(bytes) => {
+                self.reading = self.main.reading(segment);
+                self.look(&bytes, context);
+            }
+            reading => self.reading = reading,
+        }
+    }
+
+    /// A witness looks into the next bytes of the pictures.
+    fn look(&mut self, piece: &[u8], context: &mut Context<'_, ShardRecorder>) {
+        let recorder = context.world.of(self.state.planned());
+        let readable = self.reading.readable(piece);
+        if let Some(scanner) = &mut self.scanner {
+            scanner.take(readable, context.now, &self.clock, recorder);
+        }
+        if let Some(inspector) = &mut self.inspector {
+            inspector.take(readable);
+        }
     }
 
     /// What a witness has read is whole, if it was encrypted.
@@ -442,6 +469,8 @@ impl Viewer {
         if let Some((resource, came)) = track.hinted.take() {
             if resource == next && came > 0 {
                 let Some(segment) = track.schedule.pop() else { return Ok(()) };
+                self.read_kept(name, &segment, context);
+                self.finish_reading(context);
                 self.media(name, Media::of(&segment, true), context);
             } else {
                 self.recorder(context.world).count(HINTS_UNUSED, 1);
@@ -456,6 +485,7 @@ impl Viewer {
             let Some(segment) = self.track_mut(name).and_then(|track| track.schedule.pop()) else {
                 return Ok(());
             };
+            self.read_kept(name, &segment, context);
             self.first.loading = Some((name, Loading::Segment(Media::of(&segment, true), came)));
         } else {
             // The rest of it, which the server may hold, is not worth the wait.

@@ -8,7 +8,7 @@ use crate::hls::cmcd::{self, ObjectType, Report};
 use crate::hls::figures::{GAPS, HINTS_UNUSED, REQUESTS, SEALED};
 use crate::hls::inspector::UnitKind;
 use crate::hls::playback::Playback;
-use crate::hls::playlist::Segment;
+use crate::hls::playlist::{PreloadHint, Segment};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{ClientPhase, End, Request, ShardRecorder};
@@ -153,12 +153,13 @@ impl Viewer {
 
     /// Asks for the part that is to come, if all that is there was loaded.
     fn ask_for_hint(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        let Some(resource) = self.main.hint().filter(|_| !self.main.schedule.has_segment()) else {
+        let Some(hint) = self.main.hint().filter(|_| !self.main.schedule.has_segment()) else {
             return Ok(());
         };
+        let PreloadHint { resource, is_encrypted, .. } = hint;
         let request = self.main.named(&resource)?;
-        // Whether it is encrypted is said when it is named.
-        let reading = if self.main.key.is_some() { Reading::Opaque } else { Reading::Clear };
+        // Of which segment it is, and so its vector, is said when it is named.
+        let reading = if is_encrypted { Reading::Kept(Vec::new()) } else { Reading::Clear };
         self.read_as(TrackName::Main, UnitKind::Part, reading);
         self.get(LinkName::First, TrackName::Main, request, Loading::Hint(resource, 0), context);
         Ok(())

@@ -4,7 +4,7 @@ use super::link::Media;
 use super::reading::Reading;
 use crate::hls::decryption::{Decryption, InitializationVector, KeyBytes};
 use crate::hls::inspector::Announced;
-use crate::hls::playlist::{Key, Resource, Segment};
+use crate::hls::playlist::{Key, PreloadHint, Resource, Segment};
 use crate::hls::recent::RecentCache;
 use crate::hls::schedule::{Directives, Schedule};
 use std::cell::RefCell;
@@ -87,8 +87,7 @@ impl Track {
         let number = InitializationVector::of_segment(segment.number);
         match &segment.key {
             None => Reading::Clear,
-            // What is encrypted of a part on its own is not known to weir.
-            Some(_) if segment.is_part => Reading::Opaque,
+            // A part has the key and the vector of its segment, and is encrypted alone: its padding is its own.
             Some(key) => self.decryption(key, key.iv.unwrap_or(number)),
         }
     }
@@ -151,11 +150,11 @@ impl Track {
     }
 
     /// The part to ask for before it is there: what the last playlist says will follow on all that it names.
-    pub(super) fn hint(&self) -> Option<Resource> {
+    pub(super) fn hint(&self) -> Option<PreloadHint> {
         let hint = self.schedule.hint().filter(|hint| hint.map == self.map)?;
         let is_new = self.failed_hint.as_ref() != Some(&hint.resource)
             && self.hinted.as_ref().is_none_or(|(it, _)| *it != hint.resource);
-        is_new.then(|| hint.resource.clone())
+        is_new.then(|| hint.clone())
     }
 
     /// Whether the playlist was asked for, or is to be.

@@ -94,7 +94,8 @@ impl Lines {
                 let range = tag.byterange_length().map(|length| (tag.byterange_start(), length));
                 let is_known = range.is_some() || tag.byterange_start() == 0;
                 let resource = Resource { uri: tag.uri().to_owned(), range };
-                self.media.hint = is_known.then(|| PreloadHint { resource, map: self.map.clone() });
+                let (map, is_encrypted) = (self.map.clone(), self.key.is_some() || self.is_sealed);
+                self.media.hint = is_known.then_some(PreloadHint { resource, map, is_encrypted });
             }
             Tag::RenditionReport(tag) if self.media.reports.len() < MOST_REPORTS => {
                 let part = tag.last_part().and_then(|part| u32::try_from(part).ok());
