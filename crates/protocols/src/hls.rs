@@ -14,6 +14,7 @@ mod playback;
 mod playlist;
 mod recent;
 mod schedule;
+mod seeking;
 mod server_clock;
 mod variables;
 mod variant;

@@ -50,7 +50,12 @@ impl Script {
             if let Some(unit) = active.meets(pick, unit) {
                 lost += packets;
                 let (fault, subject) = (active.fault, self.subject.clone());
-                self.effects.push(Effect { at: now, fault, subject, what: What::LostPackets { unit, packets } });
+                self.effects.push(Effect {
+                    at: now,
+                    fault,
+                    subject,
+                    what: What::LostPackets { unit, packets },
+                });
             }
         }
         lost

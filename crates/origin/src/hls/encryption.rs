@@ -64,7 +64,12 @@ mod tests {
         let key: SegmentKey = "000102030405060708090a0b0c0d0e0f".parse().unwrap();
         assert_eq!(key.octets(), (0..16).collect::<Vec<_>>());
         assert_eq!(format!("{key:?}"), "SegmentKey");
-        for none in ["", "0x0102030405060708090a0b0c0d0e0f", "000102030405060708090a0b0c0d0e0", "+00102030405060708090a0b0c0d0e0f"] {
+        for none in [
+            "",
+            "0x0102030405060708090a0b0c0d0e0f",
+            "000102030405060708090a0b0c0d0e0",
+            "+00102030405060708090a0b0c0d0e0f",
+        ] {
             assert_eq!(none.parse::<SegmentKey>(), Err(UnknownSegmentKey), "{none}");
         }
     }

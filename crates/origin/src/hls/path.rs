@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_path_that_a_playlist_names_leads_to_what_it_names() {
-        for resource in [Resource::Segment(7), Resource::Part(12)] {
+        for resource in [Resource::Segment(7), Resource::Part(12), Resource::Key] {
             for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
                 let uri = resource.uri("live/a", container);
                 let path: Vec<_> = format!("live/{uri}").split('/').map(str::to_owned).collect();

@@ -5,6 +5,7 @@ mod ladder;
 mod link;
 mod reading;
 mod requests;
+mod seeks;
 mod track;
 
 use self::ladder::Ladder;
@@ -18,10 +19,12 @@ use super::figures::{CLOCK_AHEAD, CLOCK_ERROR, CLOCKS_APART, CONNECTIONS, FIGURE
 use super::inspector::Inspector;
 use super::playback::Playback;
 use super::schedule::Schedule;
+use super::seeking::Seeking;
 use super::server_clock::ServerClock;
 use super::variables::Variables;
 use super::variant::{HlsFields, VariantChoice};
 use std::sync::Arc;
+use std::time::Duration;
 use weir_clients::{
     ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, HostClock, HttpConnection,
     HttpOptions, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, StampScanner,
@@ -58,7 +61,7 @@ pub(super) fn play(
     let timeouts = options.timeouts;
     let (choice, low_latency, bandwidth) = (fields.variant, fields.low_latency, fields.bandwidth);
     let witnesses = options.clone();
-    let cmcd = fields.cmcd;
+    let (cmcd, start_at, seek) = (fields.cmcd, fields.start_at, fields.seek);
     let (clock, variables) = (HostClock::read(), Arc::new(Variables::default()));
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
@@ -72,9 +75,11 @@ pub(super) fn play(
             low_latency,
             is_variant: false,
             variables: Arc::clone(&variables),
-            main: Track::new(request, Schedule::new(now, low_latency)),
+            main: Track::new(request, Schedule::new(now, low_latency).starting_at(start_at)),
             sound: None,
             playback: None,
+            start_at,
+            seeking: seek.map(|interval| Seeking::new(interval, planned.number().into())),
             throttle: bandwidth.map(|rate| Throttle::new(rate, now)),
             is_paused: false,
             ladder: None,
@@ -120,6 +125,10 @@ struct Viewer {
     sound: Option<Box<Track>>,
     /// Since the first segments of all that is played were named.
     playback: Option<Playback>,
+    /// Where it begins, of a recording.
+    start_at: Option<Duration>,
+    /// When it goes to other places of a recording, if that is asked for.
+    seeking: Option<Seeking>,
     /// How fast it reads, if it is no faster than it can.
     throttle: Option<Throttle>,
     /// It has read faster than that, and waits.
@@ -278,6 +287,7 @@ impl ClientSession for Viewer {
             self.state.finish(now, context.world);
             return Ok(());
         }
+        self.seek(context);
         if let Some(dry) = self.playback.as_ref().and_then(Playback::runs_dry).filter(|dry| *dry <= now) {
             self.run_dry(dry, context);
         }
@@ -337,7 +347,7 @@ impl ClientSession for Viewer {
         let links = self.links().filter_map(|link| link.connection.poll_timeout(now));
         let due = [LinkName::First, LinkName::Second].into_iter().filter_map(|name| self.answer_due(name));
         let room = self.throttle.filter(|_| self.is_paused).map(|it| it.due(now).unwrap_or(now));
-        let next = [playback, over, room, self.ask_at(now)].into_iter().flatten();
+        let next = [playback, over, room, self.seek_at(), self.ask_at(now)].into_iter().flatten();
         next.chain(links).chain(due).min()
     }
 

@@ -32,6 +32,7 @@ weir_metrics::figures! {
     LOST_PACKETS: Counter = "hls.lost_packets", Count, "packets of transport streams that are missing inside of those, by continuity counters";
     FRAGMENT_GAPS: Counter = "hls.fragment_gaps", Count, "places inside of those where the numbers of movie fragments leave some out";
     TIME_JUMPS: Counter = "hls.time_jumps", Count, "places inside of those, and between two in a row, where decoding times of pictures jump by more than half a second";
+    SEEKS: Counter = "hls.seeks", Count, "times that viewers of a recording went to another place (--seek)";
     HINTS_UNUSED: Counter = "hls.hints_unused", Count, "parts that were asked for before they were there, and then named otherwise, refused or never answered";
     CACHE_HITS: Counter = "hls.cache_hits", Count, "playlists, segments and parts that a cache had, by what their answers say";
     CACHE_MISSES: Counter = "hls.cache_misses", Count, "those that no cache had, of answers that say something of caches";
@@ -47,6 +48,7 @@ weir_metrics::figures! {
     EDGE_LATENCY: Signed = "hls.edge_latency", Micros, [Own, Lower], "from capture of the end of a playlist that has changed, by its dates, until it was whole here";
     CLOCK_AHEAD: Signed = "hls.clock_ahead", Micros, "what the server's clock is ahead of this machine's, by the Date of its answers to each viewer";
     CLOCK_ERROR: Spread = "hls.clock_error", Micros, "by how much each value of `hls.clock_ahead` may be wrong";
+    SEEK_TIME: Spread = "hls.seek_time", Micros, "from when a viewer went to another place of a recording until it could show something there";
     HINT_TIME: Spread = "hls.hint_time", Micros, "from the request for a part that was to come until it was whole";
     SEGMENT_TIME: Spread = "hls.segment_time", Micros, "from the request for a segment until it was whole";
 }

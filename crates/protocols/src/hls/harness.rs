@@ -1,5 +1,6 @@
-//! Playlists as a server sends them, read from bytes: what the fuzz target `playlists` shares with a test. Nothing here is part of a run.
+//! Playlists and segments as a server sends them, read from bytes: what fuzz targets share with tests. Nothing here is part of a run.
 
+use super::inspector::{Announced, Inspector, UnitKind};
 use super::playlist::Playlist;
 use super::schedule::{MOST_QUEUED_OF_ENDED, Schedule};
 use super::variables::Variables;
@@ -33,5 +34,28 @@ pub fn playlists(bytes: &[u8]) {
         let asks_at_once = schedule.reload_at(now, false).is_some_and(|at| at <= now);
         assert!(!asks_at_once || has_changed || schedule.queued() != queued);
         schedule.pop();
+    }
+}
+
+/// Looks into the units that are in these bytes. The first byte of each says what it is and how long; nothing in it may take more than is there.
+pub fn segments(mut bytes: &[u8]) {
+    let mut inspector = Inspector::default();
+    for number in 0.. {
+        let [kind, high, low, rest @ ..] = bytes else { return };
+        let (unit, behind) = rest.split_at(rest.len().min(usize::from(u16::from_be_bytes([*high, *low]))));
+        bytes = behind;
+        let kind = [UnitKind::Map, UnitKind::Segment, UnitKind::Part][usize::from(*kind) % 3];
+        inspector.begin(kind);
+        unit.chunks(1 + usize::from(*low)).for_each(|piece| inspector.take(piece));
+        if kind == UnitKind::Map {
+            inspector.finish_map();
+            continue;
+        }
+        let duration = Duration::from_millis(u64::from(*high) * 10);
+        let announced = Announced { duration, number, is_discontinuous: *low == 7 };
+        if let Some(seen) = inspector.finish(announced) {
+            // A sample that is described takes no byte if all are alike; their number is bounded for each run of them, of 16 bytes at the least.
+            assert!(seen.keyframes <= seen.frames && seen.frames <= (unit.len() as u64 / 16 + 1) << 16);
+        }
     }
 }

@@ -258,7 +258,7 @@ impl UnitTotals {
 fn container_of(front: &[u8]) -> Container {
     match front {
         [weir_ts::packet::SYNC_BYTE, ..] => Container::TransportStream,
-        [_, _, _, _, kind @ ..] if fragments::BOXES.iter().any(|it| kind.starts_with(*it)) => {
+        [_, _, _, _, kind @ ..] if fragments::BOXES.iter().any(|it| kind.starts_with(it)) => {
             Container::FragmentedMp4
         }
         _ => Container::Other,

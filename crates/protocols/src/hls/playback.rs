@@ -25,6 +25,12 @@ impl Playback {
         self.book(change, now, recorder);
     }
 
+    /// What is there is of no use any more: plays again as soon as this much is whole, counted from nothing.
+    pub(super) fn restart(&mut self, start: Duration, now: Moment, recorder: &mut Recorder) {
+        self.leave(now, recorder);
+        self.playout = Playout::new(start, Duration::ZERO);
+    }
+
     /// Nothing more had come by `now`.
     pub(super) fn stall(&mut self, now: Moment, recorder: &mut Recorder) {
         let change = self.playout.handle_timeout(now);

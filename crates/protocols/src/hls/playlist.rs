@@ -161,6 +161,13 @@ pub(super) struct Segment {
     pub(super) date: Option<Date>,
 }
 
+impl MediaPlaylist {
+    /// Media time of the segments that it names.
+    pub(super) fn duration(&self) -> Duration {
+        self.segments.iter().map(|it| it.duration).sum()
+    }
+}
+
 impl Segment {
     /// When its end was captured.
     pub(super) fn end_date(&self) -> Option<Date> {

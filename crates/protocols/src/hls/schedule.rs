@@ -2,7 +2,7 @@
 //! A function of playlists and times; knows no link.
 
 use super::date::Date;
-use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Resource, Segment};
+use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Resource, Segment, StartOffset};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ impl Position {
 pub(super) struct Schedule {
     /// Whether parts are loaded where a server has them.
     wants_parts: bool,
+    /// Where a viewer of a recording begins, if not where that says.
+    start_at: Option<Duration>,
     /// What is to be queued next; `None` before the start.
     next: Option<Position>,
     /// The first segment of the last playlist.
@@ -121,6 +123,7 @@ impl Schedule {
     pub(super) fn new(now: Moment, wants_parts: bool) -> Self {
         Self {
             wants_parts,
+            start_at: None,
             next: None,
             first: 0,
             end: Position::default(),
@@ -144,6 +147,29 @@ impl Schedule {
             no_reload_before: now,
             has_to_wait: false,
         }
+    }
+
+    /// The same, of one that begins at this place of a recording.
+    pub(super) fn starting_at(self, start_at: Option<Duration>) -> Self {
+        Self { start_at, ..self }
+    }
+
+    /// A viewer of a recording goes to a place of it: the segment that has it is next. What of that lies before the place, and behind it.
+    pub(super) fn seek(&mut self, playlist: &MediaPlaylist, place: Duration) -> (Duration, Duration) {
+        let (mut number, mut begin, mut lead, mut rest) =
+            (playlist.first, Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        for (of, segment) in (playlist.first..).zip(&playlist.segments) {
+            if begin > place {
+                break;
+            }
+            (number, lead) = (of, place - begin);
+            rest = segment.duration.saturating_sub(lead);
+            begin += segment.duration;
+        }
+        self.queue.clear();
+        self.next = Some(Position::of(number));
+        self.queue_from(playlist, (number, Duration::ZERO), &mut Update::default());
+        (lead, rest)
     }
 
     /// Takes a playlist that was asked for at one time, with these directives, and was whole at another.
@@ -454,8 +480,9 @@ impl Schedule {
         // draft-pantos-hls-rfc8216bis-22, section 4.4.3.8: HOLD-BACK is at least that, and may be more.
         let least = (3 * playlist.target).max(playlist.hold_back.unwrap_or_default());
         let all: Duration = playlist.segments.iter().map(|it| it.duration).sum();
-        let wanted =
-            playlist.start.map(|it| if it.from_end { it.offset } else { all.saturating_sub(it.offset) });
+        let start_at = self.start_at.filter(|_| playlist.has_ended);
+        let start = start_at.map(|offset| StartOffset { offset, from_end: false }).or(playlist.start);
+        let wanted = start.map(|it| if it.from_end { it.offset } else { all.saturating_sub(it.offset) });
         if playlist.has_ended {
             let (from, media) = match wanted {
                 Some(wanted) => start_with_segment(playlist, wanted.min(all), Duration::ZERO),

@@ -1,7 +1,9 @@
-//! What a viewer plays: which of the variants of a Multivariant Playlist, and whether parts.
+//! What a viewer plays: which of the variants of a Multivariant Playlist, whether parts, and which places of a recording.
 
+use super::seeking::SeekInterval;
 use clap::Args;
 use std::str::FromStr;
+use std::time::Duration;
 use weir_metrics::BitRate;
 
 /// The options of viewers of HLS.
@@ -22,6 +24,13 @@ pub(super) struct HlsFields {
     /// Whether to play partial segments where the server has them, and to ask for what is to come (LL-HLS): on or off
     #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub(super) low_latency: bool,
+    /// Of a recording (EXT-X-ENDLIST): where each viewer begins, from its beginning (10m)
+    #[arg(long, value_name = "TIME", value_parser = weir_metrics::parse_duration)]
+    pub(super) start_at: Option<Duration>,
+    /// Of a recording: go to another place, any of it, that often (every:30s): what was buffered is of no use, and the segment at the new place is
+    /// loaded first
+    #[arg(long, value_name = "every:TIME")]
+    pub(super) seek: Option<SeekInterval>,
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {

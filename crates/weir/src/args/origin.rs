@@ -45,7 +45,14 @@ pub(crate) struct Origin {
     #[arg(long, requires = "hls", help_heading = "HLS")]
     pub(crate) fmp4: bool,
     /// --hls: what segments and parts are encrypted with (AES-128), 32 hexadecimal digits; who asks for the key is told it
-    #[arg(long, value_name = "HEX", requires = "hls", env = "WEIR_HLS_KEY", hide_env_values = true, help_heading = "HLS")]
+    #[arg(
+        long,
+        value_name = "HEX",
+        requires = "hls",
+        env = "WEIR_HLS_KEY",
+        hide_env_values = true,
+        help_heading = "HLS"
+    )]
     pub(crate) hls_key: Option<SegmentKey>,
     /// --srt: file whose first line is the passphrase that callers have to know [environment: the passphrase itself in
     /// WEIR_SRT_PASSPHRASE]

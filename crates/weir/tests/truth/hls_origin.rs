@@ -95,11 +95,13 @@ fn weir_reports_packets_and_frames_that_are_missing_inside_of_segments() {
     for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
         for part in [None, Some(Duration::from_millis(200))] {
             // Late enough for all viewers to be there.
-            let faults = ["drop unit=310..312 kind=video stream=live/a", "drop unit=350 kind=video stream=live/a"];
+            let faults =
+                ["drop unit=310..312 kind=video stream=live/a", "drop unit=350 kind=video stream=live/a"];
             let (air, url) = on_air(HlsSettings { container, part, ..settings() }, &faults);
             let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
             soon("four seconds are there", || received().is_some_and(|frames| frames >= 120));
-            let arguments = ["-c", "2", "-d", "11s", "--warmup", "0s", "--threshold", "frames.ratio >= 99.9%"];
+            let arguments =
+                ["-c", "2", "-d", "11s", "--warmup", "0s", "--threshold", "frames.ratio >= 99.9%"];
             let run = measure(["play", &url].into_iter().chain(arguments));
             let [frames, announced] = numbers(&run, ["frames", "frames_announced"]);
             assert_eq!(announced - frames, 2.0 * 4.0, "{container:?} {part:?}: {frames} of {announced}");
@@ -119,10 +121,17 @@ fn segments_and_parts_that_the_origin_encrypts_are_decrypted_by_witnesses() {
             let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
             soon("four seconds are there", || received().is_some_and(|frames| frames >= 120));
             let run = measure(["play", &url, "-c", "2", "-d", "7s", "--warmup", "0s"]);
-            assert_eq!(numbers(&run, ["played", "hls.keys", "hls.undecrypted", "stalls"]), [2.0, 2.0, 0.0, 0.0]);
+            assert_eq!(
+                numbers(&run, ["played", "hls.keys", "hls.undecrypted", "stalls"]),
+                [2.0, 2.0, 0.0, 0.0]
+            );
             let [decrypted, inspected, segments, parts] =
                 numbers(&run, ["hls.decrypted", "hls.inspected", "hls.segments", "hls.parts"]);
-            assert_eq!((decrypted, inspected), (segments + parts, segments + parts), "{container:?} {part:?}");
+            assert_eq!(
+                (decrypted, inspected),
+                (segments + parts, segments + parts),
+                "{container:?} {part:?}"
+            );
             assert!(part.is_none() || parts >= 2.0 * 20.0, "{parts} parts");
             assert!(run.total("stamped") > 100.0, "{} frames had a stamp", run.total("stamped"));
             nothing_is_missing(&run);

@@ -165,3 +165,22 @@ fn dates_are_those_of_the_calendar() {
     }
     assert_eq!(date_time(DATE + 40_999_999), "2023-11-14T22:13:20.040Z");
 }
+
+#[test]
+fn a_key_is_named_before_what_it_encrypts_and_no_map_is_encrypted() {
+    let key = Some("000102030405060708090a0b0c0d0e0f".parse().unwrap());
+    let plain = HlsSettings { key, ..settings(None) };
+    let of_segments = text(&window(&plain, 4, 0), false, &plain);
+    assert_eq!(of_segments.matches("#EXT-X-KEY:METHOD=AES-128,URI=\"a/segments.key\"\n").count(), 1);
+    assert!(of_segments.find("#EXT-X-KEY") < of_segments.find("#EXTINF"), "{of_segments}");
+    let container = SegmentContainer::FragmentedMp4;
+    let parts = HlsSettings { key, container, segments: 20, ..settings(Some(500)) };
+    let window = window(&parts, 9, 2);
+    for skips in [false, true] {
+        let of_parts = text(&window, skips, &parts);
+        let place = |of: &str| of_parts.find(of);
+        assert_eq!(of_parts.matches("#EXT-X-KEY").count(), 1, "{of_parts}");
+        assert!(place("#EXT-X-MAP") < place("#EXT-X-KEY") && place("#EXT-X-KEY") < place("#EXT-X-PART:"));
+        assert!(place("#EXT-X-KEY") < place("#EXTINF"), "{of_parts}");
+    }
+}

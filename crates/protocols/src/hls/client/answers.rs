@@ -9,9 +9,10 @@ use crate::hls::bandwidth::Throughput;
 use crate::hls::cache;
 use crate::hls::figures::{
     ANNOUNCED, AUDIO_APART, BLOCK_TIME, CACHE_AGE, CACHE_HITS, CACHE_MISSES, DECRYPTED, DELTAS, EARLY,
-    EDGE_LATENCY, FRAGMENT_GAPS, HINT_TIME, HINTS_UNUSED, INSPECTED, KEYS, LATENCY, LOADED, LOST_PACKETS, LOW_LATENCY, MULTIVARIANT,
-    MULTIVARIANT_TIME, NOT_FOUND, PART_TIME, PARTS, PLAYLIST_AGE, PLAYLIST_BYTES, PLAYLIST_TIME, REFUSED,
-    RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, TIME_JUMPS, UNDECRYPTED, WENT_BACK,
+    EDGE_LATENCY, FRAGMENT_GAPS, HINT_TIME, HINTS_UNUSED, INSPECTED, KEYS, LATENCY, LOADED, LOST_PACKETS,
+    LOW_LATENCY, MULTIVARIANT, MULTIVARIANT_TIME, NOT_FOUND, PART_TIME, PARTS, PLAYLIST_AGE, PLAYLIST_BYTES,
+    PLAYLIST_TIME, REFUSED, RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, TIME_JUMPS,
+    UNDECRYPTED, WENT_BACK,
 };
 use crate::hls::playback::Playback;
 use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource, Segment};
@@ -239,6 +240,7 @@ impl Viewer {
                     self.finish_reading(context);
                 }
                 self.media(track, media, context);
+                self.after_seek(context);
                 if track == TrackName::Main && !media.is_hinted {
                     self.adapt(came, now.since(asked), context)?;
                 }
@@ -314,7 +316,12 @@ impl Viewer {
     }
 
     /// What was announced for this long is not there.
-    pub(super) fn miss(&mut self, name: TrackName, duration: Duration, context: &mut Context<'_, ShardRecorder>) {
+    pub(super) fn miss(
+        &mut self,
+        name: TrackName,
+        duration: Duration,
+        context: &mut Context<'_, ShardRecorder>,
+    ) {
         if let Some(inspector) = self.inspector.as_mut().filter(|_| name == TrackName::Main) {
             let announced = inspector.missed(duration);
             self.recorder(context.world).count(FRAMES_ANNOUNCED, announced);
@@ -361,8 +368,12 @@ impl Viewer {
         let variables = Arc::clone(&self.variables);
         let Some(track) = self.track_mut(name) else { return Ok(()) };
         let playlist = Playlist::parse_shared(text, &variables, track.query());
-        match &*playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))? {
+        let parsed = playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
+        match &*parsed {
             Playlist::Media(playlist) => {
+                if self.seeking.is_some() && playlist.has_ended {
+                    self.keep_recording(name, &parsed);
+                }
                 let time = if directives.until.is_some() { BLOCK_TIME } else { PLAYLIST_TIME };
                 self.recorder(context.world).record(time, took);
                 self.media_playlist(name, playlist, directives, asked, context);
@@ -395,7 +406,8 @@ impl Viewer {
         let playlist = named(&variant.uri)?;
         if let Some(sound) = variant.audio.as_ref().map(named).transpose()? {
             recorder.count(AUDIO_APART, 1);
-            self.sound = Some(Box::new(Track::new(sound, Schedule::new(now, self.low_latency))));
+            let schedule = Schedule::new(now, self.low_latency).starting_at(self.start_at);
+            self.sound = Some(Box::new(Track::new(sound, schedule)));
             self.begin_second(now);
         }
         if self.choice == VariantChoice::Auto {

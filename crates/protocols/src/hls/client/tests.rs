@@ -1,4 +1,5 @@
 mod low_latency;
+mod recording;
 
 use super::*;
 use crate::hls::date;
@@ -24,9 +25,21 @@ impl Bench {
 
     /// The same, that chooses so.
     fn start_with(variant: VariantChoice) -> Self {
+        let (start_at, seek) = (None, None);
+        Self::start_of(&HlsFields {
+            variant,
+            bandwidth: None,
+            cmcd: false,
+            low_latency: true,
+            start_at,
+            seek,
+        })
+    }
+
+    /// The same, with these options.
+    fn start_of(fields: &HlsFields) -> Self {
         let url = "http://127.0.0.1:8080/live/a.m3u8?token=1".to_owned();
-        let fields = HlsFields { variant, bandwidth: None, cmcd: false, low_latency: true };
-        let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
+        let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), fields).unwrap();
         let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
         let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let viewer = workload.start(planned, rig.now, &mut rig.world);
@@ -458,6 +471,8 @@ fn a_viewer_of_a_narrow_link_reads_no_faster() {
         bandwidth: Some("80kbps".parse().unwrap()),
         cmcd: true,
         low_latency: true,
+        start_at: None,
+        seek: None,
     };
     let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
     let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
@@ -491,7 +506,14 @@ fn a_viewer_of_a_narrow_link_reads_no_faster() {
 #[test]
 fn a_viewer_sends_back_the_cookies_that_it_was_given_and_no_other_viewers() {
     let url = "http://127.0.0.1:8080/live/a.m3u8".to_owned();
-    let fields = HlsFields { variant: VariantChoice::First, bandwidth: None, cmcd: false, low_latency: true };
+    let fields = HlsFields {
+        variant: VariantChoice::First,
+        bandwidth: None,
+        cmcd: false,
+        low_latency: true,
+        start_at: None,
+        seek: None,
+    };
     let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
     // Viewers of one thread, who share their requests.
     let mut benches = [0, 1, 2].map(|client| {

@@ -4,7 +4,7 @@ use super::link::Media;
 use super::reading::Reading;
 use crate::hls::decryption::{Decryption, InitializationVector, KeyBytes};
 use crate::hls::inspector::Announced;
-use crate::hls::playlist::{Key, PreloadHint, Resource, Segment};
+use crate::hls::playlist::{Key, Playlist, PreloadHint, Resource, Segment};
 use crate::hls::recent::RecentCache;
 use crate::hls::schedule::{Directives, Schedule};
 use std::cell::RefCell;
@@ -50,6 +50,8 @@ pub(super) struct Track {
     /// The last key and the last Media Initialization Section that were loaded.
     pub(super) key: Option<(Arc<Key>, KeyBytes)>,
     pub(super) map: Option<Arc<Resource>>,
+    /// The playlist of a recording, of a viewer that goes to other places of it.
+    pub(super) recording: Option<Arc<Playlist>>,
     /// What is to be buffered before playback starts; `None` before the first segment is named.
     pub(super) start: Option<Duration>,
     /// Media time that was loaded.
@@ -73,6 +75,7 @@ impl Track {
             schedule,
             key: None,
             map: None,
+            recording: None,
             start: None,
             loaded: Duration::ZERO,
             lead: Duration::ZERO,

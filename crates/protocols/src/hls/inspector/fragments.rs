@@ -129,7 +129,8 @@ impl BoxReader {
     fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
         loop {
             if self.left > 0 {
-                let (now, rest) = bytes.split_at(bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
+                let (now, rest) =
+                    bytes.split_at(bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
                 if self.keeps {
                     self.kept.extend_from_slice(now);
                 }
@@ -232,8 +233,10 @@ fn track_fragment(traf: Body<'_>, video: VideoTrack, each: &mut impl FnMut(Frame
     optional(0x10, 4)?;
     let default_flags = optional(0x20, 4)?.unwrap_or(video.default_flags);
     let mut decoding = match traf.find(b"tfdt") {
-        Some(mut tfdt) if tfdt.word()? >> 24 == 1 => Some(tfdt.long()?),
-        Some(_) => traf.find(b"tfdt").and_then(|mut tfdt| tfdt.skip(4)?.word()).map(u64::from),
+        Some(mut tfdt) => {
+            let of_64_bits = tfdt.word()? >> 24 == 1;
+            Some(if of_64_bits { tfdt.long()? } else { tfdt.word()?.into() })
+        }
         None => None,
     };
     for mut trun in traf.all(b"trun") {
@@ -254,7 +257,8 @@ fn track_fragment(traf: Body<'_>, video: VideoTrack, each: &mut impl FnMut(Frame
                 trun.word()?;
             }
             let microseconds = |ticks: u64| {
-                i64::try_from(u128::from(ticks) * 1_000_000 / u128::from(video.timescale)).unwrap_or(i64::MAX / 2)
+                i64::try_from(u128::from(ticks) * 1_000_000 / u128::from(video.timescale))
+                    .unwrap_or(i64::MAX / 2)
             };
             each(Frame { time: decoding.map(microseconds), keyframe: flags & NON_SYNC == 0 });
             decoding = decoding.map(|it| it.wrapping_add(duration.into()));

@@ -43,6 +43,9 @@ impl FrameRate {
 
     /// The mean time from one picture to the next, in microseconds, as long as it is nearly always the same.
     pub(super) fn mean(&self) -> Option<f64> {
-        self.interval.is_known().then(|| self.sum as f64 / self.count.max(1) as f64).filter(|mean| *mean > 0.0)
+        self.interval
+            .is_known()
+            .then(|| self.sum as f64 / self.count.max(1) as f64)
+            .filter(|mean| *mean > 0.0)
     }
 }

@@ -140,9 +140,8 @@ fn packets_that_are_missing_are_counted_exactly() {
         let segment = stream.segment(&[]);
         let packets: Vec<_> = segment.as_chunks::<PACKET_LENGTH>().0.iter().collect();
         let is_video = |at: usize| {
-            Packet::at(packets[at], 0).is_some_and(|packet| {
-                packet.header().pid() == VIDEO && packet.header().has_payload()
-            })
+            Packet::at(packets[at], 0)
+                .is_some_and(|packet| packet.header().pid() == VIDEO && packet.header().has_payload())
         };
         let mut left = lost;
         let cut: Vec<u8> = (0..packets.len())
@@ -174,8 +173,12 @@ fn frames_that_are_missing_are_counted_exactly_wherever_they_were() {
         };
         // Durations of whole seconds, and of others.
         let duration = if number < 11 { 1_000 } else { 1_001 };
-        let seen =
-            inspect(&mut inspector, UnitKind::Segment, &stream.segment(left_out), announced(number, duration));
+        let seen = inspect(
+            &mut inspector,
+            UnitKind::Segment,
+            &stream.segment(left_out),
+            announced(number, duration),
+        );
         let seen = seen.unwrap();
         (frames, due) = (frames + seen.frames, due + seen.announced);
         assert_eq!((seen.lost_packets, seen.time_jumps), (0, 0));

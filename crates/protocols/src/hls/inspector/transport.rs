@@ -51,7 +51,9 @@ impl TransportReader {
                 return;
             }
             let time = piece.times.map(|(_, decoded)| {
-                let time = latest.map_or(0, |(before, time)| time.saturating_add(timestamp_since(decoded, before) * 100 / 9));
+                let time = latest.map_or(0, |(before, time)| {
+                    time.saturating_add(timestamp_since(decoded, before) * 100 / 9)
+                });
                 *latest = Some((decoded, time));
                 time
             });

@@ -192,7 +192,8 @@ impl Lines {
         });
         let resource = Resource { uri: tag.uri().to_owned(), range };
         let is_discontinuous = self.is_discontinuous && index == 0;
-        let media = Segment { is_part: true, is_discontinuous, ..self.loaded_as(resource, duration, tag.gap()) };
+        let media =
+            Segment { is_part: true, is_discontinuous, ..self.loaded_as(resource, duration, tag.gap()) };
         self.media.parts.push(Part { segment, index, media, is_independent: tag.independent() });
         Ok(())
     }
