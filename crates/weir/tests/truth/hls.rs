@@ -149,28 +149,45 @@ fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
 /// A recording as ffmpeg writes it, with its sound in it and apart: viewers begin in its middle, and go to other places.
 #[test]
 fn viewers_of_a_recording_begin_in_its_middle_and_seek() {
-    const APART: &[&str] = &["-var_stream_map", "v:0,agroup:sound a:0,agroup:sound", "-master_pl_name", "all.m3u8"];
+    const APART: &[&str] =
+        &["-var_stream_map", "v:0,agroup:sound a:0,agroup:sound", "-master_pl_name", "all.m3u8"];
     let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        for (name, more, playlist, variants) in
-            [("whole", &[][..], "0", 0.0), ("apart", APART, "all", 3.0)]
-        {
+        for (name, more, playlist, variants) in [("whole", &[][..], "0", 0.0), ("apart", APART, "all", 3.0)] {
             let directory = nginx.hls().join(name);
             std::fs::create_dir(&directory).unwrap();
             let mut command = program("ffmpeg", "ffmpeg");
             command.args(["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=25:duration=60"]);
             command.args(["-f", "lavfi", "-i", "sine=duration=60", "-c:a", "aac", "-b:a", "32k"]);
-            command.args(["-c:v", "libx264", "-preset", "ultrafast", "-b:v", "200k", "-g", "25", "-map", "0", "-map", "1"]);
+            command.args([
+                "-c:v",
+                "libx264",
+                "-preset",
+                "ultrafast",
+                "-b:v",
+                "200k",
+                "-g",
+                "25",
+                "-map",
+                "0",
+                "-map",
+                "1",
+            ]);
             command.args(["-f", "hls", "-hls_time", "2", "-hls_playlist_type", "vod"]).args(more);
             let file = if more.is_empty() { "0.m3u8" } else { "%v.m3u8" };
             assert!(command.arg(directory.join(file)).status().unwrap().success());
             let url = nginx.playlist(&format!("{name}/{playlist}"));
-            let arguments = ["-c", "3", "-d", "9s", "--warmup", "0s", "--start-at", "20s", "--seek", "every:2s"];
+            let arguments =
+                ["-c", "3", "-d", "9s", "--warmup", "0s", "--start-at", "20s", "--seek", "every:2s"];
             let run = measure(["play", &url].into_iter().chain(arguments));
             assert_eq!(run.total("played"), 3.0, "{name}: {:#}", run.summary["verdict"]);
             let figures = ["stalls", "starved", "hls.stale", "hls.refused", "hls.not_found", "hls.skipped"];
-            assert!(figures.iter().all(|figure| run.total(figure) == 0.0), "{name}: {:#}", run.summary["workloads"]);
+            assert!(
+                figures.iter().all(|figure| run.total(figure) == 0.0),
+                "{name}: {:#}",
+                run.summary["workloads"]
+            );
             assert_eq!(run.total("hls.audio_apart"), variants, "{name}");
             // Each begins at once, and goes elsewhere every two seconds until it leaves.
             let seeks = run.total("hls.seeks");

@@ -32,8 +32,7 @@ impl Viewer {
         if is_loading || playlists.len() != 1 + usize::from(self.sound.is_some()) {
             return seeking.put_off(now);
         }
-        let Some(whole) = playlists.iter().filter_map(media).map(MediaPlaylist::duration).min()
-        else {
+        let Some(whole) = playlists.iter().filter_map(media).map(MediaPlaylist::duration).min() else {
             return;
         };
         let place = seeking.go(whole, now);
@@ -53,6 +52,8 @@ impl Viewer {
             }
         }
         self.inspector.iter_mut().for_each(|inspector| inspector.interrupt());
+        // Whether it starves is counted from here: what was there sufficed.
+        self.state.fed(now, context.world);
         let recorder = context.world.of(self.state.planned());
         recorder.count(SEEKS, 1);
         if let Some(playback) = &mut self.playback {

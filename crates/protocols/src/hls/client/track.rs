@@ -90,6 +90,8 @@ impl Track {
         let number = InitializationVector::of_segment(segment.number);
         match &segment.key {
             None => Reading::Clear,
+            // Whether a range of an encrypted segment is encrypted alone is not known.
+            Some(_) if segment.is_part && segment.resource.range.is_some() => Reading::Opaque,
             // A part has the key and the vector of its segment, and is encrypted alone: its padding is its own.
             Some(key) => self.decryption(key, key.iv.unwrap_or(number)),
         }
