@@ -281,6 +281,7 @@ WEIR_MQTT_PASSWORD      its password
 WEIR_HTTP_CREDENTIALS   USER:PASSWORD for streams over HTTP
 WEIR_RTC_TOKEN          bearer token of WHEP and WHIP
 WEIR_SRT_PASSPHRASE     passphrase of SRT
+WEIR_HLS_KEY            key of segments that `weir origin --hls` encrypts, 32 hexadecimal digits
 WEIR_TURN               TURN server that `weir origin` names, with its password
 WEIR_NATS_TOKEN         token for the NATS server of agents
 WEIR_REGISTRY_USER      user name for a schema registry
