@@ -92,7 +92,7 @@ impl Server {
             let (_, address) = line.split_once(scheme).ok_or_else(|| format!("no {scheme} in {line}"))?;
             Ok(address.split('/').next().ok_or("no address")?.trim().parse()?)
         };
-        let (rtmp, http) = (address("rtmp://")?, address("http://")?);
+        let (rtmp, http) = (address("rtmp://")?, address("http+hls://")?);
         let rtmp = format!("rtmp://{rtmp}/live/bench");
         Ok(Self { name: "origin", process, rtmp, http, path: "/live/bench.m3u8", _directory: None })
     }
