@@ -1,7 +1,7 @@
 # weir. `make help` lists what there is.
 
 .NOTPARALLEL:
-.PHONY: help demo test check docs screenshots fuzz bench packages tools advisories release apt
+.PHONY: help demo test check docs screenshots fuzz bench packages tools advisories release images apt
 
 # What cargo has by `cargo install` is looked for in the same places as cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -36,6 +36,7 @@ help:
 	@echo 'make docs    the guide as a book: target/book/index.html (installs mdBook)'
 	@echo 'make screenshots   the pictures of the guide, in eight minutes'
 	@echo 'make release   static binary, Debian package, checksums and bill of materials in target/shipped'
+	@echo 'make images   a container image of the archives in target/shipped, for all of their architectures'
 	@echo 'make apt     a repository for apt of the packages in target/shipped, signed by KEY='
 	@echo 'make advisories   what RustSec knows of what weir depends on (from GitHub)'
 	@echo 'make fuzz    each fuzz target for $(FUZZ_SECONDS) s'
@@ -81,6 +82,9 @@ advisories: tools
 
 release: tools
 	@.ci/release
+
+images:
+	@.ci/images target/shipped
 
 apt:
 	@.ci/apt-repository target/shipped $(if $(KEY),'$(KEY)')
