@@ -1,7 +1,7 @@
 //! Cookies that servers have set, as one client keeps them (RFC 6265, section 5). Their values are secrets: nothing here is shown, and
 //! no other client has them.
 
-use crate::target::Target;
+use crate::target::{Link, Target};
 use std::cmp::Reverse;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl Cookie {
         let is_path = path(to)
             .strip_prefix(&*self.path)
             .is_some_and(|rest| rest.is_empty() || self.path.ends_with('/') || rest.starts_with('/'));
-        is_host && is_path && (!self.is_secure || to.scheme.starts_with("https"))
+        is_host && is_path && (!self.is_secure || to.scheme.link == Link::Tls)
     }
 }
 

@@ -92,7 +92,7 @@ impl EndpointFinder {
     ) -> Result<Endpoint, WorkloadError> {
         networks::check(address.ip())?;
         self.addresses.entry((target.host.clone(), target.port)).or_insert_with(|| vec![address]);
-        let transport = match self.link(target) {
+        let transport = match target.scheme.link {
             Link::Tls => {
                 let config = match &self.config {
                     Some(config) => Arc::clone(config),
@@ -110,12 +110,7 @@ impl EndpointFinder {
     pub(crate) fn knows(&self, target: &Target) -> bool {
         let place = (target.host.clone(), target.port);
         let named = self.addresses.contains_key(&place) || target.host.parse::<IpAddr>().is_ok();
-        named && (self.config.is_some() || self.link(target) != Link::Tls)
-    }
-
-    fn link(&self, target: &Target) -> Link {
-        let scheme = self.schemes.iter().find(|scheme| scheme.name == target.scheme);
-        scheme.map_or(Link::Tcp, |scheme| scheme.link)
+        named && (self.config.is_some() || target.scheme.link != Link::Tls)
     }
 }
 

@@ -1,7 +1,7 @@
 //! URLs, redirects and the services of a tuner server, read from bytes: what the fuzz target `targets` shares with its test.
 //! Nothing here is part of a run.
 
-use crate::target::{Scheme, Target, check_templates, expand};
+use crate::target::{Placeholders, Scheme, Target, check_templates, expand};
 use crate::ts::{self, mirakurun};
 use crate::{bulk, mqtt, rtc, rtmp, rtsp};
 use weir_web::uri::decoded;
@@ -35,7 +35,10 @@ pub fn url(text: &str) {
         // What is no password may be shown.
         return;
     }
-    let _ = check_templates(&[text.to_owned()], Some(3)).map_err(|error| error.to_string());
+    for placeholders in [Placeholders::STREAM, mqtt::PLACEHOLDERS] {
+        let checked = check_templates(&[text.to_owned()], Some(3), |_| placeholders);
+        let _ = checked.map_err(|error| error.to_string());
+    }
     for url in expand(text, 3) {
         for schemes in SCHEMES {
             let target = Target::parse(&url, "play", schemes);

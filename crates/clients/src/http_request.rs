@@ -1,10 +1,18 @@
 //! The request for a stream: one GET, and another where a redirect leads.
 
-use crate::target::{Credentials, Scheme, Target};
+use crate::target::{Credentials, Link, Scheme, Target};
 use weir_web::{GivenFields, Message, credentials, uri};
 
 /// The schemes of servers that are asked by HTTP.
-pub const SCHEMES: &[Scheme] = &[Scheme::tcp("http", 80), Scheme::tls("https", 443)];
+pub const SCHEMES: &[Scheme] = &[HTTP, HTTPS];
+
+const HTTP: Scheme = Scheme::tcp("http", 80);
+const HTTPS: Scheme = Scheme::tls("https", 443);
+
+/// The scheme of HTTP over the link of another scheme, such as that of `http+flv`.
+pub fn http_scheme(link: Link) -> Scheme {
+    if link == Link::Tls { HTTPS } else { HTTP }
+}
 
 /// What only HTTP has.
 #[derive(Clone, Debug, Default)]

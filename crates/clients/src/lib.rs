@@ -77,7 +77,8 @@ pub use stall_recorder::StallRecorder;
 pub use stamp_scanner::StampScanner;
 pub use suggest::meant;
 pub use target::{
-    Credentials, Link, Password, Scheme, Target, TargetError, check_templates, expand, scheme_of,
+    Credentials, Link, Password, Placeholders, Scheme, Target, TargetError, check_templates, expand,
+    scheme_of,
 };
 pub use timeline::{Position, Timeline, Track};
 pub use track_format::{MOST_TRACKS, TrackFormat};

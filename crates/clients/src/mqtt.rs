@@ -39,19 +39,21 @@ pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
 pub use template::is_random;
-pub(crate) use template::{PLACES, without_places};
 pub use topic::check_filter;
 pub use workload::{play, publish};
 
-use crate::target::{Link, Scheme};
+use crate::target::{Placeholders, Scheme};
 
 /// The schemes of both. The ports of those with a WebSocket are WebSocket's own, since MQTT has none for it.
-pub const SCHEMES: &[Scheme] = &[
-    Scheme { name: "mqtt", port: 1883, link: Link::Tcp },
-    Scheme { name: "mqtts", port: 8883, link: Link::Tls },
-    Scheme { name: "mqtt+ws", port: 80, link: Link::Tcp },
-    Scheme { name: "mqtt+wss", port: 443, link: Link::Tls },
-];
+pub const SCHEMES: &[Scheme] =
+    &[Scheme::tcp("mqtt", 1883), Scheme::tls("mqtts", 8883), SOCKET_SCHEMES[0], SOCKET_SCHEMES[1]];
+
+/// Those of them whose packets are in a WebSocket (MQTT 5 section 6).
+pub(crate) const SOCKET_SCHEMES: &[Scheme] = &[Scheme::tcp("mqtt+ws", 80), Scheme::tls("mqtt+wss", 443)];
+
+/// What may stand in braces in a URL: its topic may name the client and the message, too.
+pub const PLACEHOLDERS: Placeholders =
+    Placeholders { known: template::PLACES, removed: template::without_places };
 
 /// The figures of both.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -29,7 +29,7 @@ pub struct Redirects(Arc<Mutex<RedirectTable>>);
 struct RedirectTable {
     finder: EndpointFinder,
     /// By scheme, host and port.
-    redirects: HashMap<(String, String, u16), Redirect>,
+    redirects: HashMap<(&'static str, String, u16), Redirect>,
 }
 
 impl Redirect {
@@ -46,7 +46,7 @@ impl Redirects {
 
     /// The way to a target; the first to ask for it starts the search.
     pub(crate) fn find(&self, target: &Target) -> Redirect {
-        let place = (target.scheme.clone(), target.host.clone(), target.port);
+        let place = (target.scheme.name, target.host.clone(), target.port);
         let mut known = self.known();
         if let Some(redirect) = known.redirects.get(&place) {
             return redirect.clone();
@@ -63,7 +63,7 @@ impl Redirects {
         self.seek(target.clone(), place)
     }
 
-    fn seek(&self, target: Target, place: (String, String, u16)) -> Redirect {
+    fn seek(&self, target: Target, place: (&'static str, String, u16)) -> Redirect {
         let (searcher, sought) = (self.clone(), place.clone());
         let search = move || {
             // The resolver is asked without the lock, and the endpoints find its answer.

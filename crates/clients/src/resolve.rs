@@ -201,6 +201,17 @@ impl schemars::JsonSchema for Resolve {
     }
 }
 
+impl Target {
+    /// The address of the server; of a name with several the first that takes a connection.
+    ///
+    /// # Errors
+    /// The name has no address.
+    pub fn resolve(&self) -> Result<SocketAddr, TargetError> {
+        let mut found = Resolve::First.addresses(self, system)?;
+        Ok(found.chosen.remove(0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,17 +1,16 @@
 //! A URL, read once: where to connect, what to ask for there, and what of it may be shown.
 
-use crate::resolve::{self, Resolve};
 use crate::suggest::meant;
 use std::fmt;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::Ipv6Addr;
 use weir_address::{KeyNumbers, SecretUrl, has_unescaped_password, shown};
 use weir_shard::tls::ServerName;
 
 /// What a URL says, template expanded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The part before `://`, in lower case.
-    pub scheme: String,
+    /// Its scheme, one of those that its workload speaks.
+    pub scheme: Scheme,
     /// Name or address of the server, without the brackets of an IPv6 literal.
     pub host: String,
     /// The port, the scheme's own if the URL names none.
@@ -22,7 +21,6 @@ pub struct Target {
     pub credentials: Option<Credentials>,
     /// What a person calls it, if the URL does not say it.
     pub label: Option<String>,
-    default_port: u16,
 }
 
 /// User and password of a URL; their `Debug` shows neither.
@@ -221,21 +219,34 @@ pub fn expand(url: &str, streams: u32) -> Vec<String> {
     }
 }
 
-/// Checks that `{i}` and a number of streams come together, and that braces hold nothing else (RFC 3986 has
-/// none in a URL).
+/// What may stand in braces in the URLs of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Placeholders {
+    /// All of them, for a person who has written something else.
+    pub known: &'static str,
+    /// A text without those that the protocol has beside `{i}`.
+    pub removed: fn(&str) -> String,
+}
+
+impl Placeholders {
+    /// `{i}`, which every protocol has, and no other.
+    pub const STREAM: Self = Self { known: "{i}", removed: str::to_owned };
+}
+
+/// Checks that `{i}` and a number of streams come together, and that braces hold nothing else than the placeholders of the URL's
+/// protocol (RFC 3986 has no braces in a URL).
 ///
 /// # Errors
 /// One without the other, or another placeholder.
-pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), TargetError> {
+pub fn check_templates(
+    urls: &[String],
+    streams: Option<u32>,
+    placeholders_of: impl Fn(&str) -> Placeholders,
+) -> Result<(), TargetError> {
     for url in urls {
         // Not what a query holds: it may be a secret. Of a key, only what is a placeholder is shown.
-        let mut rest = SecretUrl::new(&**url).with_key().replace("{i}", "");
-        let mut known = "{i}";
-        if url.starts_with("mqtt") {
-            // A topic may name the client and the message, too.
-            rest = crate::mqtt::without_places(&rest);
-            known = crate::mqtt::PLACES;
-        }
+        let Placeholders { known, removed } = placeholders_of(url);
+        let rest = removed(&SecretUrl::new(&**url).with_key().replace("{i}", ""));
         if let Some(at) = rest.find(['{', '}']) {
             let end = rest[at..].find('}').map_or(rest.len(), |length| at + length + 1);
             let placeholder = rest[at..end].to_owned();
@@ -301,23 +312,22 @@ impl Target {
             })?,
         };
         Ok(Self {
-            scheme: name,
+            scheme: *scheme,
             host: host.to_owned(),
             port,
             path: path.to_owned(),
             credentials,
             label: None,
-            default_port: scheme.port,
         })
     }
 
     /// Scheme, host, and port if it is not the scheme's own: the beginning of a URL without user.
     pub fn base(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == self.default_port {
-            format!("{}://{host}", self.scheme)
+        if self.port == self.scheme.port {
+            format!("{}://{host}", self.scheme.name)
         } else {
-            format!("{}://{host}:{}", self.scheme, self.port)
+            format!("{}://{host}:{}", self.scheme.name, self.port)
         }
     }
 
@@ -342,15 +352,6 @@ impl Target {
     pub fn server_name(&self) -> Result<ServerName<'static>, TargetError> {
         ServerName::try_from(self.host.clone())
             .map_err(|_| TargetError::NoServerName { url: self.to_string(), host: self.host.clone() })
-    }
-
-    /// The address of the server; of a name with several the first that takes a connection.
-    ///
-    /// # Errors
-    /// The name has no address.
-    pub fn resolve(&self) -> Result<SocketAddr, TargetError> {
-        let mut found = Resolve::First.addresses(self, resolve::system)?;
-        Ok(found.chosen.remove(0))
     }
 }
 
@@ -484,7 +485,8 @@ mod tests {
     #[test]
     fn a_template_and_a_number_of_streams_come_together() {
         let check = |url: &str, streams| {
-            check_templates(&[url.to_owned()], streams).map_err(|error| error.to_string())
+            check_templates(&[url.to_owned()], streams, |_| Placeholders::STREAM)
+                .map_err(|error| error.to_string())
         };
         assert_eq!(check("rtmp://h/l/s{i}", Some(3)), Ok(()));
         assert_eq!(check("rtmp://h/l/s?k={i}", Some(3)), Ok(()));
@@ -499,12 +501,5 @@ mod tests {
             let said = check(url, streams).unwrap_err();
             assert!(said.contains(words), "{said}");
         }
-    }
-
-    #[test]
-    fn a_literal_is_its_own_address_and_an_unknown_name_an_error() {
-        assert_eq!(parse("rtmp://[::1]:7/a/b").unwrap().resolve().unwrap(), "[::1]:7".parse().unwrap());
-        let said = parse("rtmp://no-such-host.invalid/a/b").unwrap().resolve().unwrap_err().to_string();
-        assert!(said.contains("no-such-host.invalid has no address"), "{said}");
     }
 }

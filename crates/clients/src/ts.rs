@@ -10,7 +10,7 @@ mod play;
 mod viewer;
 mod workload;
 
-pub use crate::http_request::SCHEMES;
+pub use crate::http_request::{SCHEMES, http_scheme};
 pub use fetch::FetchError;
 pub use figures::FIGURES;
 pub use mirakurun::{DiscoveryError, MirakurunOptions};

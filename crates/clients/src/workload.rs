@@ -197,7 +197,7 @@ impl Workload {
 /// Whether the password of a URL is sent as it is. RTMP sends what is made of it and of a challenge.
 fn shows_password(target: &Target) -> bool {
     let password = target.credentials.as_ref().is_some_and(|it| !it.password.is_empty());
-    password && !target.scheme.starts_with("rtmp")
+    password && !target.scheme.name.starts_with("rtmp")
 }
 
 /// The servers of targets, nothing if all have one, and of each way to a target the position of its server.

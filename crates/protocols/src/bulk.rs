@@ -5,12 +5,13 @@ use crate::protocol::{Output, Play, Protocol, Publish, Serve};
 use crate::unfilled::FILLER;
 use crate::viewer;
 use clap::Args;
-use weir_clients::{BulkOptions, bulk};
+use weir_clients::{BulkOptions, Placeholders, bulk};
 use weir_metrics::parse_bytes;
 
 /// Streams of filler.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: bulk::SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: None,
     redirects: false,
     schema: bulk::SCHEMA,

@@ -26,7 +26,7 @@ use crate::http;
 use crate::protocol::{Excess, Play, Protocol, Serve};
 use crate::unfilled::SEGMENT_VIEWER;
 use crate::viewer;
-use weir_clients::{Scheme, ts};
+use weir_clients::{Placeholders, Scheme, ts};
 use weir_metrics::Schema;
 
 /// A playlist that does not go on is the server's fault, or its source's.
@@ -100,7 +100,8 @@ const CLOCKS_APART: Excess = Excess {
 
 /// Playlists over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
-    schemes: SCHEMES,
+    schemes: &SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: Some((ts::SCHEMES, ".m3u8")),
     redirects: true,
     schema: Schema::new(figures::FIGURES),
@@ -127,4 +128,4 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     }),
 };
 
-const SCHEMES: &[Scheme] = &[Scheme::tcp("http+hls", 80), Scheme::tls("https+hls", 443)];
+const SCHEMES: [Scheme; 2] = [Scheme::tcp("http+hls", 80), Scheme::tls("https+hls", 443)];

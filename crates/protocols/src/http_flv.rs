@@ -12,12 +12,13 @@ use crate::http;
 use crate::protocol::{Play, Protocol, Serve};
 use crate::unfilled::VIEWER;
 use crate::viewer::{self, Viewer};
-use weir_clients::{Scheme, ts};
+use weir_clients::{Placeholders, Scheme, ts};
 use weir_metrics::Schema;
 
 /// Files over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
-    schemes: SCHEMES,
+    schemes: &SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: Some((ts::SCHEMES, ".flv")),
     redirects: true,
     schema: Schema::new(figures::FIGURES),
@@ -44,4 +45,4 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     }),
 };
 
-const SCHEMES: &[Scheme] = &[Scheme::tcp("http+flv", 80), Scheme::tls("https+flv", 443)];
+const SCHEMES: [Scheme; 2] = [Scheme::tcp("http+flv", 80), Scheme::tls("https+flv", 443)];

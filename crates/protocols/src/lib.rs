@@ -35,8 +35,8 @@ pub use protocol::{Excess, Make, Making, Output, Play, Protocol, Publish, RunCon
 pub use secret::first_line;
 pub use srt::passphrase as srt_passphrase;
 pub use table::{
-    PROTOCOLS, columns_of, groups_of, has_messages, is_udp, of_scheme, of_url, play, publish, schema_of,
-    schemes, warnings,
+    PROTOCOLS, check_templates, columns_of, groups_of, has_messages, is_udp, of_scheme, of_url, play,
+    publish, schema_of, schemes, warnings,
 };
 pub use unfilled::Unfilled;
 pub use viewer::{are_decoded, buffer};

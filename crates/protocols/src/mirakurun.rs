@@ -8,11 +8,12 @@ use crate::unfilled::TS_VIEWER;
 use crate::viewer::{self, Viewer};
 use crate::{asked, http, mpegts};
 use clap::Args;
-use weir_clients::{MirakurunOptions, ts};
+use weir_clients::{MirakurunOptions, Placeholders, ts};
 
 /// Services over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: ts::mirakurun::SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: None,
     redirects: true,
     schema: ts::SCHEMA,

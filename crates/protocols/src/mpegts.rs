@@ -7,7 +7,7 @@ use crate::http;
 use crate::protocol::{Excess, Play, Protocol, Serve};
 use crate::unfilled::TS_VIEWER;
 use crate::viewer::{self, Viewer};
-use weir_clients::ts;
+use weir_clients::{Placeholders, ts};
 
 /// A packet that is missing shows.
 pub(crate) const WHOLE: &str = "ts.lost_packets == 0";
@@ -23,6 +23,7 @@ pub(crate) const UNKNOWN_LOSSES: Excess = Excess {
 /// Streams over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: ts::SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: None,
     redirects: true,
     schema: ts::SCHEMA,

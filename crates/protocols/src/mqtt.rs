@@ -38,6 +38,7 @@ const BEGAN_ALONE: Excess = Excess {
 /// MQTT over TCP and TLS, and in WebSockets over either.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: mqtt::SCHEMES,
+    placeholders: mqtt::PLACEHOLDERS,
     suffix: None,
     redirects: false,
     schema: mqtt::SCHEMA,

@@ -6,7 +6,7 @@ use crate::unfilled::{INGESTER, Unfilled};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::mqtt::{PublishTimes, Published, StartGate};
-use weir_clients::{Column, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
+use weir_clients::{Column, Placeholders, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
 use weir_metrics::{BitRate, Counter, Recorder, Schema, grouped};
 use weir_origin::Server;
 
@@ -15,6 +15,8 @@ use weir_origin::Server;
 pub struct Protocol {
     /// The schemes of its URLs, with their ports, and which of them are TLS.
     pub schemes: &'static [Scheme],
+    /// What may stand in braces in its URLs.
+    pub placeholders: Placeholders,
     /// Schemes of others whose URLs are of this protocol if their path ends so.
     pub suffix: Option<(&'static [Scheme], &'static str)>,
     /// Whether a server can send a client of a plain URL on to another that is reached over TLS.

@@ -8,11 +8,12 @@ use crate::protocol::{Making, Play, Protocol, Publish, Serve};
 use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::Args;
-use weir_clients::{PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
+use weir_clients::{Placeholders, PlayOptions, PublishOptions, RtmpOptions, Workload, WorkloadError, rtmp};
 
 /// RTMP and RTMPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: rtmp::SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: None,
     redirects: false,
     schema: rtmp::SCHEMA,

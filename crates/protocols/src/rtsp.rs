@@ -8,11 +8,12 @@ use crate::protocol::{Making, Play, Protocol, Publish, Serve};
 use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::Args;
-use weir_clients::{PlayOptions, PublishOptions, RtspTransport, Workload, WorkloadError, rtsp};
+use weir_clients::{Placeholders, PlayOptions, PublishOptions, RtspTransport, Workload, WorkloadError, rtsp};
 
 /// RTSP and RTSPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: rtsp::SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: None,
     redirects: true,
     schema: rtsp::SCHEMA,

@@ -17,7 +17,7 @@ use crate::mpegts::{UNKNOWN_LOSSES, WHOLE};
 use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
 use crate::unfilled::{PUBLISHER, TS_VIEWER};
 use crate::viewer::{self, Viewer};
-use weir_clients::{Link, Scheme, ts};
+use weir_clients::{Link, Placeholders, Scheme, ts};
 
 /// Asked of publishers by default: the server acknowledges what it is sent while a copy is kept, for a second or 1.25 latencies.
 const ACKNOWLEDGED: &str = "srt.send_dropped == 0";
@@ -71,6 +71,7 @@ const RETRANSMITTED: Excess = Excess {
 /// Callers of listeners.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     schemes: SCHEMES,
+    placeholders: Placeholders::STREAM,
     suffix: None,
     redirects: false,
     schema: figures::SCHEMA,

@@ -5,8 +5,8 @@ use crate::group::Group;
 use crate::protocol::{Making, Protocol, RunContext, Verb};
 use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, rtsp, srt, webrtc};
 use weir_clients::{
-    Column, Link, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError, expand,
-    scheme_of,
+    Column, Link, Placeholders, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError,
+    expand, scheme_of,
 };
 use weir_metrics::{Recorder, Schema};
 
@@ -76,6 +76,15 @@ pub fn warnings(scheme: &str, totals: &Recorder) -> Vec<String> {
         of_scheme(scheme).filter(|it| it.schema.figures().count() == totals.schema().figures().count());
     let excesses = protocol.map_or(&[][..], |protocol| protocol.excesses);
     excesses.iter().filter_map(|excess| excess.warning(totals)).collect()
+}
+
+/// Checks that `{i}` and a number of streams come together, and that braces hold nothing else than what the protocol of each URL has.
+///
+/// # Errors
+/// One without the other, or another placeholder.
+pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), TargetError> {
+    let placeholders = |url: &str| of_url(url).map_or(Placeholders::STREAM, |protocol| protocol.placeholders);
+    weir_clients::check_templates(urls, streams, placeholders)
 }
 
 /// The options of all protocols for a verb, each group once.

@@ -13,7 +13,7 @@ use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use weir_clients::rtc::VideoCodec;
-use weir_clients::{PlayOptions, RtcOptions, WorkloadError, rtc};
+use weir_clients::{Placeholders, PlayOptions, RtcOptions, WorkloadError, rtc};
 use weir_metrics::common::UNITS;
 
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
@@ -34,6 +34,7 @@ const TOKEN: &str = "WEIR_RTC_TOKEN";
 /// Viewers by WHEP.
 pub(crate) const WHEP: Protocol = Protocol {
     schemes: rtc::WHEP_SCHEMES,
+    placeholders: Placeholders::STREAM,
     play: Some(Play {
         options: &[
             Group::of::<Viewer>(),
@@ -59,6 +60,7 @@ pub(crate) const OVEN: Protocol = Protocol { schemes: rtc::OVEN_SCHEMES, play: S
 /// Publishers by WHIP.
 pub(crate) const WHIP: Protocol = Protocol {
     schemes: rtc::WHIP_SCHEMES,
+    placeholders: Placeholders::STREAM,
     columns: &[],
     publish: Some(Publish {
         options: &[
@@ -82,6 +84,7 @@ pub(crate) const WHIP: Protocol = Protocol {
 /// What the ways of signalling have in common.
 const SIGNALLED: Protocol = Protocol {
     schemes: &[],
+    placeholders: Placeholders::STREAM,
     suffix: None,
     // A relay may be reached over TLS, whatever carries the signalling.
     redirects: true,

@@ -183,7 +183,7 @@ fn workload(
     if spec.saves() {
         return consumer::workload(spec).map_err(RunError::with(wrong));
     }
-    weir_clients::check_templates(urls, spec.streams).map_err(RunError::with(wrong))?;
+    weir_protocols::check_templates(urls, spec.streams).map_err(RunError::with(wrong))?;
     let tls = TlsOptions::by(scenario).client_tls().map_err(RunError::with(wrong))?;
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let (streams, resolve) = (spec.streams.unwrap_or(1), spec.resolve.unwrap_or_default());
@@ -208,7 +208,7 @@ fn workload(
     let facts = WorkloadFacts {
         name: spec.label(),
         role,
-        protocol: made.targets().first().map_or_else(String::new, |target| target.scheme.clone()),
+        protocol: made.targets().first().map_or_else(String::new, |target| target.scheme.name.to_owned()),
         targets: made.targets().iter().map(|target| target.named(numbers)).collect(),
         expect: spec.expect.as_ref().map(BitRateText::get).or(output.and_then(|output| output.bit_rate)),
         frame_time_seconds: output.and_then(|output| output.frame_time),

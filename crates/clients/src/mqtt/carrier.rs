@@ -1,5 +1,6 @@
 //! What carries a client's packets (MQTT 5 section 6): `weir-web`'s, whose bytes are sent and counted here.
 
+use super::SOCKET_SCHEMES;
 use super::options::MqttOptions;
 use crate::client_session::End;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
@@ -16,7 +17,7 @@ const SUBPROTOCOL: &str = "mqtt";
 
 /// The WebSocket that a target's scheme asks for, if it does.
 pub(super) fn socket_request(target: &Target, options: &MqttOptions) -> Option<Arc<SocketRequest>> {
-    target.scheme.starts_with("mqtt+ws").then(|| {
+    SOCKET_SCHEMES.contains(&target.scheme).then(|| {
         let base = target.base();
         let authority = base.split_once("://").map_or("", |(_, authority)| authority).to_owned();
         let (path, fields) = (options.socket_path.clone(), options.given.clone());

@@ -87,10 +87,10 @@ fn choose<'a>(choices: &'a str, random: &mut Rng) -> &'a str {
 }
 
 /// What may stand in the topic of a URL, for a person who has written something else.
-pub(crate) const PLACES: &str = "{i}, {client}, {user}, {id}, {random:N}, {number:1..9}, {choice:a|b}, {seq}";
+pub(super) const PLACES: &str = "{i}, {client}, {user}, {id}, {random:N}, {number:1..9}, {choice:a|b}, {seq}";
 
 /// A topic without the places that topics may have.
-pub(crate) fn without_places(topic: &str) -> String {
+pub(super) fn without_places(topic: &str) -> String {
     let texts = parts(topic).map(|part| match part {
         Part::Text(text) => text,
         Part::Time => "{time}",

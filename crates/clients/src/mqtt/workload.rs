@@ -8,12 +8,12 @@ use super::publish::{self, Publisher};
 use super::subscribe::{self, Group, Subscriber, TopicFilters};
 use super::template::MessageTemplate;
 use super::topic::{self, Topic};
-use super::{SCHEMA, SCHEMES};
+use super::{SCHEMA, SCHEMES, SOCKET_SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::options::{PlayOptions, PublishOptions};
 use crate::shard_recorder::ShardRecorder;
-use crate::target::{Credentials, Target};
+use crate::target::{Credentials, Target, scheme_of};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
@@ -228,7 +228,8 @@ fn endpoints(
     mut finder: EndpointFinder,
     options: &MqttOptions,
 ) -> Result<Endpoints<Request>, WorkloadError> {
-    let is_socket = |url: &String| url.starts_with("mqtt+ws");
+    let is_socket =
+        |url: &String| scheme_of(url).is_ok_and(|name| SOCKET_SCHEMES.iter().any(|it| it.name == name));
     if !options.given.is_empty() && !urls.iter().all(is_socket) {
         let words = "fields (header) are of a WebSocket's request; write mqtt+ws:// or mqtt+wss://, or leave them out";
         return Err(WorkloadError::Options(words.to_owned()));

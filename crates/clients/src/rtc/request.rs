@@ -1,6 +1,7 @@
 //! What is asked of a server over HTTP: a session (POST), its end (DELETE), a WebSocket.
 
-use super::RtcOptions;
+use super::{RtcOptions, WHIP_SCHEMES};
+use crate::http_request::http_scheme;
 use crate::target::Target;
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Position, Url};
@@ -27,12 +28,11 @@ impl Request {
     pub(super) fn new(target: &Target, options: &RtcOptions) -> Option<Self> {
         let base = target.base();
         let place = base.split_once("://").map(|(_, place)| place)?;
-        let secure = target.scheme.ends_with("https") || target.scheme == "wss";
-        let scheme = if secure { "https" } else { "http" };
+        let scheme = http_scheme(target.scheme.link).name;
         let url = Url::parse(&format!("{scheme}://{place}{}", origin_form(&target.path))).ok()?;
         let authorization = options.token.as_deref().map(credentials::bearer);
         let given = options.given.clone();
-        Some(Self { url, authorization, given, publishes: target.scheme.starts_with("whip") })
+        Some(Self { url, authorization, given, publishes: WHIP_SCHEMES.contains(&target.scheme) })
     }
 
     /// Whether a session is asked for to publish in.

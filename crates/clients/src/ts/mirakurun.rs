@@ -4,8 +4,7 @@ use super::SCHEMES as HTTP;
 use super::fetch::{FetchError, fetch};
 use super::workload::{self, Source};
 use crate::endpoints::EndpointFinder;
-use crate::http_request::HttpOptions;
-use crate::http_request::Request;
+use crate::http_request::{HttpOptions, Request, http_scheme};
 use crate::options::PlayOptions;
 use crate::target::{Scheme, Target};
 use crate::workload::{ServerVersion, Workload};
@@ -176,7 +175,7 @@ struct Server<'a> {
 
 impl<'a> Server<'a> {
     fn new(target: Target, options: &'a HttpOptions) -> Result<Self, WorkloadError> {
-        let scheme = target.scheme.trim_start_matches("mirakurun+");
+        let scheme = http_scheme(target.scheme.link).name;
         let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
         let path = target.path.split(['?', '#']).next().unwrap_or("").trim_end_matches('/');
         let path = path.strip_suffix("/api").unwrap_or(path);

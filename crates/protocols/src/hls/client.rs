@@ -48,11 +48,11 @@ pub(super) fn play(
     fields: &HlsFields,
 ) -> Result<Workload, WorkloadError> {
     let targets = urls.iter().map(|url| {
-        let mut target = Target::parse(url, "play", ALL_SCHEMES)?;
-        if !target.scheme.ends_with("+hls") {
-            target.scheme.push_str("+hls");
-        }
-        Ok(target)
+        let target = Target::parse(url, "play", ALL_SCHEMES)?;
+        // Its own scheme, if the end of the path says the protocol.
+        let own = SCHEMES.into_iter().find(|own| own.link == target.scheme.link);
+        let scheme = own.unwrap_or(target.scheme);
+        Ok(Target { scheme, ..target })
     });
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
     let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls).resolving(options.resolve);
@@ -101,7 +101,7 @@ pub(super) fn play(
 /// What is asked for at a target: the same by HTTP, on a connection that is kept.
 fn request(target: &Target, options: &HttpOptions) -> Result<Request, TargetError> {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
-    let scheme = target.scheme.trim_end_matches("+hls");
+    let scheme = ts::http_scheme(target.scheme.link).name;
     let url = format!("{scheme}://{host}:{}{}", target.port, target.path);
     let mut http = Target::parse(&url, "play", ts::SCHEMES)?;
     http.credentials.clone_from(&target.credentials);

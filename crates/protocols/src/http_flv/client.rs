@@ -34,11 +34,11 @@ pub(super) fn play(
     http: &HttpOptions,
 ) -> Result<Workload, WorkloadError> {
     let targets = urls.iter().map(|url| {
-        let mut target = Target::parse(url, "play", ALL_SCHEMES)?;
-        if !target.scheme.ends_with("+flv") {
-            target.scheme.push_str("+flv");
-        }
-        Ok(target)
+        let target = Target::parse(url, "play", ALL_SCHEMES)?;
+        // Its own scheme, if the end of the path says the protocol.
+        let own = SCHEMES.into_iter().find(|own| own.link == target.scheme.link);
+        let scheme = own.unwrap_or(target.scheme);
+        Ok(Target { scheme, ..target })
     });
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
     let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls).resolving(options.resolve);
@@ -63,7 +63,7 @@ pub(super) fn play(
 /// What is asked for at a target: the same by HTTP.
 fn request(target: &Target, options: &HttpOptions) -> Result<Request, TargetError> {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
-    let scheme = target.scheme.trim_end_matches("+flv");
+    let scheme = ts::http_scheme(target.scheme.link).name;
     let mut http =
         Target::parse(&format!("{scheme}://{host}:{}{}", target.port, target.path), "play", ts::SCHEMES)?;
     http.credentials.clone_from(&target.credentials);
