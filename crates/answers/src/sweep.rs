@@ -3,8 +3,10 @@
 mod budget;
 #[cfg(test)]
 mod fixture;
+mod ranked;
 mod standing;
 mod summary;
 
 pub use budget::{budget_of_next, rival_of};
-pub use summary::{Dimension, LAYOUT, Rank, Ranked, SweepFacts, SweepSummary};
+pub use ranked::{Rank, Ranked};
+pub use summary::{Dimension, LAYOUT, SweepFacts, SweepSummary};

@@ -1,12 +1,12 @@
 //! MQTT publishers and subscribers, 3.1.1 and 5.
 
+mod broker_path;
 mod carrier;
 mod connection_answer;
 mod draw;
 mod figures;
 mod filling;
 mod identity;
-mod message_writer;
 mod number;
 mod options;
 mod outage;
@@ -17,6 +17,7 @@ mod published;
 mod read_outcome;
 mod reconnect;
 mod refusal;
+mod session_time;
 mod source;
 mod start_gate;
 mod subscribe;

@@ -9,13 +9,15 @@ pub(crate) mod facts;
 pub(crate) mod report;
 pub(crate) mod second;
 mod watched;
+mod words;
 
 pub use self::clients::OpenClients;
 pub use self::end::AgentEnd;
 pub use self::facts::AgentFacts;
 pub use self::report::AgentReport;
-pub use self::second::{SecondLines, briefly};
+pub use self::second::SecondLines;
 pub use self::watched::WatchedElsewhere;
+pub use self::words::briefly;
 pub use crate::run::coordinator_message::AgentReports;
 
 pub(crate) use self::clients::CountedClients;

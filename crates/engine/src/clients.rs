@@ -1,13 +1,15 @@
 //! What each client of a workload left behind, and all of them together.
 
 pub(crate) mod channel;
+pub(crate) mod reader_record;
 pub(crate) mod reader_records;
 pub(crate) mod reservoir;
 pub(crate) mod servers;
 pub(crate) mod sums;
 
 use crate::summary::{ClientFigure, ClientRow, ClientStates, ClientsSummary, StateCount};
-use reader_records::{ReaderRecord, ReaderRecords};
+use reader_record::ReaderRecord;
+use reader_records::ReaderRecords;
 use sums::ColumnSums;
 use weir_clients::{Column, ColumnUnit, Statistic};
 

@@ -1,9 +1,9 @@
 //! All figures that a finished run has, by their names: those that clients record, declared where they are recorded, and those that
 //! are made of these when a run is over, declared here. Knows no run.
 
+use crate::figure_ratio::FigureRatio;
 use crate::ingest;
 use crate::summary::units::FigureUnit;
-use crate::threshold::FigureRatio;
 use weir_clients::meant;
 use weir_metrics::{Better, Figure, FigureGroup, Kind, common};
 use weir_protocols::PROTOCOLS;

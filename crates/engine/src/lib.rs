@@ -5,6 +5,7 @@ pub mod aggregator;
 mod clients;
 mod date;
 pub mod declared;
+mod figure_ratio;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;

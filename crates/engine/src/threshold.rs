@@ -9,8 +9,8 @@ mod server_load;
 mod subject;
 mod workloads;
 
+pub use crate::figure_ratio::FigureRatio;
 pub use check::ThresholdError;
-pub use ratio::FigureRatio;
 pub use server_load::ServerLoad;
 
 use crate::machine::growth::ServerGrowth;

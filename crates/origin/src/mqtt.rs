@@ -4,8 +4,10 @@
 //! It runs in a thread of its own beside the workers. Nothing is stored on a disk.
 
 mod broker;
+mod delivery;
 mod flight;
 mod inbox;
+mod inbox_key;
 mod publication;
 mod retained;
 mod role;

@@ -1,7 +1,7 @@
 //! The options of a workload as they were written: names and texts, not yet parsed by any protocol.
 
 use crate::group::Group;
-use crate::http;
+use crate::secret;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
 use serde::de::{SeqAccess, Visitor};
@@ -38,8 +38,8 @@ impl Given {
 
     /// Leaves the values of secrets out: what is written down has none.
     pub fn forget_secrets(&mut self) {
-        for field in self.0.get_mut(http::HEADER).into_iter().flatten() {
-            *field = http::without_value(field);
+        for field in self.0.get_mut(secret::HEADER).into_iter().flatten() {
+            *field = secret::without_value(field);
         }
     }
 

@@ -12,6 +12,7 @@ pub mod harness;
 mod inspector;
 mod playback;
 mod playlist;
+mod playlist_error;
 mod recent;
 mod schedule;
 mod seeking;

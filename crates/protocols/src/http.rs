@@ -8,9 +8,6 @@ use weir_clients::{Credentials, GivenFields, HttpOptions, WorkloadError};
 /// The variable with `user:password` for HTTP.
 const CREDENTIALS: &str = "WEIR_HTTP_CREDENTIALS";
 
-/// The option whose values are secrets.
-pub(crate) const HEADER: &str = "header";
-
 /// What each request has beside what weir says.
 #[derive(Args)]
 #[command(next_help_heading = "HTTP")]
@@ -33,17 +30,10 @@ pub(crate) fn fields(given: &Given) -> Result<GivenFields, WorkloadError> {
     GivenFields::parse(&header).map_err(|error| WorkloadError::Options(format!("--header: {error}")))
 }
 
-/// A field as it may be shown: its name.
-pub(crate) fn without_value(field: &str) -> String {
-    match field.split_once(':') {
-        Some((name, _)) => format!("{name}: …"),
-        None => "…".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::HEADER;
 
     #[test]
     fn fields_are_read_and_shown_by_name_alone() {

@@ -1,7 +1,10 @@
-//! Secrets that stand in files.
+//! Secrets: where they are read from, and what may be shown of them.
 
 use std::path::Path;
 use weir_clients::WorkloadError;
+
+/// The option whose values are secrets.
+pub(crate) const HEADER: &str = "header";
 
 /// The first line of a file: a password or a token.
 ///
@@ -16,4 +19,12 @@ pub fn first_line(path: &Path) -> Result<String, WorkloadError> {
 /// A variable of the environment, if it is set and not empty. It is in no list of processes, as arguments are.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A field as it may be shown: its name.
+pub(crate) fn without_value(field: &str) -> String {
+    match field.split_once(':') {
+        Some((name, _)) => format!("{name}: …"),
+        None => "…".to_owned(),
+    }
 }

@@ -12,7 +12,8 @@ use crate::rows;
 use crate::schema::Schema;
 use crate::tape::Tape;
 use crate::value::{Record, View};
-use crate::writers::{WriterId, WriterSchemas, Writers};
+use crate::writer_id::WriterId;
+use crate::writers::{WriterSchemas, Writers};
 
 /// Reads records of one schema, in one format. Keeps the memory of the record before for the next one; a thread has
 /// its own.

@@ -1,12 +1,21 @@
 //! Default values of fields, from the JSON of a schema onto a tape (Apache Avro 1.12, "Complex Types", records).
 
 use crate::MAX_DEPTH;
-use crate::plan::{Plan, Shape, TypeId};
+use crate::plan::{Field, Plan, Shape, TypeId};
 use crate::tape::{Cell, Tape};
 use serde_json::Value;
 
 /// Values that are tried for one default: records whose fields have defaults themselves multiply, and so do unions.
 const TRIED: usize = 1 << 16;
+
+impl Plan {
+    /// The default value of a field; `None` if it has none, or one that is no value of its type.
+    pub(crate) fn default<'f>(&self, field: &'f Field) -> Option<&'f Tape> {
+        let default = field.default.as_ref()?;
+        let made = default.made.get_or_init(|| make(self, field.id, &default.json).map(Box::new));
+        made.as_deref()
+    }
+}
 
 /// The value of a type that a JSON text stands for; `None` if it is none.
 pub(crate) fn make(plan: &Plan, id: TypeId, json: &Value) -> Option<Tape> {

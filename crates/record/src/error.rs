@@ -1,6 +1,6 @@
 //! What is wrong with a payload, and where.
 
-use crate::writers::{Lack, WriterId};
+use crate::writer_id::{Lack, WriterId};
 use std::fmt;
 
 /// Why a payload cannot be read. One line; never a value of the payload in it.

@@ -15,6 +15,7 @@ mod rows;
 mod schema;
 mod tape;
 mod value;
+mod writer_id;
 mod writers;
 
 pub use avro::codec::Codec;
@@ -26,7 +27,8 @@ pub use generator::{Generator, RecordTooLarge, Spread};
 pub use logical::{Logical, TimeUnit};
 pub use schema::{Column, Kind, Schema, SchemaError, SchemaFault};
 pub use value::{Array, Columns, Entries, Items, Map, Record, Value};
-pub use writers::{Lack, WriterId, WriterSchemas};
+pub use writer_id::{Lack, WriterId};
+pub use writers::WriterSchemas;
 
 /// How deep types and values may be nested.
 pub const MAX_DEPTH: usize = 64;

@@ -1,7 +1,5 @@
 //! Logical types: what the numbers and bytes of a type mean (Apache Avro 1.12, "Logical Types").
 
-use crate::plan::Shape;
-use serde_json::{Map, Value};
 use std::fmt;
 
 /// What the values of a type mean. A type that is annotated otherwise than the specification has it is what it is without
@@ -47,35 +45,6 @@ impl Logical {
             (Some(one), Some(other)) => one == other,
             _ => true,
         }
-    }
-
-    /// What a type with these attributes means.
-    pub(crate) fn read(shape: &Shape, attributes: &Map<String, Value>) -> Option<Self> {
-        let number = |name: &str| {
-            let number = attributes.get(name).and_then(Value::as_u64)?;
-            u32::try_from(number).ok()
-        };
-        Some(match (attributes.get("logicalType")?.as_str()?, shape) {
-            ("date", Shape::Int) => Self::Date,
-            ("time-millis", Shape::Int) => Self::Time(TimeUnit::Millis),
-            ("time-micros", Shape::Long) => Self::Time(TimeUnit::Micros),
-            ("timestamp-millis", Shape::Long) => Self::Timestamp(TimeUnit::Millis),
-            ("timestamp-micros", Shape::Long) => Self::Timestamp(TimeUnit::Micros),
-            ("timestamp-nanos", Shape::Long) => Self::Timestamp(TimeUnit::Nanos),
-            ("local-timestamp-millis", Shape::Long) => Self::LocalTimestamp(TimeUnit::Millis),
-            ("local-timestamp-micros", Shape::Long) => Self::LocalTimestamp(TimeUnit::Micros),
-            ("local-timestamp-nanos", Shape::Long) => Self::LocalTimestamp(TimeUnit::Nanos),
-            ("decimal", Shape::Bytes | Shape::Fixed(_)) => {
-                let precision = number("precision").filter(|precision| *precision > 0)?;
-                let scale = if attributes.contains_key("scale") { number("scale")? } else { 0 };
-                if scale > precision {
-                    return None;
-                }
-                Self::Decimal { precision, scale }
-            }
-            ("uuid", Shape::String | Shape::Fixed(16)) => Self::Uuid,
-            _ => return None,
-        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! A schema, compiled: all types in one list that refer to each other by number.
 
-use crate::default;
 use crate::logical::Logical;
 use crate::tape::Tape;
 use serde_json::Value;
@@ -83,8 +82,8 @@ pub(crate) struct Field {
 /// The value of a field that a payload does not have. Made when it is first asked for: schemas of writers are never asked.
 #[derive(Debug)]
 pub(crate) struct DefaultValue {
-    json: Value,
-    made: OnceLock<Option<Box<Tape>>>,
+    pub(crate) json: Value,
+    pub(crate) made: OnceLock<Option<Box<Tape>>>,
 }
 
 impl Type {
@@ -133,13 +132,6 @@ impl Plan {
             Shape::Record(record) => &record.fields,
             _ => &[],
         }
-    }
-
-    /// The default value of a field; `None` if it has none, or one that is no value of its type.
-    pub(crate) fn default<'f>(&self, field: &'f Field) -> Option<&'f Tape> {
-        let default = field.default.as_ref()?;
-        let made = default.made.get_or_init(|| default::make(self, field.id, &default.json).map(Box::new));
-        made.as_deref()
     }
 
     /// Whether a payload holds a record, and nothing around it.

@@ -3,33 +3,12 @@
 use crate::error::Problem;
 use crate::resolve::Resolution;
 use crate::schema::Schema;
+use crate::writer_id::{Lack, WriterId};
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Schemas of writers that a decoder keeps. A topic has a handful; what is sent to exhaust memory has any number.
 const KEPT: usize = 1_024;
-
-/// What stands in front of a record for the schema that it was written by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WriterId {
-    /// The number of the schema in a registry.
-    Id(u64),
-    /// The schema's fingerprint: CRC-64-AVRO.
-    Fingerprint(u64),
-}
-
-/// What it means that a schema cannot be had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lack {
-    /// There is no such schema: records by it cannot be read.
-    #[default]
-    Lasting,
-    /// Whoever has it does not answer now: the same question may be answered later.
-    Passing,
-    /// Whoever has it wants other credentials.
-    Forbidden,
-}
 
 /// Where the schemas of writers are found.
 pub trait WriterSchemas: Send {
@@ -120,14 +99,5 @@ fn without_source(writer: WriterId, reader: &Schema) -> Problem {
     match writer {
         WriterId::Id(id) => Problem::NoRegistry(id),
         WriterId::Fingerprint(found) => Problem::Fingerprint { found, expected: reader.fingerprint() },
-    }
-}
-
-impl fmt::Display for WriterId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id(id) => write!(f, "id {id}"),
-            Self::Fingerprint(fingerprint) => write!(f, "fingerprint {fingerprint:016x}"),
-        }
     }
 }

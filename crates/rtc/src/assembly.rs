@@ -1,6 +1,7 @@
 //! Payloads into access units, of which no more than a bounded beginning is kept.
 
-use crate::codec::{Piece, VideoCodec};
+use crate::codec::VideoCodec;
+use crate::piece::Piece;
 
 /// Puts the payloads of a stream together, in the order of their sequence numbers.
 ///

@@ -1,6 +1,6 @@
 //! AV1 in RTP ("RTP Payload Format For AV1", AOM): an aggregation header in front of OBUs, the first and last of which may be fragments.
 
-use crate::codec::{Header, Piece, Unreadable};
+use crate::piece::{Header, Piece, Unreadable};
 
 /// The aggregation header (section 4.4).
 pub(crate) const CONTINUES: u8 = 0x80;

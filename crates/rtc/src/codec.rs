@@ -2,6 +2,7 @@
 //! what a decoder has to have before it. Nothing here looks into a picture.
 
 use crate::account::Hints;
+use crate::piece::{Piece, Unreadable};
 use crate::sdp::Format;
 use crate::{av1, h264, h265, vp8, vp9};
 
@@ -22,54 +23,6 @@ pub enum VideoCodec {
     /// RFC 7798.
     H265,
 }
-
-/// A part of a unit: of a NAL unit, of an OBU, or of a frame of VP8 and VP9.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
-    /// The unit begins with it.
-    pub(crate) start: bool,
-    /// The unit ends with it.
-    pub(crate) end: bool,
-    /// The first bytes of a unit that are not in `bytes`, because its payload has another form of them.
-    pub(crate) header: Header,
-    /// The rest.
-    pub(crate) bytes: &'a [u8],
-}
-
-/// Up to two bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Header {
-    bytes: [u8; 2],
-    length: u8,
-}
-
-impl Header {
-    pub(crate) const NONE: Self = Self { bytes: [0; 2], length: 0 };
-
-    pub(crate) fn one(byte: u8) -> Self {
-        Self { bytes: [byte, 0], length: 1 }
-    }
-
-    pub(crate) fn two(bytes: [u8; 2]) -> Self {
-        Self { bytes, length: 2 }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.length.into()]
-    }
-}
-
-impl<'a> Piece<'a> {
-    /// A unit that is whole.
-    pub(crate) fn whole(bytes: &'a [u8]) -> Self {
-        Self { start: true, end: true, header: Header::NONE, bytes }
-    }
-}
-
-/// The payload ends inside of one of its headers, or is of a form that its standard does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("the payload is cut short, or of no known form")]
-pub(crate) struct Unreadable;
 
 impl VideoCodec {
     /// All, in the order in which Chromium 140 offers them (H.265 where its machine decodes it).

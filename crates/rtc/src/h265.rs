@@ -1,7 +1,7 @@
 //! H.265 in RTP (RFC 7798): single NAL units, aggregation packets, fragments, and such in a PACI.
 
-use crate::codec::{Header, Piece, Unreadable};
 use crate::h264;
+use crate::piece::{Header, Piece, Unreadable};
 use crate::sdp::Format;
 
 /// Ticks of H.265's RTP clock a second (section 7.1).

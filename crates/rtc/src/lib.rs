@@ -25,6 +25,7 @@ mod bundle;
 mod codec;
 mod datagram;
 mod packetiser;
+mod piece;
 mod random;
 mod time;
 mod vp8;

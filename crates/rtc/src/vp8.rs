@@ -1,6 +1,6 @@
 //! VP8 in RTP (RFC 7741): a descriptor in front of a part of a frame.
 
-use crate::codec::{Header, Piece, Unreadable};
+use crate::piece::{Header, Piece, Unreadable};
 
 /// What the descriptor says (section 4.2), and the part behind it.
 struct Payload<'a> {

@@ -1,6 +1,6 @@
 //! VP9 in RTP (RFC 9628): a descriptor in front of a part of a frame. Frames of several layers, which have one time stamp, are one picture.
 
-use crate::codec::{Header, Piece, Unreadable};
+use crate::piece::{Header, Piece, Unreadable};
 
 /// The most reference indices of a picture (section 4.2).
 const MOST_REFERENCES: usize = 3;

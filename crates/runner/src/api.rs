@@ -10,8 +10,8 @@ mod stop;
 pub use search::Capacity;
 pub use stop::StopHandle;
 
-use crate::run::Session;
 use crate::run_directory::directory;
+use crate::session::Session;
 use crate::stepped::SteppedRun;
 use crate::{ErrorKind, RunError, comparison, prepare};
 use std::ops::Deref;

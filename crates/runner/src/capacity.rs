@@ -3,10 +3,12 @@
 mod judge;
 
 use crate::answer::Answer as _;
+use crate::generators::Generators;
 use crate::observer::AnswerSoFar;
-use crate::prepare::{self, Generators};
+use crate::prepare;
 use crate::repeated::ending;
-use crate::run::{self, Session};
+use crate::run;
+use crate::session::Session;
 use crate::stepped::SteppedRun;
 use crate::{ErrorKind, RunError, agents, run_directory};
 use judge::{Judge, ServerPresence};

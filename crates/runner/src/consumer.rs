@@ -1,8 +1,8 @@
 //! From a workload that saves messages, or asks another program that does, to a consumer that is ready to be started.
 
+use crate::generators::Generators;
 use crate::ingester::settings;
 use crate::machine::trust;
-use crate::prepare::Generators;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;

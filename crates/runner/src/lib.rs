@@ -18,6 +18,7 @@ mod consumer;
 #[path = "consumer/absent.rs"]
 mod consumer;
 mod error;
+mod generators;
 #[cfg(feature = "databases")]
 pub mod ingester;
 pub mod machine;
@@ -34,6 +35,7 @@ pub mod run_directory;
 #[cfg(feature = "databases")]
 mod schema_registry;
 pub mod series;
+mod session;
 pub mod stepped;
 mod steps;
 pub mod sweep;

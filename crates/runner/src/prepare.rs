@@ -24,22 +24,13 @@ use weir_observe::Sampler;
 use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
 
+pub use crate::generators::Generators;
+
 /// Descriptors that weir needs beside those of its clients.
 pub const OWN_DESCRIPTORS: u64 = 128;
 
 /// Memory that a client takes at the least: a TCP socket of the kernel has about 2.5 KiB and a client's own state as much.
 const LEAST_MEMORY: u64 = 4 << 10;
-
-/// Which generators make the load of what is prepared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Generators {
-    /// This machine, all of it.
-    Here,
-    /// This machine, a part of it.
-    Part(Segment),
-    /// Agents, whose machines have limits of their own.
-    Elsewhere,
-}
 
 /// Makes a scenario ready to run. What is wrong with it ends with `wrong`: usage for flags, bad
 /// scenario for files.

@@ -1,7 +1,7 @@
 //! Turn after turn of a series or a sweep, each in a directory of its own, until one fails or somebody interrupts.
 
-use crate::run::Session;
 use crate::run_directory::name_of;
+use crate::session::Session;
 use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

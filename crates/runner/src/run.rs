@@ -1,8 +1,7 @@
 //! One run, in a directory of its own: agents are called, somebody looks on, the artefacts are written.
 
-use crate::agents::{self, AgentSettings};
+use crate::agents;
 use crate::observer::Observer;
-use crate::prepare::Generators;
 use crate::run_directory::name_of;
 use crate::{ErrorKind, RunError, artefacts};
 use std::path::Path;
@@ -12,15 +11,7 @@ use std::time::Duration;
 use weir_engine::run::{self, Prepared, RunFault};
 use weir_engine::summary::Summary;
 
-/// What all runs of a call have in common.
-pub struct Session<'a> {
-    /// The agents that make the load, if it is not this machine.
-    pub agents: Option<AgentSettings>,
-    /// Who looks on.
-    pub watcher: &'a mut dyn Observer,
-    /// Ends what goes on, once it is set.
-    pub interrupt: &'a Arc<AtomicBool>,
-}
+pub use crate::session::Session;
 
 /// What a run came to, and whether its artefacts could be written.
 pub type Measured = (Summary, Result<(), RunError>);
@@ -31,11 +22,6 @@ pub fn length(prepared: &Prepared) -> Duration {
 }
 
 impl Session<'_> {
-    /// Which generators make the load.
-    pub fn generators(&self) -> Generators {
-        if self.agents.is_some() { Generators::Elsewhere } else { Generators::Here }
-    }
-
     /// Runs in a directory of its own, and writes the artefacts there.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::observer::AnswerSoFar;
 use crate::repeated::{Repeated, kept_run};
-use crate::run::Session;
+use crate::session::Session;
 use crate::stepped::SteppedRun;
 use crate::{ErrorKind, RunError, prepare, run_directory};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
-use crate::run::{Measured, Session};
+use crate::run::Measured;
+use crate::session::Session;
 use crate::steps::{SharedSteps, StepError, StepRunner};
 use crate::{ErrorKind, RunError, artefacts, background, prepare};
 use std::path::Path;

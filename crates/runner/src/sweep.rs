@@ -2,11 +2,12 @@
 
 use crate::answer::Answer;
 use crate::capacity::{SearchSettings, SearchedVariant, Trials};
+use crate::generators::Generators;
 use crate::observer::AnswerSoFar;
-use crate::prepare::{self, Generators};
+use crate::prepare;
 use crate::repeated::{Repeated, kept_run};
-use crate::run::Session;
 use crate::run_directory::name_of;
+use crate::session::Session;
 use crate::stepped::SteppedRun;
 use crate::{ErrorKind, RunError};
 use std::path::Path;

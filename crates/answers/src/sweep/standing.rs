@@ -1,6 +1,6 @@
 //! How the variants of a sweep stand to each other: which is best, and whether the numbers carry that.
 
-use super::summary::Ranked;
+use super::ranked::Ranked;
 use crate::table::{
     Contrast, FEWEST_FOR_DIFFERENCE, Finding, RankedValue, TableRun, Values, VariantSummary, pairs,
 };

@@ -1,26 +1,28 @@
 //! An MQTT publisher.
 
 mod ending;
+mod message_writer;
 mod requests;
 mod shared_options;
 
-pub(super) use self::requests::Requests;
+use self::message_writer::{MessageWriter, TopicAlias, publisher_number};
+use self::requests::Requests;
 pub(super) use self::shared_options::SharedOptions;
+use super::broker_path::BrokerPath;
 use super::carrier::Carrier;
 use super::figures::{
     AWAY, BEGAN_ALONE, CONNECTS, HELD_UP, NO_ANSWER, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED,
 };
-use super::message_writer::{MessageWriter, TopicAlias, publisher_number};
 use super::outage::BROKEN;
 use super::pace::Pace;
 use super::published::Sent;
 use super::read_outcome::{ReadOutcome, number_of};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::refusal;
+use super::session_time::{moment, since_start};
 use super::start_gate::{GateState, GateWait};
 use super::template::{ClientNames, MessageTemplate};
 use super::topic::Topic;
-use super::workload::BrokerPath;
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState};
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
@@ -32,6 +34,8 @@ use weir_metrics::common::{MEDIA, READS, RECEIVED, SEND_LAG, STAMPED, UNITS};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{PublishError, Session as MqttSession};
 use weir_mqtt::mark::HEADER_LEN;
+use weir_mqtt::packet::{Subscription, SubscriptionOptions};
+use weir_mqtt::property::Properties;
 use weir_mqtt::{Client, ClientOptions, PropertyBuffer, Qos, Version};
 use weir_shard::Context;
 
@@ -225,6 +229,15 @@ impl Publisher {
             self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
         }
         Ok(())
+    }
+
+    /// Asks for the answers, if there are to be any.
+    fn subscribe_to_answers(&mut self, now: Moment) -> Result<(), End> {
+        let Some(requests) = &self.requests else { return Ok(()) };
+        let options = SubscriptionOptions { qos: self.options.qos, ..SubscriptionOptions::default() };
+        let subscription = Subscription { filter: &requests.topic, options };
+        let asked = self.client.subscribe(&[subscription], &Properties::NONE, 0, since_start(now));
+        asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 
     /// The first message is due now.
@@ -573,14 +586,4 @@ impl ClientSession for Publisher {
 
 fn rejected(error: PublishError) -> End {
     (Failure::Rejected, error.to_string())
-}
-
-/// A moment as the protocol's machine takes it.
-pub(super) fn since_start(now: Moment) -> Duration {
-    Duration::from_nanos(now.as_nanos())
-}
-
-/// And back.
-pub(super) fn moment(time: Duration) -> Moment {
-    Moment::default() + time
 }

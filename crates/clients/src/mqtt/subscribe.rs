@@ -5,14 +5,14 @@ mod responses;
 
 use self::read_totals::ReadTotals;
 use self::responses::Responses;
+use super::broker_path::BrokerPath;
 use super::carrier::Carrier;
 use super::figures::{AWAY, CONNECTS, CUT, MISSING, RECONNECTS, SESSIONS_LOST};
 use super::outage::BROKEN;
-use super::publish::{moment, since_start};
 use super::published::{Lacking, Published};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
+use super::session_time::{moment, since_start};
 use super::start_gate::StartGate;
-use super::workload::BrokerPath;
 use super::{refusal, trace};
 use crate::client_session::{ClientSession, End, Stop};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};

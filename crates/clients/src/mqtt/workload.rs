@@ -1,5 +1,6 @@
 //! Groups of MQTT publishers and subscribers.
 
+use super::broker_path::BrokerPath;
 use super::carrier::{Carrier, socket_request};
 use super::identity::Identities;
 use super::options::{MqttOptions, SubscriptionSettings};
@@ -17,12 +18,10 @@ use crate::target::{Credentials, Target, scheme_of};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use weir_mqtt::Version;
 use weir_mqtt::packet::SubscriptionOptions;
 use weir_mqtt::topic::{Filter, SHARE};
-use weir_shard::Endpoint;
 use weir_web::SocketRequest;
 
 /// What is asked for at one target.
@@ -251,17 +250,6 @@ fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError>
         return Err(WorkloadError::Options(words.to_owned()));
     }
     Ok(options.break_every.map(|every| Arc::new(Outages::new(every))))
-}
-
-/// The way to a broker.
-pub(super) struct BrokerPath {
-    /// What all clients of one name have in common: messages go between its addresses.
-    pub(super) broker: SocketAddr,
-    /// Of a client that is to connect again.
-    pub(super) again: Option<Endpoint>,
-    pub(super) carrier: Carrier,
-    /// When its link breaks on purpose, if it does.
-    pub(super) outages: Option<Arc<Outages>>,
 }
 
 fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> BrokerPath {

@@ -1,6 +1,6 @@
 //! What an agent reports of itself when its part of a run is over.
 
-use super::second::{briefly, is_brief};
+use super::words::{briefly, is_brief};
 use crate::machine::loads::LISTED_THREADS;
 use crate::summary::{ProcessLoad, Reason, Summary};
 use serde::{Deserialize, Serialize};

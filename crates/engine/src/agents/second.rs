@@ -1,5 +1,6 @@
 //! One second of an agent's run on its way to the coordinator: the lines of its run directory, copied there and read here.
 
+use super::words::is_brief;
 use crate::plan::Plan;
 use crate::record::event::EventLine;
 use crate::record::{self, Histograms};
@@ -33,20 +34,6 @@ const PART_EVENTS: usize = 1_000;
 
 /// Bytes of the lines that events of one agent's clients get: a quarter of a million failures.
 const MOST_EVENT_BYTES: usize = 64 << 20;
-
-/// Bytes of what is said in an event: a client's own words have 200 characters at the most.
-pub(super) const MOST_WORDS: usize = 4_000;
-
-/// The beginning of what is said, in one line, so that it has at most `MOST_WORDS`, whatever its letters.
-pub fn briefly(words: &str) -> String {
-    let plain = words.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-    plain.take(MOST_WORDS / 4).collect()
-}
-
-/// Whether an agent can have said this: others read it, on a terminal.
-pub(super) fn is_brief(words: &str) -> bool {
-    words.len() <= MOST_WORDS && !words.contains(char::is_control)
-}
 
 /// Room for the lines of events that one agent's clients have in the run directory of the coordinator: it has no say in how many fail.
 #[derive(Clone, Debug, Default)]
@@ -282,7 +269,6 @@ mod tests {
         assert!(!check(track(1, "H.264".to_owned())) && !check(track(0, "x".repeat(61))));
         assert!(!check(failure(1, "gone")) && !check(failure(0, &"x".repeat(5_000))));
         assert!(!check(failure(0, "gone\u{1b}[2J")) && !check(failure(0, "gone\nweir: passed")));
-        assert_eq!(briefly("gone\nfor good"), "gone for good");
         assert!(
             !check(account(2, columns)) && !check(account(u32::MAX, 0)) && !check(account(0, columns + 1))
         );

@@ -1,7 +1,8 @@
 //! What the readers of each channel counted, and which of them met the gaps in it.
 
 use crate::clients;
-use crate::clients::reader_records::{ReaderRecord, ReaderRecords};
+use crate::clients::reader_record::ReaderRecord;
+use crate::clients::reader_records::ReaderRecords;
 use crate::clients::sums::ClientSums;
 use crate::record::event::EventLine;
 use crate::scenario::facts::WorkloadFacts;

@@ -1,6 +1,6 @@
 //! Sums over clients: what is exact of them however many there are.
 
-use crate::clients::reader_records::ReaderRecord;
+use crate::clients::reader_record::ReaderRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Which clients have a line of their own in `events.ndjson`: those that are kept one by one in memory. Of the others the sums are
 //! written.
 
-use crate::clients::reader_records::ReaderRecord;
+use crate::clients::reader_record::ReaderRecord;
 use crate::clients::reservoir::Reservoir;
 use crate::clients::sums::ClientSums;
 use crate::record::event::EventLine;

@@ -1,6 +1,5 @@
 //! What a run that was cut short had not yet added up: the seconds of its last block, which are in files of their own meanwhile.
 
-use super::reader::split;
 use super::{HISTOGRAMS, INTERVALS};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -60,6 +59,11 @@ fn of_tag(line: &[u8]) -> Option<(u16, Option<u16>, u32)> {
     let (workload, server) = split(whose, '.');
     let second: f64 = rest.split(',').nth(1)?.parse().ok()?;
     Some((workload.parse().ok()?, server.map(str::parse).transpose().ok()?, second as u32))
+}
+
+/// What stands before the sign, and behind it if it is there.
+pub(super) fn split(text: &str, sign: char) -> (&str, Option<&str>) {
+    text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
 }
 
 /// Appends the lines for which `is_wanted` says so. Of both only whole lines are kept: a crash may have cut the last one short.

@@ -3,7 +3,7 @@
 
 use crate::agents::facts::AgentFacts;
 use crate::aggregator::Aggregator;
-use crate::clients::reader_records::ReaderRecord;
+use crate::clients::reader_record::ReaderRecord;
 use crate::record::event::EventLine;
 use crate::record::{
     self, EVENTS, HISTOGRAMS, INTERVALS, LEFT_OUT, LeftOut, OBSERVATIONS, RUN, RecordError, RunHead,

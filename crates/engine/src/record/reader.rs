@@ -224,8 +224,8 @@ pub(crate) fn read_histograms(path: &Path, bytes: &[u8]) -> Result<Histograms, R
         let tag = interval.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
         let number = |text: Option<&str>| text.map(str::parse).transpose().ok();
         let whose = tag.split_once('/').and_then(|(whose, name)| {
-            let (whose, agent) = split(whose, '@');
-            let (workload, server) = split(whose, '.');
+            let (whose, agent) = latest::split(whose, '@');
+            let (workload, server) = latest::split(whose, '.');
             Some((number(Some(workload))??, number(server)?, number(agent)?, name))
         });
         let Some((workload, server, agent, name)) = whose else {
@@ -237,11 +237,6 @@ pub(crate) fn read_histograms(path: &Path, bytes: &[u8]) -> Result<Histograms, R
         all.entry((agent, key)).or_default().push((name.to_owned(), histogram));
     }
     Ok(all)
-}
-
-/// What stands before the sign, and behind it if it is there.
-pub(super) fn split(text: &str, sign: char) -> (&str, Option<&str>) {
-    text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Threshold {
     pub fn check(&self, schemas: &[weir_metrics::Schema]) -> Result<(), ThresholdError> {
         let name = match &self.subject {
             Subject::Ratio(FigureRatio::Excess(it))
-                if schemas.iter().all(|schema| schema.position(it.count()).is_none()) =>
+                if schemas.iter().all(|schema| schema.position(it.count).is_none()) =>
             {
                 return Err(
                     self.no_figure(&self.name, || schemas.iter().flat_map(weir_metrics::Schema::figures))

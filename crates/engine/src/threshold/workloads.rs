@@ -51,7 +51,7 @@ impl Threshold {
         let schema = if spec.saves() { Some(ingest::SCHEMA) } else { protocol.map(|it| it.schema) };
         let Some(schema) = schema else { return Has::Yes };
         let group = match &self.subject {
-            Subject::Ratio(FigureRatio::Excess(it)) if schema.position(it.count()).is_none() => {
+            Subject::Ratio(FigureRatio::Excess(it)) if schema.position(it.count).is_none() => {
                 return Has::Undeclared;
             }
             Subject::Ratio(ratio) => ratio.group(),

@@ -11,7 +11,9 @@ mod cluster;
 mod connection;
 mod failed;
 mod link;
+mod login;
 mod newest_records;
+mod record_mark;
 #[cfg(test)]
 mod scripted;
 mod session;

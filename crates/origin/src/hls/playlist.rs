@@ -3,8 +3,7 @@
 //! Quoted are RFC 8216 and draft-pantos-hls-rfc8216bis-22 ("bis").
 
 use super::path::Resource;
-use super::segmenter::PART_ROUNDING;
-use super::settings::{HlsSettings, SegmentContainer};
+use super::settings::{HlsSettings, PART_ROUNDING, SegmentContainer};
 use super::window::{Part, Segment, Window};
 use std::fmt::Write as _;
 use std::sync::Arc;

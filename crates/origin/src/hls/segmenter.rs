@@ -1,7 +1,7 @@
 //! Cuts one publication into segments and parts, and puts them on its shelf.
 
 use super::fragments::FragmentWriter;
-use super::settings::{HlsSettings, SegmentContainer};
+use super::settings::{HlsSettings, PART_ROUNDING, SegmentContainer};
 use super::shelf::{Shelf, Shelves};
 use super::transport::TransportWriter;
 use super::unit::{Tracks, Unit, UnitReader};
@@ -15,9 +15,6 @@ use weir_metrics::Moment;
 
 /// Timestamps have whole milliseconds: what is a period of frames late or early by rounding is not. Milliseconds.
 const ROUNDING: i64 = 5;
-/// Parts may be longer by this than was asked for: six frames of a 30th of a second are 199 to 201 ms by their timestamps, and five
-/// would be too few (draft-pantos-hls-rfc8216bis-22, section 4.4.4.9: 85 % of the part target duration at least).
-pub(super) const PART_ROUNDING: Duration = Duration::from_millis(2);
 /// The longest first segment while no keyframe comes, milliseconds: a player starts after three.
 pub(super) const LONGEST_FIRST: i64 = 30_000;
 /// A step of timestamps from which on they are others: no encoder sends a frame so seldom. Milliseconds.

@@ -13,6 +13,10 @@ pub enum SegmentContainer {
     FragmentedMp4,
 }
 
+/// Parts may be longer by this than was asked for: six frames of a 30th of a second are 199 to 201 ms by their timestamps, and five
+/// would be too few (draft-pantos-hls-rfc8216bis-22, section 4.4.4.9: 85 % of the part target duration at least).
+pub(super) const PART_ROUNDING: Duration = Duration::from_millis(2);
+
 /// How streams are cut into Media Segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HlsSettings {

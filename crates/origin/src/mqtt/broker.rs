@@ -1,7 +1,9 @@
 //! What all sessions of a broker share: subscriptions, the messages that wait for each client, and the counts.
 
+use super::delivery::Delivery;
 use super::flight::{Acknowledged, Again, Flight};
-use super::inbox::{Delivery, Inbox, InboxKey};
+use super::inbox::Inbox;
+use super::inbox_key::InboxKey;
 use super::publication::Publication;
 use super::retained::Retained;
 use super::subscriptions::{Matched, SubscribeOutcome, Subscriptions};

@@ -1,6 +1,6 @@
 //! Messages of QoS 1 and 2 that were sent to one client and are not acknowledged for good (MQTT 5 section 4.3).
 
-use super::inbox::Delivery;
+use super::delivery::Delivery;
 use std::collections::HashMap;
 use weir_mqtt::{PacketId, Qos};
 

@@ -1,29 +1,14 @@
 //! What waits for one client of a broker.
 
+use super::delivery::Delivery;
 use super::flight::Flight;
-use super::publication::Publication;
 use super::retained::Search;
 use super::wills::WillKey;
 use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
-use weir_mqtt::property::SubscriptionIdentifier;
-use weir_mqtt::{PacketId, Qos};
+use weir_mqtt::PacketId;
 use weir_shard::SessionId;
-
-/// A message for one subscriber.
-#[derive(Clone, Debug)]
-pub(crate) struct Delivery {
-    pub(crate) publication: Arc<Publication>,
-    pub(crate) qos: Qos,
-    pub(crate) retain: bool,
-    pub(crate) identifier: Option<SubscriptionIdentifier>,
-}
-
-/// Names what waits for one client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct InboxKey(pub(super) usize);
 
 /// What waits for one client, and what else of its session may outlive its connection (MQTT 5 section 4.1).
 #[derive(Debug)]

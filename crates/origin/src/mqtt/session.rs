@@ -18,8 +18,9 @@ mod subscribing;
 mod turns;
 
 use super::broker::{Broker, unit_of};
+use super::delivery::Delivery;
 use super::flight::{Acknowledged, Again};
-use super::inbox::{Delivery, InboxKey};
+use super::inbox_key::InboxKey;
 use super::publication::Publication;
 use super::role::{Role, fault, reason};
 use super::wills::Will;

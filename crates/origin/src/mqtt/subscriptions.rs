@@ -1,7 +1,7 @@
 //! The subscriptions of all clients, in a tree by the patterns of their filters. Taking one costs as much with a hundred thousand
 //! others as with none, and a message looks only at patterns that resemble its topic.
 
-use super::inbox::InboxKey;
+use super::inbox_key::InboxKey;
 use slab::Slab;
 use std::collections::HashMap;
 use weir_mqtt::packet::SubscriptionOptions;

@@ -1,7 +1,7 @@
 //! Wills that wait for their time: that of their delay, or the end of their session, whichever comes first (MQTT 5 section
 //! 3.1.3.2.2).
 
-use super::inbox::InboxKey;
+use super::inbox_key::InboxKey;
 use super::publication::Publication;
 use std::collections::BTreeMap;
 use std::collections::btree_map::OccupiedEntry;

@@ -5,6 +5,7 @@ mod lines;
 use self::lines::{Lines, nanoseconds};
 use super::date::Date;
 use super::decryption::InitializationVector;
+use super::playlist_error::PlaylistError;
 use super::recent::RecentCache;
 use super::variables::{self, Variables, expand};
 use super::variant::Variant;
@@ -14,7 +15,6 @@ use quick_m3u8::{HlsLine, Reader};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
-use thiserror::Error;
 
 /// The longest playlist that is read: 13,000 segments under signed URLs of 600 bytes, which is a day of segments of six seconds.
 pub(super) const LONGEST_PLAYLIST: usize = 8 << 20;
@@ -180,24 +180,6 @@ pub(super) struct Resource {
     pub(super) uri: String,
     /// Its first byte and its length, if it is not all of what is there.
     pub(super) range: Option<(u64, u64)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(super) enum PlaylistError {
-    #[error("the answer is no playlist: it does not begin with #EXTM3U")]
-    NoPlaylist,
-    #[error("the playlist is not text in UTF-8")]
-    NotText,
-    #[error("the playlist names no segment, no variant and no target duration")]
-    Empty,
-    #[error("the playlist has segments and no EXT-X-TARGETDURATION")]
-    NoTargetDuration,
-    #[error("the playlist has a segment without a duration that can be believed (EXTINF)")]
-    Duration,
-    #[error("the playlist's Media Sequence Numbers go beyond 64 bits")]
-    Sequence,
-    #[error("the playlist defines or uses a variable in a way that players refuse (EXT-X-DEFINE)")]
-    Variable,
 }
 
 impl Playlist {

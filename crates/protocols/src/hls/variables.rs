@@ -1,6 +1,6 @@
 //! Variables of playlists (`EXT-X-DEFINE`; draft-pantos-hls-rfc8216bis-22, sections 4.3 and 4.4.2.3).
 
-use super::playlist::PlaylistError;
+use super::playlist_error::PlaylistError;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use weir_web::uri::decoded;

@@ -2,7 +2,7 @@
 
 use super::canonical;
 use super::fault::{SchemaError, SchemaFault};
-use crate::logical::Logical;
+use crate::logical::{Logical, TimeUnit};
 use crate::plan::{DefaultValue, ENDLESS, Field, Plan, RecordShape, Shape, Type, TypeId};
 use crate::{MAX_DEPTH, MAX_SCHEMA, MAX_TYPES, rows};
 use serde_json::{Map, Value};
@@ -89,7 +89,7 @@ impl Compiler {
         }
         let length = attributes.and_then(|it| it.get(LENGTH)).and_then(Value::as_u64);
         let length = length.and_then(|length| u32::try_from(length).ok());
-        let logical = attributes.and_then(|attributes| Logical::read(&shape, attributes));
+        let logical = attributes.and_then(|attributes| logical(&shape, attributes));
         let fallback = match (&shape, attributes.and_then(|it| it.get("default"))) {
             (Shape::Enum(symbols), Some(Value::String(default))) => {
                 symbols.iter().position(|symbol| **symbol == **default).map(|symbol| symbol as u32)
@@ -314,6 +314,35 @@ fn measure(types: &mut [Type]) -> Compiled<()> {
         Some(endless) => fail(SchemaFault::Endless(endless.name.to_string())),
         None => Ok(()),
     }
+}
+
+/// What a type with these attributes means.
+fn logical(shape: &Shape, attributes: &Map<String, Value>) -> Option<Logical> {
+    let number = |name: &str| {
+        let number = attributes.get(name).and_then(Value::as_u64)?;
+        u32::try_from(number).ok()
+    };
+    Some(match (attributes.get("logicalType")?.as_str()?, shape) {
+        ("date", Shape::Int) => Logical::Date,
+        ("time-millis", Shape::Int) => Logical::Time(TimeUnit::Millis),
+        ("time-micros", Shape::Long) => Logical::Time(TimeUnit::Micros),
+        ("timestamp-millis", Shape::Long) => Logical::Timestamp(TimeUnit::Millis),
+        ("timestamp-micros", Shape::Long) => Logical::Timestamp(TimeUnit::Micros),
+        ("timestamp-nanos", Shape::Long) => Logical::Timestamp(TimeUnit::Nanos),
+        ("local-timestamp-millis", Shape::Long) => Logical::LocalTimestamp(TimeUnit::Millis),
+        ("local-timestamp-micros", Shape::Long) => Logical::LocalTimestamp(TimeUnit::Micros),
+        ("local-timestamp-nanos", Shape::Long) => Logical::LocalTimestamp(TimeUnit::Nanos),
+        ("decimal", Shape::Bytes | Shape::Fixed(_)) => {
+            let precision = number("precision").filter(|precision| *precision > 0)?;
+            let scale = if attributes.contains_key("scale") { number("scale")? } else { 0 };
+            if scale > precision {
+                return None;
+            }
+            Logical::Decimal { precision, scale }
+        }
+        ("uuid", Shape::String | Shape::Fixed(16)) => Logical::Uuid,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

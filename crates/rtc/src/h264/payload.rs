@@ -1,6 +1,6 @@
 //! What one payload holds, borrowed.
 
-use crate::codec::{Header, Piece, Unreadable};
+use crate::piece::{Header, Piece, Unreadable};
 
 use super::{FRAGMENT_END, FRAGMENT_START, REFERENCE, kind};
 

@@ -1,7 +1,7 @@
 //! In the place of agents, where the library was built without them: this machine makes the load of each run.
 
 use crate::RunError;
-use crate::run::Session;
+use crate::session::Session;
 use weir_engine::run::Prepared;
 
 /// The agents of a run, which there are none of.

@@ -1,7 +1,7 @@
 //! Has agents make the load of a run: calls them, offers each its part, and passes on what they send.
 
 use super::{of_nats, offer, placement};
-use crate::run::Session;
+use crate::session::Session;
 use crate::{ErrorKind, RunError, prepare};
 use std::collections::BTreeMap;
 use std::io;

@@ -2,7 +2,8 @@
 
 use super::permits::Permits;
 use super::{of_nats, offer};
-use crate::prepare::{self, Generators};
+use crate::generators::Generators;
+use crate::prepare;
 use crate::run::{self, run_here};
 use crate::{ErrorKind, RunError};
 use ipnet::IpNet;

@@ -2,8 +2,8 @@
 
 use super::{Place, Run, StopHandle, on_a_thread};
 use crate::capacity::{SearchSettings, SearchedVariant, Trials};
-use crate::prepare::Generators;
-use crate::run::Session;
+use crate::generators::Generators;
+use crate::session::Session;
 use crate::{ErrorKind, RunError};
 use std::path::Path;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! In the place of the consumer of a scenario's messages, where the library was built without databases.
 
-use crate::prepare::Generators;
+use crate::generators::Generators;
 use std::sync::Arc;
 use weir_clients::Workload;
 use weir_clients::mqtt::PublishTimes;

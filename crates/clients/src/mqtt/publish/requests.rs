@@ -1,26 +1,22 @@
 //! Requests that wait for their answers (MQTT 5 section 4.10): a publisher that names a Response Topic subscribes to it, and knows an
 //! answer by its Correlation Data.
 
-use super::{Publisher, since_start};
-use crate::client_session::End;
 use crate::mqtt::figures::{ANSWERS, ROUND_TRIP, STRANGE_ANSWERS};
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_metrics::{Failure, Moment, Recorder};
+use weir_metrics::{Moment, Recorder};
 use weir_mqtt::ClientEvent;
-use weir_mqtt::packet::{Subscription, SubscriptionOptions};
-use weir_mqtt::property::Properties;
 
 /// Requests that may wait, 24 bytes each: as many as packet identifiers. Of more, the oldest has no answer.
 const MOST_WAITING: usize = 65_536;
 
 /// Bytes of the Correlation Data: the publisher and the number of its message.
-pub(in crate::mqtt) const CORRELATION: usize = 16;
+pub(super) const CORRELATION: usize = 16;
 
 /// The requests of one publisher.
 #[derive(Debug)]
-pub(in crate::mqtt) struct Requests {
-    pub(in crate::mqtt) topic: String,
+pub(super) struct Requests {
+    pub(super) topic: String,
     publisher: u64,
     /// How long an answer may take.
     timeout: Duration,
@@ -36,12 +32,12 @@ struct Request {
 }
 
 impl Requests {
-    pub(in crate::mqtt) fn new(topic: String, publisher: u64, timeout: Duration) -> Self {
+    pub(super) fn new(topic: String, publisher: u64, timeout: Duration) -> Self {
         Self { topic, publisher, timeout, waiting: VecDeque::new() }
     }
 
     /// What the answer to a message is to carry.
-    pub(in crate::mqtt) fn correlation(publisher: u64, number: u64) -> [u8; CORRELATION] {
+    pub(super) fn correlation(publisher: u64, number: u64) -> [u8; CORRELATION] {
         let mut bytes = [0; CORRELATION];
         bytes[..8].copy_from_slice(&publisher.to_be_bytes());
         bytes[8..].copy_from_slice(&number.to_be_bytes());
@@ -49,7 +45,7 @@ impl Requests {
     }
 
     /// A request was sent; how many others have no answer by that.
-    pub(in crate::mqtt) fn sent(&mut self, number: u64, now: Moment) -> u64 {
+    pub(super) fn sent(&mut self, number: u64, now: Moment) -> u64 {
         let mut given_up = 0;
         if self.waiting.len() >= MOST_WAITING {
             given_up = u64::from(self.waiting.pop_front().is_some_and(|oldest| !oldest.has_answer));
@@ -60,7 +56,7 @@ impl Requests {
 
     /// How long ago the request was sent that this answers. `None`: it has its answer, or none was waited for any more, or it is not
     /// this publisher's.
-    pub(in crate::mqtt) fn answered(&mut self, correlation: Option<&[u8]>, now: Moment) -> Option<Duration> {
+    pub(super) fn answered(&mut self, correlation: Option<&[u8]>, now: Moment) -> Option<Duration> {
         let (publisher, number) = correlation?.split_first_chunk::<8>()?;
         let number = u64::from_be_bytes(number.try_into().ok()?);
         if u64::from_be_bytes(*publisher) != self.publisher {
@@ -77,7 +73,7 @@ impl Requests {
     }
 
     /// Lets go of those that have waited for too long; how many there were.
-    pub(in crate::mqtt) fn expire(&mut self, now: Moment) -> u64 {
+    pub(super) fn expire(&mut self, now: Moment) -> u64 {
         let mut expired = 0;
         while let Some(first) = self.waiting.front()
             && (first.has_answer || first.sent + self.timeout <= now)
@@ -89,29 +85,24 @@ impl Requests {
     }
 
     /// When the first has waited for too long.
-    pub(in crate::mqtt) fn deadline(&self) -> Option<Moment> {
+    pub(super) fn deadline(&self) -> Option<Moment> {
         self.waiting.front().map(|first| first.sent + self.timeout)
     }
 
     /// Whether an answer is waited for.
-    pub(in crate::mqtt) fn are_waiting(&self) -> bool {
+    pub(super) fn are_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Lets go of all; how many had no answer.
-    pub(in crate::mqtt) fn end(&mut self) -> u64 {
+    pub(super) fn end(&mut self) -> u64 {
         self.waiting.drain(..).filter(|request| !request.has_answer).count() as u64
     }
 }
 
 impl Requests {
     /// What the broker has sent: an answer, or something else on its topic.
-    pub(in crate::mqtt) fn on_event(
-        &mut self,
-        event: &ClientEvent<'_>,
-        now: Moment,
-        recorder: &mut Recorder,
-    ) {
+    pub(super) fn on_event(&mut self, event: &ClientEvent<'_>, now: Moment, recorder: &mut Recorder) {
         let (ClientEvent::Message(message) | ClientEvent::MessageBegin { message, .. }) = event else {
             return;
         };
@@ -122,17 +113,6 @@ impl Requests {
             }
             None => recorder.count(STRANGE_ANSWERS, 1),
         }
-    }
-}
-
-impl Publisher {
-    /// Asks for the answers, if there are to be any.
-    pub(super) fn subscribe_to_answers(&mut self, now: Moment) -> Result<(), End> {
-        let Some(requests) = &self.requests else { return Ok(()) };
-        let options = SubscriptionOptions { qos: self.options.qos, ..SubscriptionOptions::default() };
-        let subscription = Subscription { filter: &requests.topic, options };
-        let asked = self.client.subscribe(&[subscription], &Properties::NONE, 0, since_start(now));
-        asked.map(drop).map_err(|error| (Failure::SubscriptionRefused, error.to_string()))
     }
 }
 

@@ -2,7 +2,7 @@
 //! QoS 0.
 
 use crate::mqtt::figures::{RESPONSES, UNANSWERABLE};
-use crate::mqtt::publish::since_start;
+use crate::mqtt::session_time::since_start;
 use weir_metrics::{Moment, Recorder};
 use weir_mqtt::{Client, Property, PropertyBuffer, Publish};
 

@@ -1,11 +1,11 @@
 //! What a batch of rows is in Kafka: records for partitions, in the very bytes that are sent again if the answer is lost.
 
-use super::newest_records::{Generation, Identity, Novelty};
+use super::newest_records::{Generation, Novelty};
+use super::record_mark::{PAYLOAD_HASH, PUBLISHER, RECORD, SEQUENCE_NUMBER, identity_of};
 use super::topic::Topic;
 use crate::batch::RowSource;
-use crate::payload_hash::{LENGTH, PayloadHash};
 use std::fmt::Write;
-use weir_kafka::{ProducerId, Record, RecordBatch, RecordRef, partition_of};
+use weir_kafka::{ProducerId, Record, RecordBatch, partition_of};
 
 /// A batch of records that is to be appended to a partition.
 pub(super) struct Sealed {
@@ -201,42 +201,12 @@ impl Texts {
     }
 }
 
-const PUBLISHER: &str = "publisher";
-const SEQUENCE_NUMBER: &str = "seq";
-const RECORD: &str = "record";
-const PAYLOAD_HASH: &str = "payload_hash";
-
-fn identity_of(source: &RowSource<'_>) -> Option<(Identity, PayloadHash)> {
-    let (origin, hash) = source.origin.zip(source.hash)?;
-    Some(((origin.publisher, origin.sequence_number, source.record), hash))
-}
-
-/// The same of a record that is read back; `None` for one without a mark, and for one of other programs.
-pub(super) fn identity_in(record: &RecordRef<'_>) -> Option<(Identity, PayloadHash)> {
-    let header = |name: &str| {
-        let found = record.headers.iter().find(|(key, _)| *key == name.as_bytes())?;
-        std::str::from_utf8(found.1).ok()
-    };
-    let identity = (
-        header(PUBLISHER)?.parse().ok()?,
-        header(SEQUENCE_NUMBER)?.parse().ok()?,
-        header(RECORD)?.parse().ok()?,
-    );
-    let digits = header(PAYLOAD_HASH)?;
-    let mut hash = [0; LENGTH];
-    if digits.len() != 2 * LENGTH || !digits.is_ascii() {
-        return None;
-    }
-    for (place, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(digits.get(2 * place..2 * place + 2)?, 16).ok()?;
-    }
-    Some((identity, PayloadHash(hash)))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::record_mark::identity_in;
     use super::*;
     use crate::inbound::Origin;
+    use crate::payload_hash::PayloadHash;
     use weir_kafka::{Budget, ErrorCode, read_batches};
 
     const PRODUCER: ProducerId = ProducerId { error: ErrorCode::NONE, id: 1, epoch: 0 };

@@ -37,21 +37,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects, asks whether the broker speaks what is spoken here, and logs in: by the mechanism that other brokers of the cluster have
-    /// taken, if there is one.
-    pub(super) fn open(
-        host: &str,
-        port: u16,
-        access: &Arc<Access>,
-        known: Option<Mechanism>,
-    ) -> Result<Self, Failed> {
-        if access.login.is_none() {
-            return Self::connect(host, port, access);
-        }
-        Self::log_in_by_any(known, || Self::connect(host, port, access))
-    }
-
-    fn connect(host: &str, port: u16, access: &Arc<Access>) -> Result<Self, Failed> {
+    /// Connects, and asks whether the broker speaks what is spoken here.
+    pub(super) fn connect(host: &str, port: u16, access: &Arc<Access>) -> Result<Self, Failed> {
         let mut last = Failed::Away("the name has no address".to_owned());
         for address in networks::permitted((host, port).to_socket_addrs()?).map_err(io::Error::from)? {
             match Link::open(host, &address, access.tls.as_ref()) {

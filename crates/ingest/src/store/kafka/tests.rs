@@ -1,6 +1,6 @@
 //! What a store does when a broker refuses a part of what it is sent, or has lost a part of what it had.
 
-use super::attempt::identity_in;
+use super::record_mark::identity_in;
 use super::scripted::{Answer, Logs, broker, cluster};
 use super::*;
 use crate::decode::DecodeFailure;

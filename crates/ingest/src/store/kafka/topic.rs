@@ -1,8 +1,8 @@
 //! A topic as an ingester knows it: its partitions, how far each was looked at, and what lies there.
 
-use super::attempt::identity_in;
 use super::failed::Failed;
 use super::newest_records::{GENERATION, NewestRecords};
+use super::record_mark::identity_in;
 use super::session::{Leaders, Session, check};
 use std::time::{Duration, Instant};
 use weir_kafka::{BatchError, Budget, EARLIEST, ErrorCode, FetchPartition, LATEST, Malformed, read_batches};

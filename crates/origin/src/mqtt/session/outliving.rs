@@ -4,7 +4,7 @@ use super::{Broker, MqttSession};
 use crate::harness::settings;
 use crate::mqtt::Message;
 use crate::mqtt::broker::Entered;
-use crate::mqtt::inbox::InboxKey;
+use crate::mqtt::inbox_key::InboxKey;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::packet::{

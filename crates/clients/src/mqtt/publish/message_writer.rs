@@ -1,8 +1,9 @@
 //! The messages of a publisher, with their marks. Knows no link and no schedule.
 
-use super::publish::{Requests, SharedOptions};
-use super::template::MessageTemplate;
-use super::topic::Topic;
+use super::requests::Requests;
+use super::shared_options::SharedOptions;
+use crate::mqtt::template::MessageTemplate;
+use crate::mqtt::topic::Topic;
 use std::num::NonZeroU16;
 use weir_metrics::Moment;
 use weir_mqtt::client::PublishError;
