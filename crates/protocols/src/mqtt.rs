@@ -397,10 +397,10 @@ fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError
         break_every,
         // A tenth of the time for goodbyes is left for the goodbye itself.
         linger: run.drain.mul_f64(0.9),
-        published: Some(Arc::clone(&run.published)),
-        start_gate: Some(Arc::clone(&run.start_gate)),
+        published: Some(Arc::clone(&run.messages.published)),
+        start_gate: Some(Arc::clone(&run.messages.start_gate)),
         seed: run.seed,
-        times: run.times.clone(),
+        times: run.messages.times.clone(),
         ..Dialogue::read(given)?.options(usual.qos, usual.window)?
     })
 }

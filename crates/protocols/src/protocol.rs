@@ -3,9 +3,8 @@
 use crate::given::Given;
 use crate::group::Group;
 use crate::unfilled::{INGESTER, Unfilled};
-use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{PublishTimes, Published, StartGate};
+use weir_clients::mqtt::RunMessages;
 use weir_clients::{Column, Placeholders, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
 use weir_metrics::{BitRate, Counter, Recorder, Schema, grouped};
 use weir_origin::Server;
@@ -130,12 +129,8 @@ pub struct RunContext {
     pub seed: u64,
     /// The time for goodbyes at the end.
     pub drain: Duration,
-    /// Where publishers and subscribers of one run meet.
-    pub published: Arc<Published>,
-    /// Where the clients of one run wait for each other before the first message.
-    pub start_gate: Arc<StartGate>,
-    /// Where publishers record when they sent their first and their last message, if the run measures that.
-    pub times: Option<Arc<PublishTimes>>,
+    /// What its MQTT clients share.
+    pub messages: RunMessages,
 }
 
 /// What a publisher sends, by its options.

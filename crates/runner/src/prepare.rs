@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::PublishTimes;
+use weir_clients::mqtt::{PublishTimes, RunMessages};
 use weir_clients::{
     KeyNumbers, Link, PlayOptions, PublishOptions, Scheme, Timeouts, Workload, WorkloadError,
 };
@@ -45,9 +45,10 @@ pub fn prepare(
     let context = RunContext {
         seed: scenario.seed,
         drain: scenario.drain(),
-        published: Arc::default(),
-        start_gate: Arc::default(),
-        times: scenario.workloads.iter().any(WorkloadSpec::saves).then(|| Arc::clone(&times)),
+        messages: RunMessages {
+            times: scenario.workloads.iter().any(WorkloadSpec::saves).then(|| Arc::clone(&times)),
+            ..RunMessages::default()
+        },
     };
     let workloads = scenario
         .workloads
@@ -179,7 +180,8 @@ fn workload(
     let timeouts = Timeouts::all(spec.timeout.as_ref().map_or(Duration::from_secs(10), Span::get));
     let (streams, resolve) = (spec.streams.unwrap_or(1), spec.resolve.unwrap_or_default());
     // The messages of a background workload are not waited for.
-    let alone = RunContext { times: None, ..context.clone() };
+    let messages = RunMessages { times: None, ..context.messages.clone() };
+    let alone = RunContext { messages, ..context.clone() };
     let context = if spec.background { &alone } else { context };
     let made = match role {
         Role::Play => {
