@@ -204,7 +204,7 @@ impl Origin {
     /// What it has done by WebRTC up to now.
     pub fn rtc(&self) -> rtc::Counts {
         let mut counts = rtc::Counts::default();
-        self.reports().for_each(|report| counts.add(&report.rtc));
+        self.reports().for_each(|report| counts.add(&report.hub.counts));
         counts
     }
 
@@ -222,7 +222,7 @@ impl Origin {
 
     /// Streams whose sound viewers by WebRTC are not sent, because it is not Opus and nothing is transcoded.
     pub fn mute_streams(&self) -> Vec<Arc<str>> {
-        let mut names: Vec<_> = self.reports().flat_map(|report| report.mute).collect();
+        let mut names: Vec<_> = self.reports().flat_map(|report| report.hub.mute_streams).collect();
         names.sort_unstable();
         names.dedup();
         names

@@ -21,7 +21,7 @@ mod request;
 mod session;
 mod track_receiver;
 
-pub(crate) use hub::Hub;
+pub(crate) use hub::{Hub, HubReport};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use port::Port;
 pub(crate) use port::open_port;

@@ -6,7 +6,7 @@ use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::hls::Shelves;
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
-use crate::rtc::{Counts as RtcCounts, Hub};
+use crate::rtc::{Hub, HubReport};
 use crate::stream::{Joined, Log, Opening, Packet, Terms};
 use crate::tuner::Catalogue;
 use slab::Slab;
@@ -114,10 +114,8 @@ pub(crate) enum Message {
 pub(crate) struct Report {
     pub(crate) counts: Counts,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) rtc: RtcCounts,
+    pub(crate) hub: HubReport,
     pub(crate) bulk: BulkCounts,
-    /// Streams whose sound WebRTC leaves out.
-    pub(crate) mute: Vec<Arc<str>>,
 }
 
 /// A packet that came, from a publisher or another worker.
@@ -526,10 +524,9 @@ impl World for Worker {
                         .collect(),
                 };
                 // The asker may have given up.
-                let rtc = self.rtc.as_ref().map(|hub| hub.counts).unwrap_or_default();
-                let mute = self.rtc.iter().flat_map(|hub| hub.mute_streams()).collect();
+                let hub = self.rtc.as_ref().map(|hub| hub.report()).unwrap_or_default();
                 let effects = self.effects.clone();
-                let _ = reply.send(Report { counts, effects, rtc, bulk: self.bulk, mute });
+                let _ = reply.send(Report { counts, effects, hub, bulk: self.bulk });
             }
             Message::Stop => self.stopping = true,
         }

@@ -68,6 +68,14 @@ pub(super) struct NewPeer {
     pub(super) session: u64,
 }
 
+/// What a hub has done.
+#[derive(Debug, Default)]
+pub(crate) struct HubReport {
+    pub(crate) counts: Counts,
+    /// Streams whose sound is left out.
+    pub(crate) mute_streams: Vec<Arc<str>>,
+}
+
 impl Hub {
     pub(crate) fn new(port: SessionId, local: SocketAddr, certificate: Certificate, clock: Clock) -> Self {
         Self {
@@ -357,10 +365,10 @@ impl Hub {
         }
     }
 
-    /// Names of streams whose sound is left out.
-    pub(crate) fn mute_streams(&self) -> impl Iterator<Item = Arc<str>> + '_ {
+    /// What it has done up to now.
+    pub(crate) fn report(&self) -> HubReport {
         let now = self.feeds.iter().filter(|(_, feed)| feed.sound_left_out).map(|(_, feed)| &feed.name);
-        now.chain(&self.mute).cloned()
+        HubReport { counts: self.counts, mute_streams: now.chain(&self.mute).cloned().collect() }
     }
 }
 
