@@ -1,5 +1,8 @@
 //! MQTT clients on the rig, with a broker of a few bytes, on virtual time: links that break, messages that are cut.
 
+#[path = "mqtt/subscriber_breaks.rs"]
+mod subscriber_breaks;
+
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +10,9 @@ use weir_clients::{
     Ending, Filling, MqttOptions, MqttVersion, PlannedStart, PlayOptions, PublishOptions, Published, Qos,
     ShardRecorder, Turn, Workload, mqtt,
 };
-use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
+use weir_metrics::common::{PLAYING, SEND_LAG, UNITS, UNITS_SHORT};
 use weir_metrics::{Failure, Recorder};
-use weir_mqtt::mark::Clocks;
-use weir_mqtt::{Event as Read, Limits, Mark, Packet, Publish, Reader, Version};
+use weir_mqtt::{Event as Read, Limits, Mark, Packet, Reader, Version};
 use weir_shard::{Event, Rig, Session};
 
 const CONNACK: [u8; 5] = [0x20, 3, 0, 0, 0];
@@ -450,144 +452,6 @@ fn a_broker_that_closes_the_link_before_connack_may_not_know_mqtt_5() {
 }
 
 /// Message `number` of publisher 7, which has been sent now; in front of the payload in MQTT 3.1.1.
-fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
-    let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };
-    let mark = Mark { publisher: 7, sequence_number: number, begun: 0, sent, last };
-    let mut body = vec![9; payload];
-    mark.put(&mut body);
-    let mut packet = Vec::new();
-    Publish::new("t", &body).encode(stage.version, &mut packet).unwrap();
-    packet
-}
-
-#[test]
-fn a_subscriber_comes_back_and_what_it_has_missed_is_lost() {
-    for (session, resumed) in [(None, false), (Some(Duration::from_secs(9)), true)] {
-        let mut stage = Stage::subscriber(&MqttOptions { session, ..options(Qos::AtMostOnce) });
-        let first = message(&stage, 0, 100, false);
-        stage.hear(&first);
-        stage.breaks();
-        assert_eq!(stage.figure("playing"), 0);
-        stage.comes_back();
-        stage.said();
-        stage.hear(if resumed { &CONNACK_WITH_SESSION } else { &CONNACK });
-        if resumed {
-            assert_eq!(stage.said(), [], "the broker has kept the subscription");
-        } else {
-            stage.grant();
-        }
-        assert_eq!(stage.figure("playing"), 1);
-        let last = message(&stage, 5, 100, true);
-        stage.hear(&last);
-        stage.dispatch(Event::Stop);
-        let (ended, figures) = stage.ended();
-        assert_eq!(ended, [Ending::OnTime]);
-        assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 0));
-        assert_eq!((own(&figures, "mqtt.reconnects"), own(&figures, "mqtt.sessions_lost")), (1, 0));
-    }
-}
-
-#[test]
-fn without_its_last_message_a_publishers_end_is_not_known() {
-    for (last, open) in [(true, 0), (false, 1)] {
-        let mut stage = Stage::subscriber(&options(Qos::AtMostOnce));
-        for number in [0, 2] {
-            let bytes = message(&stage, number, 100, last && number == 2);
-            stage.hear(&bytes);
-        }
-        stage.dispatch(Event::Stop);
-        let figures = stage.ended().1;
-        assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (1, open));
-    }
-}
-
-#[test]
-fn a_large_message_is_counted_and_timed_at_its_last_byte_and_one_that_is_cut_apart() {
-    const LARGE: usize = 3 << 20;
-    for version in [MqttVersion::V5, MqttVersion::V311] {
-        let mut stage =
-            Stage::subscriber(&MqttOptions { version, reconnect: false, ..options(Qos::AtMostOnce) });
-        let bytes = message(&stage, 0, LARGE, false);
-        let (begin, end) = bytes.split_at(bytes.len() - 1);
-        for piece in begin.chunks(1 << 20) {
-            stage.hear(piece);
-            stage.handle_timeout(100);
-        }
-        assert_eq!(stage.figure("units"), 0, "one byte is still to come");
-        stage.hear(end);
-        assert_eq!((stage.figure("units"), stage.figure("stamped")), (1, 1), "{version:?}");
-        // The next one is cut within its payload, and a small one within its head.
-        let bytes = message(&stage, 1, LARGE, false);
-        stage.hear(&bytes[..2_000_000]);
-        stage.breaks();
-        let (ended, figures) = stage.ended();
-        assert_eq!(ended, [Ending::Failed(Failure::ClosedByPeer)]);
-        assert_eq!((figures.counter(UNITS), own(&figures, "mqtt.cut")), (1, 1));
-        assert!(figures.counter(MEDIA) < LARGE as u64 + 2_000_000 && figures.counter(MEDIA) > LARGE as u64);
-        assert_eq!(figures.signed(LATENCY).len(), 1);
-    }
-    let mut stage = Stage::subscriber(&MqttOptions { reconnect: false, ..options(Qos::AtMostOnce) });
-    let bytes = message(&stage, 0, 1_000, false);
-    stage.hear(&bytes[..500]);
-    stage.dispatch(Event::Stop);
-    let figures = stage.ended().1;
-    assert_eq!((figures.counter(UNITS), own(&figures, "mqtt.cut"), figures.counter(MEDIA)), (0, 1, 0));
-}
-
-#[test]
-fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came_behind_it() {
-    let published = Arc::new(Published::default());
-    let met = |mqtt| MqttOptions { published: Some(published.clone()), ..mqtt };
-    let mut subscriber = Stage::subscriber(&met(options(Qos::AtLeastOnce)));
-    let mut publisher = Stage::publisher(&met(MqttOptions { count: Some(10), ..options(Qos::AtLeastOnce) }));
-    publisher.handle_timeout(2_000);
-    let mut packets = Vec::new();
-    let mut ids = Vec::new();
-    let sent = publisher.rig.take_sent();
-    let mut reader = Reader::new(Version::V5, Limits::default());
-    let mut input = &sent[..];
-    while let Some(Read::Packet(Packet::Publish(message))) = reader.next(&mut input).unwrap() {
-        ids.push(message.packet_id.unwrap().get());
-        let mut packet = Vec::new();
-        message.encode(Version::V5, &mut packet).unwrap();
-        packets.push(packet);
-    }
-    assert_eq!(ids.len(), 10);
-    // The broker accepts all but the last, and hands on the first three and the fifth.
-    publisher.acknowledge(ids[..9].iter().copied());
-    for number in [0, 1, 2, 4] {
-        subscriber.hear(&packets[number]);
-    }
-    publisher.dispatch(Event::Stop);
-    publisher.handle_timeout(500);
-    assert_eq!(publisher.ended().0, [Ending::OnTime]);
-    subscriber.dispatch(Event::Stop);
-    let figures = subscriber.ended().1;
-    // 3, 5, 6, 7 and 8; nobody knows whether the broker ever had 9.
-    assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 5, 0));
-}
-
-#[test]
-fn a_subscriber_that_is_told_to_stop_waits_for_what_is_on_its_way() {
-    let published = Arc::new(Published::default());
-    let linger = Duration::from_millis(500);
-    let met = |mqtt| MqttOptions { published: Some(published.clone()), linger, ..mqtt };
-    let mut subscriber = Stage::subscriber(&met(options(Qos::AtMostOnce)));
-    let mut publisher = Stage::publisher(&met(MqttOptions { count: Some(2), ..options(Qos::AtMostOnce) }));
-    publisher.handle_timeout(150);
-    let sent = publisher.rig.take_sent();
-    assert_eq!(publisher.ended().0, [Ending::OnTime]);
-    subscriber.dispatch(Event::Stop);
-    subscriber.handle_timeout(300);
-    assert!(!subscriber.rig.closed, "two messages are on their way");
-    // The DISCONNECT behind them is not the broker's to hand on.
-    subscriber.hear(&sent[..sent.len() - 2]);
-    subscriber.handle_timeout(100);
-    assert!(subscriber.rig.closed);
-    let figures = subscriber.ended().1;
-    assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (2, 0, 0));
-}
-
 #[test]
 fn a_client_whose_first_connection_fails_tries_again_if_it_is_to() {
     for (make, is_subscriber) in [

@@ -6,6 +6,8 @@ mod hostile;
 mod oven;
 #[path = "rtc/padding.rs"]
 mod padding;
+#[path = "rtc/relays.rs"]
+mod relays;
 #[path = "rtc/stage.rs"]
 mod stage;
 #[path = "rtc/whep.rs"]
