@@ -18,7 +18,7 @@ pub use progress::StageProgress;
 pub use slice::Slice;
 
 use crate::clients::sums::ClientSums;
-use crate::machine::loads::cores;
+use crate::machine::loads::{card_warnings, cores};
 use crate::plan::{Plan, Segment, planned_at};
 use crate::record::event::EventLine;
 use crate::scenario::Scenario;
@@ -342,6 +342,8 @@ impl Aggregator {
             let (begin, end) = (stage.window_begin_seconds, stage.window_end_seconds);
             stage.machines = machine::stage(&courses, self.origin_ns, begin, end);
         }
+        let hosts = workloads.iter().flat_map(|workload| &workload.stages).filter_map(|it| it.host.as_ref());
+        warnings.extend(card_warnings(hosts));
         let run_seconds = f64::from(self.seen().unwrap_or_default());
         reasons.extend(verdict::of_standstill(self.standstill.seconds(), run_seconds, &reasons));
         let verdict = verdict::of_reasons(reasons, &scenario.accept);

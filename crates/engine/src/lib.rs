@@ -22,9 +22,11 @@ mod verdict;
 
 pub use date::date;
 pub use machine::growth;
+pub use machine::loads::LINK_WITHIN_REACH;
 pub use record::event::EventLine;
 pub use scenario::facts::WorkloadFacts;
 pub use seconds::startup_map;
+pub use verdict::CORES_OF_A_VALID_RUN;
 pub use verdict::checks;
 pub use verdict::of_machine as verdict_of_machine;
 pub use weir_protocols::is_udp;

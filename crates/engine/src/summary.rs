@@ -35,7 +35,9 @@ pub use clients::{
 };
 pub use figures::{FigureValue, Figures, Spread, Value};
 pub use judgement::{Reason, ThresholdPlace, ThresholdResult, Verdict, VerdictState};
-pub use load::{DescriptorLoad, HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad};
+pub use load::{
+    DescriptorLoad, HostLoad, LinkLoad, MissedPackets, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad,
+};
 pub use point::{Point, WorkloadPoint};
 pub use restart::RestartSummary;
 pub use stage::{MessageRate, StageSummary};

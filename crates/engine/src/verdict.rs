@@ -9,6 +9,7 @@ pub(crate) mod counts;
 pub(crate) mod decoding;
 mod stage;
 
+pub use stage::CORES_OF_A_VALID_RUN;
 pub(crate) use stage::{PAUSE_SECONDS, of_stage};
 
 use crate::machine::loads::cores;

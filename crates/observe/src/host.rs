@@ -80,8 +80,12 @@ pub struct InterfaceSample {
     pub rx_bytes: u64,
     /// Packets received; merged ones (GRO, LRO) may count as one.
     pub rx_packets: u64,
-    /// Received packets that were dropped for want of room.
+    /// Received packets that were dropped, those that the card missed among them.
     pub rx_dropped: u64,
+    /// Packets that a card had no buffer for (`rx_missed_errors`): `/sys/class/net/NAME/statistics`. `None` for interfaces without a
+    /// device (`lo`, bridges, tunnels), and where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_missed: Option<u64>,
     /// Bytes sent, with link-layer headers.
     pub tx_bytes: u64,
     /// Packets sent; a large one that the card cuts up (TSO) counts as one.
@@ -130,7 +134,10 @@ impl HostSample {
             core_steal_seconds,
             load1: reader.read(format_args!("/proc/loadavg")).ok().and_then(load1),
             memory: reader.read(format_args!("/proc/meminfo")).ok().and_then(HostMemory::parse),
-            interfaces: reader.read(format_args!("/proc/net/dev")).map(interfaces).unwrap_or_default(),
+            interfaces: with_missed(
+                reader.read(format_args!("/proc/net/dev")).map(interfaces).unwrap_or_default(),
+                reader,
+            ),
             network: NetworkCounters::read(reader),
             stack: StackCounters::read(reader),
             memory_stalled_seconds: memory_stalled_seconds(reader),
@@ -258,6 +265,20 @@ pub(crate) fn last_pid(text: &[u8]) -> Option<u64> {
     words(text).nth(4).and_then(decimal)
 }
 
+/// Interfaces of which a file each is read, once a second: a machine of containers may have thousands, of which few are cards.
+const MOST_CARDS: usize = 16;
+
+/// Adds what cards had no buffer for. `/proc/net/dev` has it in a sum with other drops.
+fn with_missed(mut interfaces: Vec<InterfaceSample>, reader: &mut Reader) -> Vec<InterfaceSample> {
+    for interface in interfaces.iter_mut().filter(|it| it.name != "lo").take(MOST_CARDS) {
+        let name = &interface.name;
+        // An alias (`eth0:1`) and a VLAN's interface have no device; a name with a slash cannot be.
+        let path = format_args!("/sys/class/net/{name}/device/net/{name}/statistics/rx_missed_errors");
+        interface.rx_missed = reader.read(path).ok().and_then(|text| decimal(text.trim_ascii()));
+    }
+    interfaces
+}
+
 /// The lines of `/proc/net/dev`, after its two lines of headings.
 fn interfaces(text: &[u8]) -> Vec<InterfaceSample> {
     lines(text).filter_map(interface).collect()
@@ -273,6 +294,7 @@ fn interface(line: &[u8]) -> Option<InterfaceSample> {
         rx_bytes: next(0)?,
         rx_packets: next(0)?,
         rx_dropped: next(1)?,
+        rx_missed: None,
         tx_bytes: next(4)?,
         tx_packets: next(0)?,
         tx_dropped: next(1)?,
@@ -331,6 +353,7 @@ mod tests {
                 rx_bytes: 214858034,
                 rx_packets: 7566,
                 rx_dropped: 3,
+                rx_missed: None,
                 tx_bytes: 543290,
                 tx_packets: 4373,
                 tx_dropped: 4,

@@ -35,6 +35,7 @@ mod thread_table;
 mod usage;
 mod watch;
 
+pub use cgroup::GroupMemory;
 pub use environment::{
     Cpu, Environment, InterfaceSpeed, Limit, Sysctl, TargetEnvironment, Version, VersionSource,
     Virtualisation,

@@ -134,6 +134,8 @@ pub struct InterfaceSummary {
     pub rx_bps: Figure,
     /// Bits sent a second, with link-layer headers.
     pub tx_bps: Figure,
+    /// Packets that its card had no buffer for; `None` where that was not read.
+    pub rx_missed: Option<u64>,
 }
 
 impl Usage {
@@ -338,6 +340,13 @@ impl Series<'_> {
         }
     }
 
+    /// What a card had no buffer for from the first sample to the last. A counter that ran backwards counts nothing.
+    fn missed(&self, name: &str) -> Option<u64> {
+        let missed = |sample: &Sample| sample.host.interfaces.iter().find(|it| it.name == name)?.rx_missed;
+        let (from, to) = (missed(self.samples.first()?)?, missed(self.samples.last()?)?);
+        Some(to.saturating_sub(from))
+    }
+
     fn interface(&self, whole: &InterfaceUsage) -> Option<InterfaceSummary> {
         let hosts = self.intervals.iter().map(|usage| &usage.host);
         let intervals = hosts.map(|host| host.interfaces.iter().find(|it| it.name == whole.name));
@@ -349,6 +358,7 @@ impl Series<'_> {
             name: whole.name.clone(),
             rx_bps: rate(|it| it.rx_bps)?,
             tx_bps: rate(|it| it.tx_bps)?,
+            rx_missed: self.missed(&whole.name),
         })
     }
 }

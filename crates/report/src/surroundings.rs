@@ -98,10 +98,13 @@ fn memory(environment: &Environment) -> String {
     let memory = environment.memory.map_or_else(
         || NOTHING.to_owned(),
         |it| {
+            let limit = environment.cgroup_memory.map_or_else(String::new, |group| {
+                format!(", {} of them for the control group", bytes(group.limit_bytes as f64))
+            });
             format!(
-                "{}, {} available at the start",
+                "{}{limit}, {} available at the start",
                 bytes(it.total_bytes as f64),
-                bytes(it.available_bytes as f64)
+                bytes(environment.usable_memory_bytes().unwrap_or(it.available_bytes) as f64)
             )
         },
     );

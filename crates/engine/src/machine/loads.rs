@@ -1,9 +1,16 @@
 //! What processes and the host did over a stage's window, as a summary has it.
 
-use crate::summary::{DescriptorLoad, HostLoad, LinkLoad, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad};
+use crate::summary::{
+    DescriptorLoad, HostLoad, LinkLoad, MissedPackets, OtherLoad, ProcessLoad, ThreadLoad, ThrottledLoad,
+};
+use weir_metrics::{BitRate, several};
 use weir_observe::{
     Cpu, Environment, InterfaceSpeed, InterfaceSummary, OtherProcesses, ProcessSummary, UsageSummary,
 };
+
+/// Share of a link's speed from which on it may have been what was full. What is counted leaves out preamble, checksum and the gap
+/// between frames, 24 bytes a frame (IEEE 802.3, clause 4), which is 2 % of full frames and 20 % of those of 96 bytes.
+pub const LINK_WITHIN_REACH: f64 = 0.9;
 
 /// Thread names listed for a process.
 pub(crate) const LISTED_THREADS: usize = 32;
@@ -77,6 +84,7 @@ pub(crate) fn host_load(usage: &UsageSummary, environment: &Environment) -> Host
         rx_bps: interfaces(|interface| interface.rx_bps.mean),
         tx_bps: interfaces(|interface| interface.tx_bps.mean),
         link: busiest_link(&host.interfaces, &environment.interfaces),
+        missed: missed(&host.interfaces, &environment.interfaces_towards),
         tcp_retransmits_per_second: mean(host.tcp_retransmits_per_second),
         listen_drops: host.network.map_or(0, |network| network.listen_drops),
     }
@@ -95,6 +103,41 @@ fn busiest_link(interfaces: &[InterfaceSummary], speeds: &[InterfaceSpeed]) -> O
     links.max_by(|one, other| (one.bps / one.speed_bps).total_cmp(&(other.bps / other.speed_bps)))
 }
 
+/// The card on one of these ways that had no buffer for most packets.
+fn missed(interfaces: &[InterfaceSummary], ways: &[String]) -> Option<MissedPackets> {
+    let cards = interfaces.iter().filter(|it| ways.contains(&it.name));
+    let missed = cards.filter_map(|it| {
+        let packets = it.rx_missed.filter(|packets| *packets > 0)?;
+        Some(MissedPackets { interface: it.name.clone(), packets })
+    });
+    missed.max_by_key(|it| it.packets)
+}
+
+/// What a reader must know of the network cards in these windows. No verdict rests on it: that a card was full says nothing of what came
+/// of it, which other figures show.
+pub(crate) fn card_warnings<'a>(hosts: impl Iterator<Item = &'a HostLoad> + Clone) -> Vec<String> {
+    let share = |link: &LinkLoad| link.bps / link.speed_bps;
+    let links = hosts.clone().filter_map(|host| host.link.as_ref());
+    let fullest = links.max_by(|one, other| share(one).total_cmp(&share(other)));
+    let full = fullest.filter(|link| share(link) >= LINK_WITHIN_REACH).map(|link| {
+        format!(
+            "{} carried {} of the {} that it can ({:.0} %): what was measured may be the card's limit; use a faster one, or more machines",
+            link.interface,
+            BitRate::from_bps(link.bps),
+            BitRate::from_bps(link.speed_bps),
+            100.0 * share(link),
+        )
+    });
+    let missed = hosts.filter_map(|host| host.missed.as_ref()).max_by_key(|it| it.packets).map(|missed| {
+        format!(
+            "{} had no buffer for {} that came (rx_missed_errors): raise its ring (ethtool -G), or spread receiving over more cores (RSS)",
+            missed.interface,
+            several(missed.packets, "packet"),
+        )
+    });
+    full.into_iter().chain(missed).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +145,8 @@ mod tests {
 
     fn interface(name: &str, rx_bps: f64, tx_bps: f64) -> InterfaceSummary {
         let figure = |mean| Figure { min: mean, mean, p95: mean, max: mean };
-        InterfaceSummary { name: name.to_owned(), rx_bps: figure(rx_bps), tx_bps: figure(tx_bps) }
+        let name = name.to_owned();
+        InterfaceSummary { name, rx_bps: figure(rx_bps), tx_bps: figure(tx_bps), rx_missed: None }
     }
 
     #[test]
@@ -115,5 +159,39 @@ mod tests {
         let link = busiest_link(&interfaces, &speeds).unwrap();
         assert_eq!(link, LinkLoad { interface: "eth0".to_owned(), bps: 8e8, speed_bps: 1e9 });
         assert_eq!(busiest_link(&interfaces, &[]), None);
+    }
+
+    #[test]
+    fn a_card_near_its_speed_and_one_without_buffers_are_warned_of_and_others_are_not() {
+        let host = |bps: f64, packets: u64| HostLoad {
+            link: Some(LinkLoad { interface: "eth0".to_owned(), bps, speed_bps: 1e9 }),
+            missed: (packets > 0).then(|| MissedPackets { interface: "eth0".to_owned(), packets }),
+            ..HostLoad::default()
+        };
+        let warnings = |hosts: &[HostLoad]| card_warnings(hosts.iter());
+        assert_eq!(warnings(&[host(8.9e8, 0), HostLoad::default()]), [""; 0]);
+        // The fullest of several stages is named, once.
+        let said = warnings(&[host(9.5e8, 0), host(9.1e8, 0)]);
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].starts_with("eth0 carried 950.00 Mbps of the 1.00 Gbps that it can (95 %)"),
+            "{said:?}"
+        );
+        let said = warnings(&[host(1e8, 7), host(1e8, 9)]);
+        assert_eq!(said.len(), 1);
+        assert!(said[0].starts_with("eth0 had no buffer for 9 packets"), "{said:?}");
+    }
+
+    #[test]
+    fn what_a_card_missed_is_told_of_those_on_the_way_alone() {
+        let card = |name: &str, rx_missed| InterfaceSummary { rx_missed, ..interface(name, 0.0, 0.0) };
+        let cards = [card("eth0", Some(3)), card("eth1", Some(90)), card("lo", None)];
+        let of = |ways: &[&str]| {
+            let ways: Vec<String> = ways.iter().map(|it| (*it).to_owned()).collect();
+            missed(&cards, &ways).map(|it| (it.interface, it.packets))
+        };
+        assert_eq!(of(&["eth0"]), Some(("eth0".to_owned(), 3)));
+        assert_eq!(of(&["eth0", "eth1"]), Some(("eth1".to_owned(), 90)));
+        assert_eq!((of(&["lo"]), of(&[])), (None, None));
     }
 }

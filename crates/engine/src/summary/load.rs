@@ -109,6 +109,9 @@ pub struct HostLoad {
     /// The interface that came closest to its speed, of those whose speed is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkLoad>,
+    /// The card on the way to the targets that had no buffer for most packets, if any had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<MissedPackets>,
     /// TCP segments sent again, a second.
     pub tcp_retransmits_per_second: f64,
     /// Connections that the host's listeners dropped (`ListenDrops`, overflows included), in the window.
@@ -124,6 +127,15 @@ pub struct LinkLoad {
     pub bps: f64,
     /// Bits a second that it can carry in one direction.
     pub speed_bps: f64,
+}
+
+/// Packets that a network card had no buffer for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissedPackets {
+    /// Its name.
+    pub interface: String,
+    /// How many: `rx_missed_errors`.
+    pub packets: u64,
 }
 
 /// Processes of one name that are neither weir nor watched.

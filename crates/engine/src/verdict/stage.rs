@@ -29,6 +29,8 @@ const LATE_SHARE: f64 = 0.01;
 const SEEN_IN_LATENCY: f64 = 0.5;
 /// Share of the machine's cores that the generator may use.
 const CORES_BUSY: f64 = 0.80;
+/// Share of the machine's cores below which a run is not degraded by what the generator uses of them: half of the limit.
+pub const CORES_OF_A_VALID_RUN: f64 = CORES_BUSY / 2.0;
 /// Smallest limit of the send lag's 99th percentile.
 const SEND_LAG_SECONDS: f64 = 0.005;
 /// 99th percentile of the start lag that is a trace of a machine that was busy.

@@ -19,6 +19,7 @@ fn sample(second: f64, cpu_seconds: f64, threads: Vec<ThreadSample>) -> Sample {
         ..ProcessSample::default()
     };
     let lo = InterfaceSample { name: "lo".into(), rx_bytes: (second * 1e6) as u64, ..Default::default() };
+    let eth0 = InterfaceSample { name: "eth0".into(), rx_missed: Some(second as u64), ..Default::default() };
     Sample {
         at_ns: (second * SECOND as f64) as u64,
         targets: vec![TargetSample {
@@ -39,7 +40,7 @@ fn sample(second: f64, cpu_seconds: f64, threads: Vec<ThreadSample>) -> Sample {
                 steal_seconds: second * 0.2,
                 softirq_seconds: 0.0,
             }),
-            interfaces: vec![lo],
+            interfaces: vec![lo, eth0],
             network: Some(NetworkCounters {
                 tcp_retransmitted_segments: (second * 10.0) as u64,
                 ..NetworkCounters::default()
@@ -181,6 +182,7 @@ fn host_shares_and_rates_come_from_counters() {
     close(usage.host.cpu_iowait_ratio.unwrap(), 0.15);
     close(usage.host.cpu_steal_ratio.unwrap(), 0.1);
     close(usage.host.interfaces[0].rx_bps, 8e6);
+    assert_eq!(usage.host.interfaces[0].rx_missed, None, "loopback has no card");
     close(usage.host.tcp_retransmits_per_second.unwrap(), 10.0);
     assert_eq!(usage.host.network.unwrap().tcp_retransmitted_segments, 20);
 }
