@@ -17,12 +17,16 @@ mod consumer;
 #[cfg(not(feature = "databases"))]
 #[path = "consumer/absent.rs"]
 mod consumer;
+#[cfg(feature = "doctor")]
+pub mod doctor;
 mod error;
 mod generators;
 #[cfg(feature = "databases")]
 pub mod ingester;
 pub mod machine;
 mod observer;
+#[cfg(feature = "doctor")]
+pub mod origin_process;
 pub mod past_runs;
 pub mod prepare;
 pub mod recompute;

@@ -20,7 +20,7 @@ use weir_engine::scenario::lines::Part;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};
 use weir_engine::summary::{Role, RunFacts};
 use weir_engine::threshold::Threshold;
-use weir_observe::Sampler;
+use weir_observe::{GroupMemory, Sampler};
 use weir_protocols::{RunContext, Verb, of_url};
 use weir_shard::clock;
 
@@ -370,9 +370,14 @@ fn check_numbers(scenario: &Scenario, wrong: ErrorKind, generators: &Generators)
     refuse_descriptors(clients + OWN_DESCRIPTORS)
 }
 
-/// Bytes of this machine's memory.
-#[allow(clippy::unnecessary_cast)] // `totalram` has 32 bits on machines of 32 bits.
+/// Bytes of this machine's memory, or what weir's control groups let it have of them.
 fn memory() -> u64 {
+    let limit = GroupMemory::read().map_or(u64::MAX, |group| group.limit_bytes);
+    memory_of_machine().min(limit)
+}
+
+#[allow(clippy::unnecessary_cast)] // `totalram` has 32 bits on machines of 32 bits.
+fn memory_of_machine() -> u64 {
     let info = rustix::system::sysinfo();
     (info.totalram as u64).saturating_mul(info.mem_unit.into())
 }

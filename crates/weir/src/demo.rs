@@ -5,13 +5,11 @@ use crate::exit::Exit;
 use crate::load::{add_options, span};
 use crate::print::note;
 use crate::run::{explained, measure};
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use weir_engine::scenario::{OneOrMany, Scenario, StageSpec, WorkloadSpec};
 use weir_engine::summary::VerdictState;
 use weir_protocols::Given;
+use weir_runner::origin_process::OriginProcess;
 use weir_runner::prepare::prepare;
 use weir_runner::{ErrorKind, RunError};
 
@@ -30,57 +28,11 @@ const GOP: &str = "1s";
 /// When the publisher begins: its keyframes come half way between two seconds.
 const FIRST_KEYFRAME: Duration = Duration::from_millis(500);
 
-/// An origin in a process of its own, so that its CPU and weir's are measured apart.
-pub(crate) struct OriginProcess {
-    child: Child,
-    /// `host:port`.
-    pub(crate) address: String,
-}
-
-impl OriginProcess {
-    /// Starts one on a free loopback port. Ctrl-C on a terminal is not for it: it would be gone before its viewers.
-    /// It ends when this process is gone, however that went.
-    pub(crate) fn start(arguments: &[&str]) -> Result<Self, RunError> {
-        let internal =
-            |cause: String| RunError::new(ErrorKind::Internal, format!("the origin did not start: {cause}"));
-        let program = std::env::current_exe().map_err(|error| internal(error.to_string()))?;
-        let mut child = Command::new(program)
-            .args(["origin", "--rtmp", "127.0.0.1:0", "--until-stdin-ends"])
-            .args(arguments)
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| internal(error.to_string()))?;
-        let mut line = String::new();
-        let read = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
-        match line.trim().strip_prefix("listening on rtmp://") {
-            Some(address) => Ok(Self { child, address: address.to_owned() }),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(internal(format!("it said {line:?} ({read:?})")))
-            }
-        }
-    }
-
-    /// How to watch it.
-    pub(crate) fn watch(&self) -> String {
-        format!("pid={}", self.child.id())
-    }
-}
-
-impl Drop for OriginProcess {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Runs the demo.
 pub(crate) fn demo(args: &Demo) -> Result<Exit, RunError> {
-    let origin = OriginProcess::start(&["--merge", "100ms"])?;
-    let url = OneOrMany(vec![format!("rtmp://{}/live/demo", origin.address)]);
+    let program = std::env::current_exe().map_err(RunError::with(ErrorKind::Internal))?;
+    let origin = OriginProcess::start(&program, &["--merge", "100ms"].map(str::to_owned), &["rtmp"])?;
+    let url = OneOrMany(vec![format!("rtmp://{}/live/demo", origin.address("rtmp"))]);
     let stage = |clients: &u32| StageSpec {
         clients: *clients,
         hold: HOLD.into(),

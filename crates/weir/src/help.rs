@@ -182,7 +182,15 @@ const SHORT: &[Short] = &[
         arguments: None,
         examples: &["weir codec sensor.avsc", "weir codec sensor.avsc --save sqlite:codec.db"],
     },
-    Short { command: "doctor", arguments: None, examples: &["weir doctor", "weir doctor --no-load"] },
+    Short {
+        command: "doctor",
+        arguments: None,
+        examples: &[
+            "weir doctor",
+            "weir doctor --no-load",
+            "weir doctor --for 'rtmp://192.0.2.7/live/a 50000 at 2mbps'",
+        ],
+    },
     Short {
         command: "figures",
         arguments: None,

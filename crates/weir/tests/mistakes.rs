@@ -67,6 +67,15 @@ const MISTAKES: &[Mistake] = &[
     Mistake("origin --fault close", 2, &["'close' needs at=TIME or unit=NUMBER"]),
     Mistake("schema scenaro", 2, &["'scenaro'", "possible values: scenario"]),
     Mistake("codec a.avsc --decoder avro", 2, &["'avro'", "possible values: weir, apache-avro"]),
+    Mistake(
+        "doctor --for rtmp://h/a/b",
+        2,
+        &["--for: not of the form 'URL CLIENTS at BITRATE'", "50000 at 2mbps"],
+    ),
+    Mistake("doctor --for 'rtmp://h/a/b 0 at 2mbps'", 2, &["0 clients need no machine"]),
+    Mistake("doctor --for 'rtmp://h/a/b 5 at fast'", 2, &["'fast' is not a bit rate such as 500kbps"]),
+    Mistake("doctor --for 'rtpm://h/a/b 5 at 2mbps'", 2, &["rtpm://", "did you mean rtmp://?"]),
+    Mistake("doctor --for 'mqtt://h/t 5 at 2mbps'", 2, &["clients of mqtt:// cost is not measured here"]),
     Mistake("help nosuch", 2, &["no topic 'nosuch'", "`weir help` lists the topics"]),
     Mistake("watch", 2, &["say what to watch", "--name nginx"]),
     // URLs.

@@ -50,6 +50,21 @@ fn the_doctor_names_each_limit_with_a_figure_and_a_remedy() {
 }
 
 #[test]
+fn the_doctor_says_how_many_machines_a_load_needs_and_what_runs_out_first() {
+    let _machine = shared();
+    let said = says(["doctor", "--for", "rtmp://127.0.0.1/live/a 2000 at 500kbps"]);
+    // A machine that is busy with other things does not know, and says so.
+    let words = match said.code {
+        Some(98) => &["not known: ", "Remedy: "][..],
+        _ => &["first to run out: ", "local ports", "loopback has no speed", "witness", "An estimate."],
+    };
+    assert!(matches!(said.code, Some(0 | 98)) && said.err.is_empty(), "{:?}: {}", said.code, said.err);
+    for words in words {
+        assert!(said.out.contains(words), "{words} is not in {}", said.out);
+    }
+}
+
+#[test]
 fn a_process_is_watched_once_a_second() {
     let _machine = shared();
     let began = Instant::now();
