@@ -1,4 +1,4 @@
-//! A file of MP4, FLV or IVF that is published in a loop: its index lies within the file, and every frame of it can be read,
+//! A file of MP4, Matroska, FLV or IVF that is published in a loop: its index lies within the file, and every frame of it can be read,
 //! again and again, with times that do not go back. The same bytes as parameter sets and configurations of a peer's tracks say nothing
 //! that is too large.
 

@@ -29,7 +29,7 @@ pub enum MaterialOptions {
         /// Equal seeds give equal streams.
         seed: u64,
     },
-    /// An MP4, FLV or IVF file, in a loop.
+    /// An MP4, Matroska, FLV or IVF file, in a loop.
     File(PathBuf),
 }
 

@@ -4,6 +4,7 @@
 mod flv;
 mod index;
 mod ivf;
+mod matroska;
 mod mp4;
 
 use std::fs::File;
@@ -36,7 +37,7 @@ impl MediaFile {
         Self::open_of(path, &[PictureCodec::H264])
     }
 
-    /// Opens an MP4, FLV or IVF file, whichever its first bytes say, and reads its index. The first video and
+    /// Opens an MP4, Matroska, WebM, FLV or IVF file, whichever its first bytes say, and reads its index. The first video and
     /// the first audio track are taken. MP4 must not be fragmented; an edit list may delay a track or cut
     /// its start, and what else it does is left out. FLV is read with H.264 alone.
     ///
@@ -76,6 +77,7 @@ impl MediaFile {
             8 if start.starts_with(b"FLV") => flv::read(&file)?,
             8 if start.ends_with(b"ftyp") => mp4::read(&file, codecs)?,
             8 if start.starts_with(b"DKIF") => ivf::read(&file, codecs)?,
+            8 if start.starts_with(&[0x1A, 0x45, 0xDF, 0xA3]) => matroska::read(&file, codecs)?,
             _ => return Err(FileFault::Format),
         };
         let (mut video_config, video) = contents.video.unzip();

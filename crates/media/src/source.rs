@@ -129,8 +129,8 @@ pub enum FileFault {
     /// It cannot be opened or read; when it could before, it was changed or its disk failed.
     #[error(transparent)]
     Read(#[from] std::io::Error),
-    /// It is neither MP4, FLV nor IVF.
-    #[error("neither MP4, FLV nor IVF; convert it with ffmpeg -c copy")]
+    /// It is neither MP4, Matroska, FLV nor IVF.
+    #[error("neither MP4, Matroska, FLV nor IVF; convert it with ffmpeg -c copy")]
     Format,
     /// It is damaged, or written in a way that weir does not know.
     #[error("{0}; rewrite it with ffmpeg -c copy")]

@@ -231,7 +231,7 @@ const MISTAKES: &[Mistake] = &[
     Mistake(
         "publish rtmp://127.0.0.1/a/b --file plain.yaml -d 1s",
         2,
-        &["neither MP4, FLV nor IVF", "ffmpeg"],
+        &["neither MP4, Matroska, FLV nor IVF", "ffmpeg"],
     ),
     Mistake("publish mqtt://127.0.0.1/t --payload file:nosuch -d 1s", 2, &["nosuch: No such file"]),
     Mistake(

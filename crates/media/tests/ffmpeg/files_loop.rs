@@ -89,23 +89,34 @@ fn frames_are_those_that_ffprobe_sees() {
 fn frames_of_every_codec_are_those_that_ffprobe_sees() {
     let directory = tempfile::tempdir().unwrap();
     for (codec, encoder, names) in [
-        (PictureCodec::Vp8, "libvpx -b:v 500k -deadline realtime -auto-alt-ref 0", &["vp8.ivf"][..]),
+        (
+            PictureCodec::Vp8,
+            "libvpx -b:v 500k -deadline realtime -auto-alt-ref 0",
+            &["vp8.ivf", "vp8.webm"][..],
+        ),
         (
             PictureCodec::Vp9,
             "libvpx-vp9 -b:v 500k -deadline realtime -lag-in-frames 0",
-            &["vp9.ivf", "vp9.mp4"],
+            &["vp9.ivf", "vp9.mp4", "vp9.webm"],
         ),
         (
             PictureCodec::Av1,
             "libaom-av1 -b:v 500k -usage realtime -cpu-used 8 -lag-in-frames 0",
-            &["av1.ivf", "av1.mp4"],
+            &["av1.ivf", "av1.mp4", "av1.mkv"],
         ),
-        (PictureCodec::H265, "libx265 -x265-params log-level=error", &["hvc1.mp4", "hev1.mp4"]),
+        (
+            PictureCodec::H265,
+            "libx265 -x265-params log-level=error:bframes=0",
+            &["hvc1.mp4", "hev1.mp4", "h265.mkv"],
+        ),
     ] {
         for name in names {
             let path = directory.path().join(name);
-            let tag =
-                if codec == PictureCodec::H265 { format!("-tag:v {}", &name[..4]) } else { String::new() };
+            let tag = if name.starts_with("h") && name.ends_with("mp4") {
+                format!("-tag:v {}", &name[..4])
+            } else {
+                String::new()
+            };
             ffmpeg(&format!("{VIDEO} -c:v {encoder} -pix_fmt yuv420p -g 30 {tag} {}", path.display()));
             agrees_with_ffprobe(&path);
             let file = MediaFile::open_of(&path, &PictureCodec::ALL).unwrap();
@@ -113,7 +124,11 @@ fn frames_of_every_codec_are_those_that_ffprobe_sees() {
             let video = source.video_config().unwrap();
             assert_eq!((video.codec, video.resolution), (codec, Some((320, 240))), "{name}");
             assert_eq!(video.frame_rate, FrameRate::new(30000, 1001), "{name}");
-            let described = if codec == PictureCodec::H265 { 3 } else { usize::from(*name == "av1.mp4") };
+            let described = if codec == PictureCodec::H265 {
+                3
+            } else {
+                usize::from(["av1.mp4", "av1.mkv"].contains(name))
+            };
             assert_eq!(video.parameter_sets().len(), described, "{name}");
             let refused = MediaFile::open(&path).unwrap_err().to_string();
             assert!(refused.contains("is not supported; re-encode it with ffmpeg -c:v libx264"), "{refused}");
@@ -144,7 +159,7 @@ fn the_tracks_are_described() {
 #[test]
 fn loops_are_continuous() {
     let directory = tempfile::tempdir().unwrap();
-    for name in ["loop.mp4", "loop.flv"] {
+    for name in ["loop.mp4", "loop.flv", "loop.mkv"] {
         let path = made(directory.path(), name, "");
         let file = Arc::new(MediaFile::open(&path).unwrap());
         let mut source = Looped::new(file.clone());
@@ -173,7 +188,7 @@ fn loops_are_continuous() {
 #[test]
 fn a_file_may_have_one_track_only() {
     let directory = tempfile::tempdir().unwrap();
-    for extension in ["mp4", "flv"] {
+    for extension in ["mp4", "flv", "mkv"] {
         let silent = directory.path().join(format!("silent.{extension}"));
         ffmpeg(&format!("{VIDEO} {H264} {}", silent.display()));
         let source = Looped::new(Arc::new(MediaFile::open(silent).unwrap()));
@@ -231,9 +246,14 @@ fn what_cannot_be_played_says_what_would_help() {
             "audio codec .mp3 is not supported; re-encode it with ffmpeg -c:a aac",
         ),
         (
-            "matroska.mkv",
+            "plain.avi",
             format!("{VIDEO} {H264}"),
-            "neither MP4, FLV nor IVF; convert it with ffmpeg -c copy",
+            "neither MP4, Matroska, FLV nor IVF; convert it with ffmpeg -c copy",
+        ),
+        (
+            "vorbis.webm",
+            format!("{AUDIO} -c:a libvorbis"),
+            "audio codec A_VORBIS is not supported; re-encode it with ffmpeg -c:a aac",
         ),
     ] {
         ffmpeg(&format!("{arguments} {}", path(name).display()));
@@ -265,7 +285,7 @@ fn a_cut_flv_is_played_as_far_as_it_goes() {
 #[test]
 fn damage_is_an_error_or_another_film_but_never_a_panic() {
     let directory = tempfile::tempdir().unwrap();
-    for name in ["damaged.mp4", "damaged.flv", "damaged.ivf"] {
+    for name in ["damaged.mp4", "damaged.flv", "damaged.mkv", "damaged.ivf"] {
         let path = directory.path().join(name);
         if name == "damaged.ivf" {
             ffmpeg(&format!("{VIDEO} -t 0.5 -c:v libvpx -b:v 500k {}", path.display()));
