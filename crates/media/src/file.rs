@@ -16,6 +16,9 @@ use std::time::Duration;
 use crate::{AudioConfig, FileFault, Frame, PictureCodec, Source, SourceError, Track, VideoConfig};
 use index::{Index, RawTrack};
 
+/// Larger than any frame: a picture of 8192 × 4352 takes 53 MB without compression. A frame is read into memory as a whole.
+const MAX_FRAME_BYTES: u32 = 64 << 20;
+
 /// An open file and the index of its frames, in some 32 bytes a frame: immutable, so that any number of
 /// sources and threads share one.
 #[derive(Debug)]
@@ -87,6 +90,10 @@ impl MediaFile {
         }
         if let (Some(config), Some(track)) = (&mut audio_config, &audio) {
             config.bit_rate = track.bit_rate();
+        }
+        let longest = [&video, &audio].into_iter().flatten().flat_map(|track| &track.samples);
+        if let Some(length @ MAX_FRAME_BYTES..) = longest.map(|sample| sample.length).max() {
+            return Err(FileFault::TooLarge(format!("a frame of {length} bytes")));
         }
         let index = Index::new(video, audio).ok_or(FileFault::Empty)?;
         Ok(Self { path: path.to_owned(), file, index, video_config, audio_config })

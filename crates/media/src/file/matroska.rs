@@ -1,6 +1,7 @@
 //! The index of a Matroska or WebM file (RFC 9559), by one pass over its clusters: EBML elements (RFC 8794), each an identifier, a length and
 //! a body.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -40,18 +41,29 @@ const AUDIO_TRACK: u64 = 2;
 /// The largest Tracks element, and body of an element in it, that is read.
 const MAX_TRACKS_BYTES: u64 = 1 << 20;
 
+/// The most elements that are read: four for each frame of two tracks, as in groups of blocks.
+const MAX_ELEMENTS: usize = 8 * MAX_SAMPLES;
+
 /// Bytes in front of a frame in a block, at the most: a track number of eight, a time and flags.
 const BLOCK_HEADER: usize = 11;
 
-/// Reads the index of a Matroska or WebM file. A block that is cut off at the end is left out.
+/// The latest time, in nanoseconds: 73 years, so that no difference of two overflows.
+const MAX_TIME: i64 = 1 << 61;
+
+/// The longest DefaultDuration that is believed, in nanoseconds: a minute, as of a slide show.
+const MAX_DURATION: u64 = 60_000_000_000;
+
+/// Reads the index of a Matroska or WebM file: its first segment. A block that is cut off at the end is left out.
 pub(super) fn read(file: &File, codecs: &[PictureCodec]) -> Result<Contents, FileFault> {
     let length = file.metadata()?.len();
-    let mut scan =
-        Scan { bytes: Bytes { file, length }, scale: 1_000_000, video: None, audio: None, opaque: None };
+    let bytes = Bytes { file, length, elements: Cell::new(0) };
+    let mut scan = Scan { bytes, scale: 1_000_000, video: None, audio: None, opaque: None };
     let mut at = 0;
-    while let Some(element) = scan.bytes.element(at, length)? {
+    // A segment that is cut off ends beyond the file.
+    while let Some(element) = scan.bytes.element(at, u64::MAX)? {
         if element.id == id::SEGMENT {
             scan.segment(&element, codecs)?;
+            break;
         }
         at = element.end;
     }
@@ -62,6 +74,8 @@ pub(super) fn read(file: &File, codecs: &[PictureCodec]) -> Result<Contents, Fil
 struct Bytes<'a> {
     file: &'a File,
     length: u64,
+    /// How many have been read.
+    elements: Cell<usize>,
 }
 
 /// Where the body of an element is.
@@ -75,12 +89,16 @@ struct Element {
 }
 
 impl Bytes<'_> {
-    /// The element at `at` in a parent that ends at `end`; `None` at the end, and where it is cut off.
+    /// The element at `at` in a parent that ends at `end`; `None` at the end, and where it is cut off. It ends within its parent, so that no
+    /// byte is read as part of two.
     fn element(&self, at: u64, end: u64) -> Result<Option<Element>, FileFault> {
         let mut header = [0; 12];
         let room = end.min(self.length).saturating_sub(at).min(header.len() as u64) as usize;
         if room < 2 {
             return Ok(None);
+        }
+        if self.elements.replace(self.elements.get() + 1) == MAX_ELEMENTS {
+            return Err(FileFault::TooLarge(format!("a file of over {MAX_ELEMENTS} elements")));
         }
         self.file.read_exact_at(&mut header[..room], at)?;
         let header = &header[..room];
@@ -93,12 +111,17 @@ impl Bytes<'_> {
         let id = id.iter().fold(0, |id, byte| id << 8 | u32::from(*byte));
         let Some((size, size_length)) = variable(&header[id_length..]) else { return Ok(None) };
         let begin = at + (id_length + size_length) as u64;
-        Ok(Some(match size {
-            None => Element { id, begin, end, is_open: true },
-            Some(size) => {
-                Element { id, begin, end: begin.checked_add(size).ok_or_else(wrong)?, is_open: false }
+        match size {
+            // Of no others it may be unknown (RFC 9559 section 5.1).
+            None if matches!(id, id::SEGMENT | id::CLUSTER) => {
+                Ok(Some(Element { id, begin, end, is_open: true }))
             }
-        }))
+            None => Err(wrong()),
+            Some(size) => {
+                let ends = begin.checked_add(size).filter(|ends| *ends <= end).ok_or_else(wrong)?;
+                Ok(Some(Element { id, begin, end: ends, is_open: false }))
+            }
+        }
     }
 
     fn body(&self, element: &Element, most: u64) -> Result<Vec<u8>, FileFault> {
@@ -190,9 +213,6 @@ impl Scan<'_> {
                 id::INFO => self.info(&element)?,
                 id::TRACKS => self.tracks(&element, codecs)?,
                 id::CLUSTER => at = self.cluster(&element)?,
-                _ if element.is_open => {
-                    return Err(damaged("an element of unknown length that is no cluster"));
-                }
                 _ => {}
             }
         }
@@ -302,8 +322,10 @@ impl Scan<'_> {
         };
         let (offset, end) = (block.begin + length as u64 + 3, block.end);
         let ticks = i128::from(time) + i128::from(i16::from_be_bytes([high, low]));
-        let shown =
-            i64::try_from(ticks * i128::from(self.scale)).map_err(|_| damaged("a time beyond 292 years"))?;
+        let shown = ticks.checked_mul(self.scale.into()).and_then(|nanos| i64::try_from(nanos).ok());
+        let shown = shown
+            .filter(|nanos| nanos.unsigned_abs() <= MAX_TIME as u64)
+            .ok_or_else(|| damaged("a time beyond 73 years"))?;
         let keyframe = keyframe.unwrap_or(flags & 0x80 != 0);
         let is_laced = flags & 0x06 != 0;
         let laced =
@@ -356,7 +378,8 @@ impl Entry {
                 }
                 id::CODEC_PRIVATE => entry.private = bytes.body(&element, MAX_TRACKS_BYTES)?,
                 id::DEFAULT_DURATION => {
-                    entry.duration = Some(bytes.number(&element)?).filter(|nanos| *nanos > 0)
+                    let nanos = bytes.number(&element)?;
+                    entry.duration = (1..=MAX_DURATION).contains(&nanos).then_some(nanos);
                 }
                 id::CONTENT_ENCODINGS => entry.is_encoded = true,
                 id::VIDEO => {
@@ -426,5 +449,83 @@ impl Entry {
             .ok_or_else(|| damaged("an AudioSpecificConfig that cannot be read"))?;
         let specific_config = self.private.clone();
         Ok(AudioConfig { codec: AudioCodec::Aac, specific_config, sample_rate, channels, bit_rate: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// An element: identifier, length, body.
+    fn element(id: u32, body: &[u8]) -> Vec<u8> {
+        let id = id.to_be_bytes();
+        let start = id.iter().position(|byte| *byte != 0).unwrap();
+        [&id[start..], &(1 << 56 | body.len() as u64).to_be_bytes(), body].concat()
+    }
+
+    fn track(body: &[u8]) -> Vec<u8> {
+        let described = [element(id::TRACK_NUMBER, &[1]), element(id::TRACK_TYPE, &[1])].concat();
+        let named = [&described[..], &element(id::CODEC_ID, b"V_VP8"), body].concat();
+        element(id::TRACKS, &element(id::TRACK_ENTRY, &named))
+    }
+
+    fn segment(parts: &[Vec<u8>]) -> Vec<u8> {
+        [element(id::EBML, &[]), element(id::SEGMENT, &parts.concat())].concat()
+    }
+
+    fn cluster(time: &[u8], block: &[u8]) -> Vec<u8> {
+        let inside = [element(id::TIMESTAMP, time), element(id::SIMPLE_BLOCK, block)].concat();
+        element(id::CLUSTER, &inside)
+    }
+
+    fn contents(bytes: &[u8]) -> Result<usize, String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        let contents = read(&file, &PictureCodec::ALL).map_err(|fault| fault.to_string())?;
+        Ok(contents.video.map_or(0, |(_, track)| track.samples.len()))
+    }
+
+    const KEYFRAME: [u8; 8] = [0x81, 0, 0, 0x80, 0x10, 0, 0, 0x9D];
+
+    #[test]
+    fn lengths_that_lie_are_refused() {
+        let whole = segment(&[track(&[]), cluster(&[0], &KEYFRAME), cluster(&[40], &KEYFRAME)]);
+        assert_eq!(contents(&whole), Ok(2));
+        assert_eq!(contents(&whole[..whole.len() - 1]), Ok(1), "the last block is cut off");
+        assert_eq!(contents(&[whole.clone(), whole.clone()].concat()), Ok(2), "the first segment alone");
+        // An element that ends behind its parent would have the same bytes read again for each parent.
+        let mut beyond = element(id::CODEC_PRIVATE, &[0; 4]);
+        beyond[9] = 200;
+        let refused = contents(&segment(&[track(&beyond), cluster(&[0], &KEYFRAME)])).unwrap_err();
+        assert!(refused.contains("no element of Matroska at byte"), "{refused}");
+        let large = vec![0; MAX_TRACKS_BYTES as usize + 1];
+        let refused = contents(&segment(&[track(&element(id::CODEC_PRIVATE, &large))])).unwrap_err();
+        assert!(refused.contains("a description of 1048577 bytes is more than is read"), "{refused}");
+        let refused = contents(&segment(&[vec![0xAE, 0xFF]])).unwrap_err();
+        assert!(refused.contains("no element"), "of unknown length, and no cluster: {refused}");
+    }
+
+    #[test]
+    fn times_that_overflow_are_refused() {
+        let scale = element(id::INFO, &element(id::TIMESTAMP_SCALE, &[0xFF; 8]));
+        for (scale, time) in [(&scale, &[0xFF; 8][..]), (&vec![], &[0x7F; 7]), (&scale, &[1])] {
+            let refused = contents(&segment(&[scale.clone(), track(&[]), cluster(time, &KEYFRAME)]));
+            assert!(refused.unwrap_err().contains("a time beyond 73 years"), "{time:?}");
+        }
+        let endless = element(id::DEFAULT_DURATION, &[0x7F; 8]);
+        assert_eq!(contents(&segment(&[track(&endless), cluster(&[0], &KEYFRAME)])), Ok(1));
+    }
+
+    #[test]
+    fn several_frames_in_a_block_are_named() {
+        for lacing in [2, 4, 6] {
+            let mut block = KEYFRAME;
+            block[3] |= lacing;
+            let refused = contents(&segment(&[track(&[]), cluster(&[0], &block)])).unwrap_err();
+            assert!(refused.contains("several frames in a block"), "{refused}");
+        }
+        let short = contents(&segment(&[track(&[]), cluster(&[0], &KEYFRAME[..3])])).unwrap_err();
+        assert!(short.contains("a block without its header"), "{short}");
     }
 }
