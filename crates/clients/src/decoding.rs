@@ -1,4 +1,4 @@
-//! Hands the elementary streams of some witnesses to ffmpeg, and counts what it makes of them.
+//! Hands the streams of some witnesses to ffmpeg, and counts what it makes of them.
 //!
 //! A witness has a turn of some seconds, from a picture on that needs no other; then it is another's. Each stream of a turn has an
 //! ffmpeg of its own, behind a queue that is bounded in bytes: what does not fit is left out up to the next such picture, so that a slow
@@ -6,6 +6,7 @@
 
 mod child;
 mod interlaced;
+mod ivf;
 mod queue;
 mod witness;
 

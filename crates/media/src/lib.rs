@@ -22,6 +22,7 @@ pub use elementary::{
 pub use file::{Looped, MediaFile};
 pub use frame::{Frame, Track};
 pub use nal::{Framing, UnitType, Units, units};
+pub use obu::append_obus;
 pub use rate::{FrameRate, ParseFrameRateError};
 pub use source::{AudioCodec, AudioConfig, FileFault, Source, SourceError, UnknownAudioCodec, VideoConfig};
 pub use stamp::{

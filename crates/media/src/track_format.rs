@@ -87,6 +87,23 @@ impl PictureCodec {
         }
     }
 
+    /// Whether a decoder can begin with a frame of VP8 or VP9, or a temporal unit of AV1. Of the others it is not known here.
+    pub fn begins_with(self, frame: &[u8]) -> bool {
+        self.is_keyframe(frame) && (self != Self::Av1 || obu::has_sequence_header(frame))
+    }
+
+    /// How many pictures a decoder shows when it is given a frame of VP8 or VP9, or a temporal unit of AV1, of which it shows the highest layer.
+    /// Of a frame of VP9 with layers behind it the first alone is looked at. Of codecs with NAL units it is not known here.
+    pub fn pictures_of(self, frame: &[u8]) -> u64 {
+        match self {
+            // RFC 6386 section 9.1: "A 1-bit show_frame flag".
+            Self::Vp8 => frame.first().map_or(0, |first| u64::from(first >> 4 & 1)),
+            Self::Vp9 => vpx::shown(frame),
+            Self::Av1 => obu::is_shown(frame).into(),
+            Self::H264 | Self::H265 => 0,
+        }
+    }
+
     /// What a NAL unit or OBU says, header included, or the frame of a codec without such; `None` if it is no sequence parameter set, no
     /// sequence header or no keyframe, or not a whole one.
     pub fn format(self, unit: &[u8]) -> Option<PictureFormat> {

@@ -6,7 +6,7 @@ mod h265;
 use crate::MediaKind;
 use crate::clock::{DecodeOrder, TrackClock};
 use std::time::Duration;
-use weir_media::{Framing, aac_format, append_decoder_configuration, units};
+use weir_media::{Framing, aac_format, append_decoder_configuration, append_obus, units};
 use weir_rtc::aac;
 use weir_rtc::sdp::Format;
 use weir_rtc::{AccessUnit, Assembler, VideoCodec};
@@ -296,12 +296,16 @@ impl Tags {
         self.body.clear();
         self.body.push(EXTENDED_VIDEO_FRAME | if unit.keyframe { KEY } else { INTER });
         self.body.extend(four_characters(codec.encoding_name()));
-        // OBUs have another form in a tag, with their sizes: what is in them is not looked for there.
-        if codec != VideoCodec::Av1 {
+        if codec == VideoCodec::Av1 {
+            // "Enhanced RTMP": OBUs have their sizes in a tag.
+            append_obus(units(unit.bytes, Framing::LengthPrefixed), &mut self.body);
+        } else {
             self.body.extend_from_slice(unit.bytes);
         }
+        let is_whole = unit.bytes.len() == unit.length;
+        let length = if is_whole { self.body.len() } else { PICTURE_HEADER + unit.length };
         let timestamp = self.clock.millis(ticks);
-        self.put(MediaKind::Video, timestamp, PICTURE_HEADER + unit.length, !unit.complete, emit);
+        self.put(MediaKind::Video, timestamp, length, !unit.complete, emit);
     }
 
     fn picture(

@@ -16,13 +16,19 @@ const LONGEST_LINE: usize = 256;
 /// The most pixels of a picture: 8192 × 4352, the largest of H.264 and H.265 (level 6.2). More is refused by ffmpeg.
 const MOST_PIXELS: &str = "35651584";
 
-/// An elementary stream that ffmpeg has a demultiplexer for.
+/// A stream that ffmpeg has a demultiplexer for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamFormat {
     /// H.264 in a byte stream.
     H264,
     /// H.265 in a byte stream.
     H265,
+    /// VP8 in IVF.
+    Vp8,
+    /// VP9 in IVF.
+    Vp9,
+    /// AV1 in IVF.
+    Av1,
     /// AAC in ADTS.
     Adts,
 }
@@ -33,6 +39,7 @@ impl StreamFormat {
         match self {
             Self::H264 => "h264",
             Self::H265 => "hevc",
+            Self::Vp8 | Self::Vp9 | Self::Av1 => "ivf",
             Self::Adts => "aac",
         }
     }
@@ -73,7 +80,11 @@ impl Programs {
         command.args(["-protocol_whitelist", "pipe", "-threads", "1", "-f", format.name()]);
         if format.is_video() {
             // Frames are shown in the order of the standard, however far apart, and each has a time of its own: none is left out.
-            command.args(["-max_pixels", MOST_PIXELS, "-strict", "1", "-framerate", "25", "-i", "pipe:0"]);
+            command.args(["-max_pixels", MOST_PIXELS]);
+            if matches!(format, StreamFormat::H264 | StreamFormat::H265) {
+                command.args(["-strict", "1", "-framerate", "25"]);
+            }
+            command.args(["-i", "pipe:0"]);
             command.args(["-map", "0:v:0", "-vf", "settb=1/25,setpts=N"]);
         } else {
             command.args(["-i", "pipe:0", "-map", "0:a:0"]);

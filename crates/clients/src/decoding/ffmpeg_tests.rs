@@ -3,13 +3,13 @@
 use super::*;
 use crate::parameter_sets::NalCodec;
 use std::process::Command;
-use weir_media::{Framing, units};
+use weir_media::{Framing, PictureCodec, units};
 
 /// Four seconds of 25 pictures a second with these options, as a byte stream whose access units begin with a delimiter.
 fn byte_stream(options: &[&str]) -> Vec<u8> {
     let output = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-t", "4"])
-        .args(["-g", "25", "-preset", "veryfast"])
+        .args(["-g", "25"])
         .args(options)
         .arg("pipe:1")
         .output()
@@ -19,7 +19,8 @@ fn byte_stream(options: &[&str]) -> Vec<u8> {
 }
 
 fn h264(options: &[&str]) -> Vec<u8> {
-    let fixed = ["-c:v", "libx264", "-bsf:v", "h264_metadata=aud=insert", "-f", "h264"];
+    let fixed =
+        ["-c:v", "libx264", "-preset", "veryfast", "-bsf:v", "h264_metadata=aud=insert", "-f", "h264"];
     byte_stream(&[options, &fixed].concat())
 }
 
@@ -79,8 +80,16 @@ fn every_picture_of_a_whole_stream_comes_out() {
         // Joined within the first group of pictures: from the next one on.
         assert_eq!(of_pictures(NalCodec::H264, &units[10..])[..3], [75, 75, 0], "{options:?}");
     }
-    let options =
-        ["-c:v", "libx265", "-x265-params", "log-level=error", "-bsf:v", "hevc_metadata=aud=insert"];
+    let options = [
+        "-c:v",
+        "libx265",
+        "-preset",
+        "veryfast",
+        "-x265-params",
+        "log-level=error",
+        "-bsf:v",
+        "hevc_metadata=aud=insert",
+    ];
     let units = access_units(NalCodec::H265, &byte_stream(&[&options[..], &["-f", "hevc"]].concat()));
     assert_eq!(of_pictures(NalCodec::H265, &units)[..3], [100, 100, 0]);
     let [handed_in, decoded, errors, ..] = of_pictures(NalCodec::H265, &units[10..]);
@@ -112,6 +121,82 @@ fn a_picture_that_is_not_whole_leaves_out_its_group() {
         }
     });
     assert_eq!(counts[..4], [80, 80, 0, 19]);
+}
+
+/// Encoders of codecs without NAL units; with frames that are not shown, and without.
+const FRAMED: [(PictureCodec, &[&str]); 5] = [
+    (PictureCodec::Vp8, &["-c:v", "libvpx", "-deadline", "realtime", "-lag-in-frames", "0"]),
+    (
+        PictureCodec::Vp8,
+        &["-c:v", "libvpx", "-deadline", "good", "-auto-alt-ref", "1", "-lag-in-frames", "16"],
+    ),
+    (PictureCodec::Vp9, &["-c:v", "libvpx-vp9", "-deadline", "realtime", "-lag-in-frames", "0"]),
+    (
+        PictureCodec::Vp9,
+        &["-c:v", "libvpx-vp9", "-cpu-used", "8", "-auto-alt-ref", "1", "-lag-in-frames", "16"],
+    ),
+    (PictureCodec::Av1, &["-c:v", "libaom-av1", "-usage", "realtime", "-cpu-used", "8"]),
+];
+
+/// The frames of an encoder's IVF.
+fn frames(options: &[&str]) -> Vec<Vec<u8>> {
+    let stream = byte_stream(&[options, &["-b:v", "500k", "-pix_fmt", "yuv420p", "-f", "ivf"]].concat());
+    let mut rest = &stream[32..];
+    let mut frames = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+        let (frame, behind) = behind[8..].split_at(u32::from_le_bytes(*length) as usize);
+        frames.push(frame.to_vec());
+        rest = behind;
+    }
+    frames
+}
+
+fn of_frames(codec: PictureCodec, frames: &[Vec<u8>]) -> [u64; 5] {
+    booked(|witness, now| frames.iter().for_each(|frame| witness.frame(codec, frame, now)))
+}
+
+#[test]
+fn every_picture_of_codecs_without_nal_units_comes_out() {
+    for (codec, options) in FRAMED {
+        let frames = frames(options);
+        assert!(frames.len() >= 100, "{options:?}: {}", frames.len());
+        assert_eq!(of_frames(codec, &frames), [100, 100, 0, 0, 3_200_180], "{options:?}");
+        let [handed_in, decoded, errors, ..] = of_frames(codec, &frames[10..]);
+        assert!(handed_in == decoded && errors == 0 && handed_in == 75, "{options:?}: {handed_in} {decoded}");
+    }
+}
+
+#[test]
+fn damaged_frames_of_codecs_without_nal_units_are_found_and_those_that_are_not_whole_left_out() {
+    for (codec, options) in [FRAMED[0], FRAMED[2], FRAMED[4]] {
+        let whole = frames(options);
+        let mut damaged = whole.clone();
+        damaged.iter_mut().skip(5).step_by(10).for_each(|frame| frame.truncate(6));
+        let [handed_in, decoded, errors, ..] = of_frames(codec, &damaged);
+        assert!(
+            decoded * 100 < handed_in * 99 && errors > 0,
+            "{codec:?}: {decoded} of {handed_in}, {errors}"
+        );
+        let counts = booked(|witness, now| {
+            for (number, frame) in whole.iter().enumerate() {
+                if number == 30 { witness.broken_picture() } else { witness.frame(codec, frame, now) }
+            }
+        });
+        assert_eq!(counts[..4], [80, 80, 0, 19], "{codec:?}");
+    }
+}
+
+#[test]
+fn a_change_of_codec_ends_a_turn() {
+    let (vp8, vp9) = (frames(FRAMED[0].1), frames(FRAMED[2].1));
+    let counts = booked(|witness, now| {
+        vp8[..30].iter().for_each(|frame| witness.frame(PictureCodec::Vp8, frame, now));
+        // Another turn of the same witness is due once no other has wanted one.
+        let later = now + ANOTHERS_CHANCE;
+        vp9.iter().for_each(|frame| witness.frame(PictureCodec::Vp9, frame, now));
+        vp9.iter().for_each(|frame| witness.frame(PictureCodec::Vp9, frame, later));
+    });
+    assert_eq!(counts[..3], [130, 130, 0]);
 }
 
 #[test]

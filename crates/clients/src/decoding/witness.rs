@@ -2,10 +2,10 @@
 
 use super::interlaced::may_have_fields;
 use super::queue::Feed;
-use super::{Decoders, StreamFormat, TURN};
+use super::{Decoders, StreamFormat, TURN, ivf};
 use crate::parameter_sets::{NalCodec, ParameterSets};
 use std::sync::Arc;
-use weir_media::{Framing, adts_header, units};
+use weir_media::{Framing, PictureCodec, adts_header, units};
 use weir_metrics::Moment;
 
 /// A witness of a workload that decodes some.
@@ -27,6 +27,10 @@ struct Turn {
     decoders: Arc<Decoders>,
     ends: Moment,
     pictures: Option<Feed>,
+    /// What they are.
+    format: Option<StreamFormat>,
+    /// Frames in IVF that were handed in.
+    frames: u64,
     sound: Option<Feed>,
     /// Pictures that need some of before the first one are left out.
     skips_leading: bool,
@@ -101,6 +105,11 @@ impl DecodedWitness {
         if content.has_sets {
             self.has_fields = content.has_fields;
         }
+        let format = match codec {
+            NalCodec::H264 => StreamFormat::H264,
+            NalCodec::H265 => StreamFormat::H265,
+        };
+        self.change_to(format);
         let is_start = content.is_start && (content.has_sets || !self.described.is_empty());
         if is_start {
             self.turn.take_if(|turn| turn.ends <= now || self.has_fields);
@@ -113,12 +122,8 @@ impl DecodedWitness {
             if !is_start {
                 return;
             }
-            let format = match codec {
-                NalCodec::H264 => StreamFormat::H264,
-                NalCodec::H265 => StreamFormat::H265,
-            };
             turn.pictures = turn.decoders.decode(format);
-            turn.skips_leading = true;
+            (turn.format, turn.skips_leading) = (Some(format), true);
         }
         let Some(feed) = &mut turn.pictures else { return };
         if content.is_skipped && turn.skips_leading {
@@ -134,6 +139,44 @@ impl DecodedWitness {
             bytes.extend_from_slice(unit);
         }
         feed.put(bytes, content.pictures, is_start);
+    }
+
+    /// A frame of VP8 or VP9, or a temporal unit of AV1 whose OBUs have their sizes, came whole.
+    pub(crate) fn frame(&mut self, codec: PictureCodec, frame: &[u8], now: Moment) {
+        let format = match codec {
+            PictureCodec::Vp8 => StreamFormat::Vp8,
+            PictureCodec::Vp9 => StreamFormat::Vp9,
+            PictureCodec::Av1 => StreamFormat::Av1,
+            PictureCodec::H264 | PictureCodec::H265 => return,
+        };
+        self.change_to(format);
+        let is_start = codec.begins_with(frame);
+        if is_start {
+            self.turn.take_if(|turn| turn.ends <= now);
+            if self.turn.is_none() {
+                self.begin(now);
+            }
+        }
+        let Some(turn) = &mut self.turn else { return };
+        if turn.pictures.is_none() {
+            if !is_start {
+                return;
+            }
+            (turn.format, turn.frames) = (Some(format), 0);
+            turn.pictures = turn.decoders.decode(format);
+            if let Some(feed) = &mut turn.pictures {
+                feed.put(ivf::header(format).to_vec(), 0, true);
+            }
+        }
+        if let Some(feed) = &mut turn.pictures {
+            feed.put(ivf::frame(turn.frames, frame), codec.pictures_of(frame), is_start);
+            turn.frames += 1;
+        }
+    }
+
+    /// Pictures of this format come: a turn with others is over.
+    fn change_to(&mut self, format: StreamFormat) {
+        self.turn.take_if(|turn| turn.format.is_some_and(|known| known != format));
     }
 
     /// An access unit came that is not whole: a decoder goes on at the next with which it can begin.
@@ -185,8 +228,15 @@ impl DecodedWitness {
         if self.decoders.begin_turn(self.turns, now) {
             self.turns += 1;
             let decoders = Arc::clone(&self.decoders);
-            let turn = Turn { decoders, ends: now + TURN, pictures: None, sound: None, skips_leading: false };
-            self.turn = Some(turn);
+            self.turn = Some(Turn {
+                decoders,
+                ends: now + TURN,
+                pictures: None,
+                format: None,
+                frames: 0,
+                sound: None,
+                skips_leading: false,
+            });
         }
     }
 }

@@ -4,11 +4,11 @@ use super::FlvBody;
 use super::configuration::nal_codec;
 use crate::decoding::DecodedWitness;
 use crate::parameter_sets::NalCodec;
-use weir_media::{Framing, parameter_sets};
+use weir_media::{Framing, PictureCodec, parameter_sets};
 use weir_metrics::Moment;
-use weir_rtmp::flv::{AudioCodec, AudioTag, FourCc, VideoTag};
+use weir_rtmp::flv::{AudioCodec, AudioTag, FourCc, VideoCodec, VideoTag};
 
-/// The frames of one viewer that are decoded: H.264, H.265 and AAC, of one track each.
+/// The frames of one viewer that are decoded: H.264, H.265, VP8, VP9, AV1 and AAC, of one track each.
 pub(super) struct DecodedTags {
     witness: DecodedWitness,
     /// Lengths of NAL units have four bytes, the one size that encoders for live streams use.
@@ -38,10 +38,17 @@ impl DecodedTags {
 
     /// A picture came.
     pub(super) fn picture(&mut self, tag: &VideoTag, body: &FlvBody<'_>, now: Moment) {
-        let Some(codec) = nal_codec(tag.codec).filter(|_| tag.multitrack.is_none()) else { return };
-        match body.head.get(tag.payload_offset..).filter(|_| self.has_long_lengths && body.is_whole()) {
-            Some(unit) => self.witness.picture(codec, unit, Framing::LengthPrefixed, now),
-            None => self.witness.broken_picture(),
+        if tag.multitrack.is_some() {
+            return;
+        }
+        let whole = body.head.get(tag.payload_offset..).filter(|_| body.is_whole());
+        match (nal_codec(tag.codec), frame_codec(tag.codec), whole) {
+            (Some(codec), _, Some(unit)) if self.has_long_lengths => {
+                self.witness.picture(codec, unit, Framing::LengthPrefixed, now);
+            }
+            (None, Some(codec), Some(frame)) => self.witness.frame(codec, frame, now),
+            (None, None, _) => {}
+            _ => self.witness.broken_picture(),
         }
     }
 
@@ -58,6 +65,16 @@ impl DecodedTags {
         {
             self.witness.sound(payload, alone, now);
         }
+    }
+}
+
+/// Codecs without NAL units.
+fn frame_codec(codec: VideoCodec) -> Option<PictureCodec> {
+    match codec {
+        VideoCodec::FourCc(FourCc::VP8) => Some(PictureCodec::Vp8),
+        VideoCodec::FourCc(FourCc::VP9) => Some(PictureCodec::Vp9),
+        VideoCodec::FourCc(FourCc::AV1) => Some(PictureCodec::Av1),
+        _ => None,
     }
 }
 

@@ -191,7 +191,6 @@ fn wanted(video: &[&str]) -> String {
         [only] => format!("{only} alone"),
         names => names.join(", "),
     };
-    let words = if video == OfferOptions::DECODED { format!("{words} (for --decode)") } else { words };
     // Mode 0 has no fragments: only small pictures fit.
     if video.contains(&"H264") { format!("{words}; H.264 with packetization-mode 1") } else { words }
 }

@@ -19,7 +19,7 @@ use crate::timeline::{Timeline, Track};
 use crate::track_format::TrackFormat;
 use crate::workload::NewClient;
 use std::sync::Arc;
-use weir_media::{Framing, PictureCodec, PictureFormat, STAMP_SEARCH_LEN, Stamp, units};
+use weir_media::{Framing, PictureCodec, PictureFormat, STAMP_SEARCH_LEN, Stamp, append_obus, units};
 use weir_metrics::common::{AHEAD, FRAMES_AHEAD, WITNESSES};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::sdp::{Format, MediaKind};
@@ -194,10 +194,11 @@ impl Role for Player {
             }
             let Some(decoded) = decoded else { return };
             match nal_codec(codec) {
-                Some(nal_codec) if unit.complete && unit.bytes.len() == unit.length => {
+                _ if !unit.complete || unit.bytes.len() != unit.length => decoded.broken_picture(),
+                Some(nal_codec) => {
                     decoded.picture(nal_codec, unit.bytes, Framing::LengthPrefixed, now);
                 }
-                _ => decoded.broken_picture(),
+                None => frame(codec, unit.bytes, decoded, now),
             }
         };
         if let Some(receiver) = &mut self.receiver {
@@ -423,6 +424,20 @@ fn picture_format(codec: VideoCodec, bytes: &[u8]) -> Option<PictureFormat> {
         VideoCodec::Av1 => of_units(PictureCodec::Av1),
         VideoCodec::Vp8 => PictureCodec::Vp8.format(bytes),
         VideoCodec::Vp9 => PictureCodec::Vp9.format(bytes),
+    }
+}
+
+/// Hands in a frame of a codec without NAL units.
+fn frame(codec: VideoCodec, bytes: &[u8], decoded: &mut DecodedWitness, now: Moment) {
+    match codec {
+        VideoCodec::Vp8 => decoded.frame(PictureCodec::Vp8, bytes, now),
+        VideoCodec::Vp9 => decoded.frame(PictureCodec::Vp9, bytes, now),
+        VideoCodec::Av1 => {
+            let mut unit = Vec::with_capacity(bytes.len());
+            append_obus(units(bytes, Framing::LengthPrefixed), &mut unit);
+            decoded.frame(PictureCodec::Av1, &unit, now);
+        }
+        VideoCodec::H264 | VideoCodec::H265 => {}
     }
 }
 

@@ -91,7 +91,7 @@ fn play(
     let endpoints =
         endpoints("play", urls, EndpointFinder::new(schemes, &options.tls).resolving(options.resolve), rtc)?;
     let shared_options = Arc::new(play::SharedOptions {
-        terms: terms(signalling, offer_options(rtc, options.decoders.is_some()), &options.tls)?,
+        terms: terms(signalling, offer_options(rtc), &options.tls)?,
         timeouts: options.timeouts,
         playout: options.playout(),
         rtc: rtc.clone(),
@@ -135,18 +135,15 @@ fn terms(
     Ok(Arc::new(Terms { signalling, offer_options, clock, certificate, redirects }))
 }
 
-/// What viewers want, and say that they will say. All viewers of a workload some of which are decoded want what is: the server's choice
-/// would otherwise leave nothing to decode, and the others would play something else.
-fn offer_options(options: &RtcOptions, is_decoded: bool) -> OfferOptions<'static> {
+/// What viewers want, and say that they will say.
+fn offer_options(options: &RtcOptions) -> OfferOptions<'static> {
     let feedback: &[&str] = match (options.nack, options.bandwidth) {
         (true, true) => OfferOptions::VIEWER.feedback,
         (true, false) => &["nack", "nack pli", "ccm fir"],
         (false, true) => &["nack pli", "ccm fir", "transport-cc", "goog-remb"],
         (false, false) => &["nack pli", "ccm fir"],
     };
-    let video = if is_decoded { OfferOptions::DECODED } else { OfferOptions::VIEWER.video };
-    OfferOptions { feedback, video, retransmission: options.nack, ..OfferOptions::VIEWER }
-        .of_codec(options.codec)
+    OfferOptions { feedback, retransmission: options.nack, ..OfferOptions::VIEWER }.of_codec(options.codec)
 }
 
 #[cfg(test)]
@@ -155,13 +152,9 @@ mod tests {
     use weir_rtc::VideoCodec;
 
     #[test]
-    fn viewers_that_are_decoded_offer_what_is_decoded_unless_a_codec_is_asked_for() {
-        let offered = |codec, is_decoded| {
-            let options = RtcOptions { codec, ..RtcOptions::default() };
-            offer_options(&options, is_decoded).video
-        };
-        assert_eq!(offered(None, false), OfferOptions::VIEWER.video);
-        assert_eq!(offered(None, true), ["H264", "H265"]);
-        assert_eq!(offered(Some(VideoCodec::Vp8), true), ["VP8"]);
+    fn viewers_offer_all_that_is_read_unless_a_codec_is_asked_for() {
+        let offered = |codec| offer_options(&RtcOptions { codec, ..RtcOptions::default() }).video;
+        assert_eq!(offered(None), OfferOptions::VIEWER.video);
+        assert_eq!(offered(Some(VideoCodec::Vp8)), ["VP8"]);
     }
 }

@@ -181,7 +181,10 @@ impl TrackReceiver {
                 MediaKind::Audio => message::MediaKind::Audio,
                 _ => message::MediaKind::Video,
             };
-            let body = FlvBody { kind, timestamp: tag.timestamp, length: tag.length as u32, head: tag.head };
+            // A broken picture may have come up to its last packets: a decoder is not given it as if it were whole.
+            let is_cut = tag.is_broken && tag.head.len() == tag.length;
+            let head = &tag.head[..tag.head.len() - usize::from(is_cut)];
+            let body = FlvBody { kind, timestamp: tag.timestamp, length: tag.length as u32, head };
             flv.take(&body, now, shard);
         });
         shard.of(planned).count(MALFORMED, u64::from(!is_read));

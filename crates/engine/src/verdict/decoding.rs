@@ -14,7 +14,7 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
         ));
     } else if count(HANDED_IN) == 0 && failed == 0 {
         warnings.push(format!(
-            "{name}: not decoded: no witness received H.264 or H.265 in frames, from a picture on that needs no other, or AAC; or ffmpeg was not done with it when the run ended (--drain)"
+            "{name}: not decoded: no witness received H.264, H.265, VP8, VP9 or AV1 in frames, from a picture on that needs no other, or AAC; or ffmpeg was not done with it when the run ended (--drain)"
         ));
     }
     if failed > 0 {

@@ -15,6 +15,35 @@ pub(super) fn vp8(frame: &[u8]) -> Option<PictureFormat> {
     (tag & 1 == 0).then(|| PictureFormat { profile, size: (side(width), side(height)) })
 }
 
+/// How many frames of VP9 are shown of a frame, or of a superframe (the bitstream specification, annex B).
+pub(super) fn shown(frame: &[u8]) -> u64 {
+    let Some(&marker) = frame.last() else { return 0 };
+    let (count, size_length) = (usize::from(marker & 7) + 1, usize::from(marker >> 3 & 3) + 1);
+    let index_length = 2 + count * size_length;
+    let index = frame.len().checked_sub(index_length).map(|at| &frame[at..]);
+    // superframe_marker is 0b110, in the first and the last byte of the index.
+    let Some(index) = index.filter(|index| marker >> 5 == 6 && index[0] == marker) else {
+        return is_shown(frame).into();
+    };
+    let mut rest = &frame[..frame.len() - index_length];
+    let mut all = 0;
+    for size in index[1..=count * size_length].chunks_exact(size_length) {
+        let size = size.iter().rev().fold(0, |size, byte| size << 8 | usize::from(*byte));
+        let one;
+        (one, rest) = rest.split_at(size.min(rest.len()));
+        all += u64::from(is_shown(one));
+    }
+    all
+}
+
+/// show_existing_frame, or show_frame (section 6.2).
+fn is_shown(frame: &[u8]) -> bool {
+    let Some(first) = frame.first().filter(|first| *first >> 6 == 2) else { return false };
+    // Of profile 3 a bit is reserved in front of them.
+    let flags = if first >> 4 & 3 == 3 { first << 1 } else { *first };
+    flags & 0x08 != 0 || flags & 0x02 != 0
+}
+
 /// A frame of VP9 (the bitstream specification, section 6.2).
 pub(super) fn vp9(frame: &[u8]) -> Option<PictureFormat> {
     const SYNC_CODE: u32 = 0x49_83_42;
@@ -66,6 +95,18 @@ mod tests {
     fn keyframes_say_their_profile_and_size() {
         assert_eq!(read(PictureCodec::Vp8, VP8), Some(("profile 0".to_owned(), (320, 180))));
         assert_eq!(read(PictureCodec::Vp9, VP9), Some(("profile 0".to_owned(), (320, 180))));
+    }
+
+    #[test]
+    fn what_is_shown_is_known() {
+        let [key, inter, hidden, again] = [[0x82u8, 1], [0x86, 1], [0x84, 1], [0x88, 1]];
+        assert_eq!([&key[..], &inter, &hidden, &again, &[]].map(shown), [1, 1, 0, 1, 0]);
+        assert_eq!([shown(&[0xB1]), shown(&[0xB2])], [1, 0], "profile 3");
+        let index = [0xC9, 2, 0, 2, 0, 0xC9];
+        assert_eq!(shown(&[&hidden[..], &inter, &index].concat()), 1);
+        assert_eq!(shown(&[&key[..], &inter, &index].concat()), 2);
+        assert_eq!(shown(&[&key[..], &index].concat()), 1, "cut short");
+        assert_eq!(shown(&[0xDF; 4]), 0, "an index that is longer than the frame");
     }
 
     #[test]

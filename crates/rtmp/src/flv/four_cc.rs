@@ -11,6 +11,12 @@ impl FourCc {
     pub const AVC: Self = Self(*b"avc1");
     /// H.265.
     pub const HEVC: Self = Self(*b"hvc1");
+    /// VP8.
+    pub const VP8: Self = Self(*b"vp08");
+    /// VP9.
+    pub const VP9: Self = Self(*b"vp09");
+    /// AV1.
+    pub const AV1: Self = Self(*b"av01");
     /// Opus.
     pub const OPUS: Self = Self(*b"Opus");
     /// AAC.

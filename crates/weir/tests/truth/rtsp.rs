@@ -75,8 +75,11 @@ fn pictures_of_every_codec_that_is_read_are_counted_with_their_keyframes() {
     let server = GstServer::start(&[]);
     for (path, name) in [("vp8", "VP8"), ("vp9", "VP9"), ("h265", "H.265")] {
         let url = server.url("", path);
-        let run = measure(["play", url.as_str(), "-c", "1", "-d", "8s", "--warmup", "0s"]);
+        let options = ["-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "10s", "--decode"];
+        let run = measure([&["play", url.as_str()][..], &options].concat());
         assert_eq!(run.total("played"), 1.0, "{path}: {}", run.err);
+        let decoded = run.total("decoded");
+        assert!(decoded >= 50.0 && decoded == run.total("handed_in"), "{path}: {decoded} decoded");
         let zeros = ["lost", "rtsp.other_frames", "rtsp.broken_frames", "rtsp.malformed", "timestamp_jumps"];
         assert_eq!(zeros.map(|figure| run.total(figure)), [0.0; 5], "{path}");
         let (frames, keyframes) = (run.total("frames"), run.total("keyframes"));
