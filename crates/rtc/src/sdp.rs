@@ -4,6 +4,7 @@
 
 mod agreement;
 mod description;
+mod matching;
 mod parse;
 mod write;
 

@@ -67,9 +67,6 @@ impl OfferOptions<'static> {
         ..Self::VIEWER
     };
 
-    /// Encodings of pictures that are decoded (`--decode`): each of them has a form that a decoder reads without a container.
-    pub const DECODED: &'static [&'static str] = &["H264", "H265"];
-
     /// The same, of one codec of pictures, if there is one.
     pub fn of_codec(self, codec: Option<VideoCodec>) -> Self {
         let video: &[&str] = match codec {
@@ -154,7 +151,9 @@ impl Local {
             [(MediaKind::Audio, offer_options.audio), (MediaKind::Video, offer_options.video)]
         {
             let mut formats = Vec::new();
-            for (name, parameters) in names.iter().flat_map(|&name| variants(kind, name)) {
+            for (name, parameters) in
+                names.iter().flat_map(|&name| variants(kind, name, offer_options.direction))
+            {
                 let (static_type, clock_rate, channels) = encoding(kind, name);
                 let payload_type = static_type.unwrap_or_else(&mut next);
                 formats.push(Format {
@@ -225,10 +224,20 @@ fn encoding(kind: MediaKind, name: &str) -> (Option<u8>, u32, Option<u8>) {
     }
 }
 
-/// The parameters with which a codec is offered, as Chromium 140 does: of VP9 a profile of 8 bits and one of 10.
-fn variants(kind: MediaKind, name: &str) -> impl Iterator<Item = (&str, &'static str)> {
+/// The parameters with which a codec is offered, as Chromium 140 does: of VP9 a profile of 8 bits and one of 10, of H.264 four profiles
+/// (Baseline, Constrained Baseline, Main and High). Who sends H.264 says the one that it sends.
+fn variants(kind: MediaKind, name: &str, direction: Direction) -> impl Iterator<Item = (&str, &'static str)> {
     let variants: &[&str] = match (kind, name) {
         (MediaKind::Audio, "opus") => &["minptime=10;useinbandfec=1"],
+        (_, "H264") if direction == Direction::ReceiveOnly => &[
+            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42001f",
+            "level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42001f",
+            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
+            "level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42e01f",
+            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=4d001f",
+            "level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=4d001f",
+            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=64001f",
+        ],
         (_, "H264") => &["level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"],
         (_, "AV1") => &["level-idx=5;profile=0;tier=0"],
         (_, "VP9") => &["profile-id=0", "profile-id=2"],
@@ -245,8 +254,20 @@ fn choose(offered: &[Format], names: &[&str], offer_options: &OfferOptions<'_>) 
         names.iter().any(|name| format.is(name))
             && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
     };
+    // Of what we send it is known which profile it has, if one is offered that is it.
+    let is_sent = |format: &&Format| {
+        let own = names.iter().flat_map(|name| variants(MediaKind::Video, name, offer_options.direction));
+        let mut own = own.map(|(name, parameters)| Format {
+            name: name.to_owned(),
+            clock_rate: format.clock_rate,
+            parameters: parameters.to_owned(),
+            ..Format::default()
+        });
+        offer_options.direction == Direction::SendOnly && own.any(|own| own.matches(format))
+    };
     // An answer keeps to the order of the offer, which is the server's own preference (RFC 3264 section 6.1, RFC 8829 section 5.3.1).
-    let Some(best) = offered.iter().find(fits) else { return Vec::new() };
+    let sent = offered.iter().filter(fits).find(is_sent);
+    let Some(best) = sent.or_else(|| offered.iter().find(fits)) else { return Vec::new() };
     let repair = offered.iter().find(|format| format.repairs() == Some(best.payload_type));
     let formats =
         [Some(best), repair.filter(|_| offer_options.retransmission)].into_iter().flatten().cloned();
@@ -283,13 +304,17 @@ pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) ->
     let agreed = sections.filter(|(_, answered)| !answered.rejected).filter_map(|(offered, answered)| {
         // The answer's formats that the offer has, retransmissions apart. "if a particular codec was referenced with a specific payload type
         // number in the offer, that same payload type number SHOULD be used for that codec in the answer" (RFC 3264 section 6.1): need not.
+        // Those come first that are the configurations which were offered. Servers answer with another profile as well; what they send then
+        // is read all the same.
         let is_offered = |format: &&Format| offered.formats.iter().any(|offered| offered.is(&format.name));
         let repair = |format: &Format| {
             let repair = answered.formats.iter().find(|other| other.repairs() == Some(format.payload_type));
             repair.map(|repair| repair.payload_type)
         };
-        let mut formats = answered.formats.iter().filter(|format| !format.is("rtx")).filter(is_offered);
-        let format = formats.next()?;
+        let mut formats: Vec<&Format> =
+            answered.formats.iter().filter(|format| !format.is("rtx")).filter(is_offered).collect();
+        formats.sort_by_key(|format| !offered.formats.iter().any(|offered| offered.matches(format)));
+        let (&format, others) = formats.split_first()?;
         let answerer_begins = match answered.setup {
             Some(Setup::Passive) => false,
             // No answer may leave it open (RFC 5763 section 5). Servers that do wait for the other side.
@@ -301,7 +326,7 @@ pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) ->
             identifier: offered.identifier.clone(),
             format: format.clone(),
             repair: repair(format),
-            others: formats.map(|format| (format.clone(), repair(format))).collect(),
+            others: others.iter().map(|&format| (format.clone(), repair(format))).collect(),
             extensions: answered.extensions.clone(),
             role: if answerer_begins == answer_is_ours { DtlsRole::Client } else { DtlsRole::Server },
         })
@@ -386,8 +411,13 @@ mod tests {
             formats.map(|format| (format.payload_type, format.name)).collect()
         };
         let all = names(&OfferOptions::VIEWER);
-        let expected = [(97, "VP8"), (99, "H264"), (101, "AV1"), (103, "VP9"), (105, "VP9"), (107, "H265")];
-        assert_eq!(all, expected.map(|(payload_type, name)| (payload_type, name.to_owned())));
+        let names_of_all = ["VP8", "H264", "AV1", "VP9", "VP9", "H265"];
+        let h264 = (0..6).map(|more| (101 + 2 * more, "H264"));
+        let [vp8, first, others @ ..] = names_of_all;
+        let others = (0..).zip(others).map(|(at, name)| (113 + 2 * at, name));
+        let expected: Vec<_> = [(97, vp8), (99, first)].into_iter().chain(h264).chain(others).collect();
+        let all: Vec<_> = all.iter().map(|(payload_type, name)| (*payload_type, &**name)).collect();
+        assert_eq!(all, expected);
         for codec in VideoCodec::ALL {
             let names: Vec<String> =
                 names(&OfferOptions::VIEWER.of_codec(Some(codec))).into_iter().map(|it| it.1).collect();
@@ -403,12 +433,12 @@ mod tests {
         let offer = local().offer(&OfferOptions::VIEWER);
         let mut answer = local().offer(&OfferOptions::VIEWER);
         let formats = &mut answer.media[1].formats;
-        formats.retain(|format| [99, 100, 103, 104, 107].contains(&format.payload_type));
+        formats.retain(|format| [99, 100, 115, 116, 119].contains(&format.payload_type));
         formats.insert(0, Format { payload_type: 120, name: "red".to_owned(), ..Format::default() });
         let agreed = agree(&offer, &answer, false).remove(1);
         assert_eq!((&*agreed.format.name, agreed.repair), ("H264", Some(100)));
         let others: Vec<_> = agreed.others.iter().map(|(format, repair)| (&*format.name, *repair)).collect();
-        assert_eq!(others, [("VP9", Some(104)), ("H265", None)]);
+        assert_eq!(others, [("VP9", Some(116)), ("H265", None)]);
     }
 
     #[test]
@@ -422,6 +452,30 @@ mod tests {
         assert_eq!(answered(&OfferOptions::VIEWER), ["VP8", "rtx"]);
         assert_eq!(answered(&OfferOptions::VIEWER.of_codec(Some(VideoCodec::Vp9))), ["VP9", "rtx"]);
         assert_eq!(answered(&OfferOptions::PUBLISHER), ["H264", "rtx"]);
+    }
+
+    #[test]
+    fn a_sender_answers_with_its_own_profile_and_a_receiver_takes_the_configuration_that_was_offered_first() {
+        let offer = local().offer(&OfferOptions::VIEWER);
+        let answer = local().answer(&offer, &OfferOptions::PUBLISHER);
+        let formats = &answer.media[1].formats;
+        assert_eq!(
+            (formats[0].payload_type, formats[0].parameter("profile-level-id")),
+            (103, Some("42e01f"))
+        );
+        // An answer that has what was not offered in front of what was.
+        let mut theirs = answer.clone();
+        let other = |payload_type, parameters: &str| Format {
+            payload_type,
+            parameters: parameters.to_owned(),
+            ..formats[0].clone()
+        };
+        theirs.media[1].formats.insert(0, other(120, "packetization-mode=1;profile-level-id=f4001f"));
+        let agreed = agree(&offer, &theirs, false).remove(1);
+        assert_eq!((agreed.format.payload_type, agreed.others[0].0.payload_type), (103, 120));
+        // Where nothing else is answered, it is read.
+        theirs.media[1].formats.truncate(1);
+        assert_eq!(agree(&offer, &theirs, false)[1].format.payload_type, 120);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 // A peer of pion, which shares nothing with weir: plays by WHEP, publishes by WHIP, and is a server of both.
 //
-// Usage: play URL | publish URL DROP | serve FRAMES [CODEC FILE | into FILE]. "publish" keeps every DROP-th packet from the wire the first time (0:
+// Usage: play URL | publish URL DROP | serve FRAMES [CODEC FILE [LOSS] | into FILE]. "publish" keeps every DROP-th packet from the wire the first time (0:
 // none), so that it has to be asked for again. "serve" prints its port: POST /whep plays from it, so many frames and then
 // nothing, POST /whip publishes into it. With a codec (VP8, VP9, AV1, H265) pictures are those of a file in IVF, or of H265 in
-// Annex B with delimiters, once from its beginning; "into" writes the pictures of who publishes there, in the same forms. A client prints "ready" once media goes. Each ends with its standard input, and
+// Annex B with delimiters, once from its beginning (H264: those that it makes itself); with a loss, about so many percent of the packets of
+// pictures are kept from the wire the first time, the same ones for each viewer, and a whole frame is; "into" writes the pictures of who publishes there, in the same forms. A client prints "ready" once media goes. Each ends with its standard input, and
 // prints what it has counted as name=number.
 package main
 
@@ -36,6 +37,7 @@ import (
 var (
 	peers, connected, sent, withheld, repeated, reports, nacks, keyframesAsked, reportedLost atomic.Int64
 	received, lost, recovered, frames, keyframes, arrived                                    atomic.Int64
+	retransmissions, framesHit, framesGone                                                   atomic.Int64
 )
 
 func printCounts() {
@@ -47,7 +49,8 @@ func printCounts() {
 		{"repeated", &repeated}, {"reports", &reports}, {"nacks", &nacks},
 		{"keyframes_asked", &keyframesAsked}, {"reported_lost", &reportedLost}, {"received", &received},
 		{"lost", &lost}, {"recovered", &recovered}, {"frames", &frames}, {"keyframes", &keyframes},
-		{"arrived", &arrived},
+		{"arrived", &arrived}, {"retransmissions", &retransmissions},
+		{"frames_hit", &framesHit}, {"frames_gone", &framesGone},
 	} {
 		fmt.Printf("%s=%d ", count.name, count.value.Load())
 	}
@@ -99,35 +102,73 @@ func connection(below ...interceptor.Factory) *webrtc.PeerConnection {
 	return peer
 }
 
-// Keeps every k-th packet of pictures from the wire the first time; counts those that are sent again.
+// Keeps packets of pictures from the wire the first time: every k-th, or about so many percent, but none at either end of so many frames.
+// Counts those that are sent again, and the frames that are not whole, or not there at all, without these.
 type dropper struct {
 	interceptor.NoOp
-	every uint16
+	every         uint16
+	percent, most uint32
+}
+
+// The frame that is kept from the wire as a whole.
+const goneFrame = 40
+
+// Whether a packet of this frame is kept from the wire. The same ones in each run: the finaliser of MurmurHash3 is the seed.
+func (d *dropper) drops(number uint16, frame uint32) bool {
+	if d.every > 0 && number%d.every == 0 {
+		return true
+	}
+	if d.percent == 0 || frame < 5 || frame+5 >= d.most {
+		return false
+	}
+	hash := uint32(number)
+	hash = (hash ^ hash>>16) * 0x85ebca6b
+	hash = (hash ^ hash>>13) * 0xc2b2ae35
+	return frame == goneFrame || (hash^hash>>16)%100 < d.percent
 }
 
 func (d *dropper) NewInterceptor(string) (interceptor.Interceptor, error) { return d, nil }
 
 func (d *dropper) BindLocalStream(info *interceptor.StreamInfo, writer interceptor.RTPWriter) interceptor.RTPWriter {
-	if !strings.EqualFold(info.MimeType, webrtc.MimeTypeH264) {
+	if !strings.HasPrefix(strings.ToLower(info.MimeType), "video/") {
 		return writer
 	}
 	var lock sync.Mutex
 	seen := map[uint16]bool{}
+	first, packets, gone := uint32(0), 0, 0
 	return interceptor.RTPWriterFunc(func(header *rtp.Header, payload []byte, attributes interceptor.Attributes) (int, error) {
 		number := header.SequenceNumber
 		if header.PayloadType != info.PayloadType && len(payload) >= 2 {
 			// A retransmission in a stream of its own: the number is inside (RFC 4588 section 4).
 			number = uint16(payload[0])<<8 | uint16(payload[1])
+			retransmissions.Add(1)
 		}
 		lock.Lock()
-		again := seen[number]
-		seen[number] = true
-		lock.Unlock()
-		switch {
-		case again:
+		defer lock.Unlock()
+		if seen[number] {
 			repeated.Add(1)
-		case d.every > 0 && number%d.every == 0:
+			return writer.Write(header, payload, attributes)
+		}
+		if len(seen) == 0 {
+			first = header.Timestamp
+		}
+		seen[number] = true
+		packets++
+		drops := d.drops(number, (header.Timestamp-first)/3600)
+		if drops {
 			withheld.Add(1)
+			gone++
+		}
+		if header.Marker {
+			switch {
+			case gone == packets:
+				framesGone.Add(1)
+			case gone > 0:
+				framesHit.Add(1)
+			}
+			packets, gone = 0, 0
+		}
+		if drops {
 			return len(payload), nil
 		}
 		return writer.Write(header, payload, attributes)
@@ -385,8 +426,8 @@ func session(peer *webrtc.PeerConnection, where string) (end func()) {
 }
 
 // Answers an offer: a peer that sends to who plays, and counts what comes of who publishes.
-func answer(path, offer string, most int, content *clip, into string) (string, func(), error) {
-	peer := connection(&dropper{})
+func answer(path, offer string, most, percent int, content *clip, into string) (string, func(), error) {
+	peer := connection(&dropper{percent: uint32(percent), most: uint32(most)})
 	stop := func() {}
 	if strings.HasPrefix(path, "/whep") {
 		stop = publish(peer, 0, most, content)
@@ -419,14 +460,14 @@ func answer(path, offer string, most int, content *clip, into string) (string, f
 	}, nil
 }
 
-func serve(most int, content *clip, into string) {
+func serve(most, percent int, content *clip, into string) {
 	var lock sync.Mutex
 	ends := []func(){}
 	handle := func(writer http.ResponseWriter, request *http.Request) {
 		body := must(io.ReadAll(request.Body))
 		switch request.Method {
 		case http.MethodPost:
-			made, end, err := answer(request.URL.Path, string(body), most, content, into)
+			made, end, err := answer(request.URL.Path, string(body), most, percent, content, into)
 			if err != nil {
 				http.Error(writer, err.Error(), http.StatusNotAcceptable)
 				return
@@ -498,14 +539,17 @@ func main() {
 		check(peer.Close())
 	case "serve":
 		var content *clip
-		into := ""
+		into, percent := "", 0
 		switch {
 		case len(os.Args) > 4 && os.Args[3] == "into":
 			into = os.Args[4]
-		case len(os.Args) > 4:
+		case len(os.Args) > 4 && os.Args[3] != "H264":
 			content = read(os.Args[3], os.Args[4])
 		}
-		serve(must(strconv.Atoi(os.Args[2])), content, into)
+		if len(os.Args) > 5 {
+			percent = must(strconv.Atoi(os.Args[5]))
+		}
+		serve(must(strconv.Atoi(os.Args[2])), percent, content, into)
 	}
 	printCounts()
 }
