@@ -1,5 +1,5 @@
 //! A file of MP4, Matroska, FLV or IVF that is published in a loop: its index lies within the file, and every frame of it can be read,
-//! again and again, with times that do not go back. The same bytes as parameter sets and configurations of a peer's tracks say nothing
+//! again and again, with times that do not go back. The same bytes as parameter sets, configurations and frames of a peer's tracks say nothing
 //! that is too large.
 
 #![no_main]
@@ -11,7 +11,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_media::{Frame, Looped, MediaFile, PictureCodec, Source, Track, aac_format, adts_format};
+use weir_media::{
+    Frame, Looped, MediaFile, PictureCodec, Source, Track, aac_format, adts_format, append_obus,
+};
 
 /// Frames that are read of one file: some of its second and third pass as well, if it is short.
 const FRAMES: usize = 64;
@@ -32,11 +34,17 @@ fn unnamed() -> File {
 fuzz_target!(|data: &[u8]| FILE.with(|file| {
     for codec in PictureCodec::ALL {
         codec.units_of(data).for_each(drop);
+        // Eight frames are the most of a superframe of VP9.
+        assert!(codec.pictures_of(data) <= 8);
+        codec.begins_with(data);
         for format in [codec.format(data), codec.format_of_record(data)].into_iter().flatten() {
             assert!(format.size.0.max(format.size.1) <= 16_888 && format.profile.len() < 80);
         }
     }
     let _ = (aac_format(data), adts_format(data));
+    let mut unit = Vec::new();
+    append_obus(PictureCodec::Av1.units_of(data), &mut unit);
+    assert!(unit.len() <= data.len() + 8, "one OBU has no size at the most: the last");
     let file = file.get_or_init(unnamed);
     file.set_len(0).expect("room");
     file.write_all_at(data, 0).expect("room");

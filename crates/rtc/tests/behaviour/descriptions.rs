@@ -1,6 +1,6 @@
 //! Descriptions as others write them: offers that ours are compared with, and answers that have to be understood.
 //!
-//! The offer of Chromium was recorded with the Chromium that the tests drive, and offer and answer of pion (which MediaMTX
+//! The offers of Chromium, and its answer to a viewer of ours, were recorded with the Chromium that the tests drive, and offer and answer of pion (which MediaMTX
 //! and LiveKit are built on) with the pion that they build. Both send one picture and one sound track. The others come from public issues (versatica/mediasoup#213, otalk/sdp-jingle-json#7, obsproject/obs-studio#7926,
 //! kevmo314/tinywhip#2, ossrs/srs#4570, centricular/gstwebrtc-demos#159) and from comments in public code (FFmpeg's muxer
 //! for WHIP). Their addresses are replaced by those of RFC 5737, and what they were cut short by is missing at the end.
@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weir_rtc::sdp::{Description, Direction, Local, Media, MediaKind, OfferOptions, Sources, agree};
+use weir_rtc::sdp::{Description, Direction, Format, Local, Media, MediaKind, OfferOptions, Sources, agree};
 use weir_rtc::transport::DtlsRole;
 
 fn recorded(name: &str) -> String {
@@ -151,6 +151,41 @@ fn renumbered(answer: &str, offer: &Description) -> Description {
         }
     }
     answer
+}
+
+#[test]
+fn of_the_h264_that_chromium_offers_a_sender_takes_its_own_profile_with_fragments() {
+    let offer: Description = recorded("offer-chromium-156-play.sdp").parse().unwrap();
+    let levels = |media: &Media| -> Vec<(u8, String, String)> {
+        let h264 = media.formats.iter().filter(|format| format.is("H264"));
+        let parameter = |format: &Format, name| format.parameter(name).unwrap().to_owned();
+        h264.map(|it| {
+            (it.payload_type, parameter(it, "packetization-mode"), parameter(it, "profile-level-id"))
+        })
+        .collect()
+    };
+    assert_eq!(levels(&offer.media[1]).len(), 8);
+    let answer = local().answer(&offer, &OfferOptions::PUBLISHER);
+    assert_eq!(levels(&answer.media[1]), [(108, "1".to_owned(), "42e01f".to_owned())]);
+    let agreed = agree(&offer, &answer, true);
+    assert_eq!((agreed[1].format.payload_type, agreed[1].repair), (108, Some(109)));
+}
+
+#[test]
+fn what_chromium_answers_to_a_viewer_is_what_was_offered_configuration_by_configuration() {
+    let offer = local().offer(&OfferOptions::VIEWER);
+    let answer: Description = recorded("answer-chromium-156-play.sdp").parse().unwrap();
+    let agreed = agree(&offer, &answer, false).remove(1);
+    let others = agreed.others.iter().map(|(format, repair)| (format, *repair));
+    let formats: Vec<_> = std::iter::once((&agreed.format, agreed.repair)).chain(others).collect();
+    for (format, repair) in &formats {
+        let matching = offer.media[1].formats.iter().filter(|offered| offered.matches(format));
+        let matching: Vec<u8> = matching.map(|offered| offered.payload_type).collect();
+        assert_eq!((&matching[..], *repair), (&[format.payload_type][..], Some(format.payload_type + 1)));
+    }
+    // High is left out: it has no encoder for it. So is H.265.
+    let types: Vec<u8> = formats.iter().map(|(format, _)| format.payload_type).collect();
+    assert_eq!(types, [97, 99, 101, 103, 105, 107, 109, 113, 115, 117]);
 }
 
 #[test]
