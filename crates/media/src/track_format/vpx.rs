@@ -82,6 +82,7 @@ pub(super) fn vp9(frame: &[u8]) -> Option<PictureFormat> {
 #[cfg(test)]
 mod tests {
     use super::super::PictureCodec;
+    use super::shown;
 
     /// The first bytes of keyframes that ffmpeg made of pictures of 320x180: `-c:v libvpx`, `-c:v libvpx-vp9`.
     const VP8: &[u8] = &[0x10, 0x62, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00];
