@@ -45,6 +45,8 @@ struct Frame {
     /// Where the marker was.
     marker: Option<u64>,
     begun: bool,
+    /// The lowest packet is known not to be the first.
+    is_cut: bool,
     ended: bool,
     complete: bool,
 }
@@ -139,7 +141,9 @@ impl Frames {
             return self.insert(before, number, timestamp, marker, start);
         };
         let frame = &mut self.open[at];
-        frame.lowest = frame.lowest.min(number);
+        if number < frame.lowest {
+            (frame.lowest, frame.is_cut) = (number, start == Some(false));
+        }
         frame.highest = frame.highest.max(number);
         frame.packets += 1;
         frame.begun |= start == Some(true) && frame.lowest == number;
@@ -174,6 +178,7 @@ impl Frames {
             packets: 1,
             marker: marker.then_some(number),
             begun: start.unwrap_or(first),
+            is_cut: start == Some(false),
             ended: false,
             complete: false,
         };
@@ -223,7 +228,7 @@ impl Frames {
         if !frame.complete {
             self.counts.broken += 1;
             let has_no_hole = frame.has_no_hole(self.padding.as_deref());
-            self.counts.unproven += u64::from(!frame.begun && has_no_hole && frame.ended);
+            self.counts.unproven += u64::from(!frame.begun && !frame.is_cut && has_no_hole && frame.ended);
         }
     }
 
@@ -324,6 +329,21 @@ mod tests {
         }
         frames.close();
         assert_eq!((frames.counts().complete, frames.counts().broken), (4, 0));
+    }
+
+    #[test]
+    fn a_packet_that_is_known_not_to_be_the_first_proves_that_another_is_missing() {
+        let counted = |start: Option<bool>| {
+            let mut frames = Frames::new();
+            for (number, frame, marker) in stream(&[3, 3, 3]).into_iter().filter(|it| it.0 != 1003) {
+                let start = if frame == 1 { start } else { Some(number % 3 == 1) };
+                frames.packet(number, frame, marker, start);
+            }
+            frames.close();
+            frames.counts()
+        };
+        assert_eq!((counted(Some(false)).broken, counted(Some(false)).unproven), (1, 0));
+        assert_eq!((counted(None).broken, counted(None).unproven), (1, 1));
     }
 
     #[test]
