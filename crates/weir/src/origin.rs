@@ -13,7 +13,7 @@ use weir_engine::scenario::Span;
 use weir_metrics::several;
 use weir_origin::{
     ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
-    RTMP, SRT, SegmentContainer, Service,
+    RTMP, SRT, SegmentContainer, Service, UnknownSegmentKey,
 };
 use weir_protocols::{PROTOCOLS, Serve};
 use weir_runner::{ErrorKind, RunError};
@@ -23,6 +23,11 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, RunError> {
     weir_runner::prepare::raise_descriptors();
     let interrupt = interrupt_flag()?;
     let mut config = config(args).map_err(RunError::with(ErrorKind::Usage))?;
+    // Not parsed as an argument: what is wrong there is shown, and this is a key.
+    if let Some(key) = &args.hls_key {
+        let wrong = |error: UnknownSegmentKey| RunError::new(ErrorKind::Usage, format!("--hls-key: {error}"));
+        config.hls.key = Some(key.parse().map_err(wrong)?);
+    }
     config.turn = args
         .turn
         .as_deref()
@@ -207,7 +212,6 @@ fn config(args: &args::Origin) -> Result<OriginConfig, MaterialError> {
     if args.fmp4 {
         config.hls.container = SegmentContainer::FragmentedMp4;
     }
-    config.hls.key = args.hls_key;
     if let Some(span) = &args.request_timeout {
         config.patience.request = span.get();
     }

@@ -42,20 +42,18 @@ impl Script {
         answered
     }
 
-    /// How many packets are not to be in the next segment or part.
-    pub(crate) fn packets_lost(&mut self, unit: &Packet, now: Moment) -> usize {
+    /// How many packets are not to be in the next segment or part, which has so many.
+    pub(crate) fn packets_lost(&mut self, unit: &Packet, there: usize, now: Moment) -> usize {
         let mut lost = 0;
         for active in &mut self.active {
             let Action::Lose { pick, packets } = active.action else { continue };
-            if let Some(unit) = active.meets(pick, unit) {
+            let Some(unit) = active.meets(pick, unit) else { continue };
+            let packets = packets.min(there - lost);
+            if packets > 0 {
                 lost += packets;
                 let (fault, subject) = (active.fault, self.subject.clone());
-                self.effects.push(Effect {
-                    at: now,
-                    fault,
-                    subject,
-                    what: What::LostPackets { unit, packets },
-                });
+                let what = What::LostPackets { unit, packets };
+                self.effects.push(Effect { at: now, fault, subject, what });
             }
         }
         lost

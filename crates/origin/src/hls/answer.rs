@@ -68,10 +68,16 @@ pub(super) fn cut(body: Vec<Arc<[u8]>>, first: usize, length: usize) -> Vec<Arc<
     pieces
 }
 
-/// A transport stream without some packets, from its middle on; anything else as it is.
-pub(super) fn without_packets(body: Vec<Arc<[u8]>>, packets: usize) -> Vec<Arc<[u8]>> {
+/// Packets of a transport stream; none of anything else.
+pub(super) fn packets_in(body: &[Arc<[u8]>]) -> usize {
     let is_stream = body.iter().find_map(|piece| piece.first()) == Some(&SYNC_BYTE);
-    if packets == 0 || !is_stream {
+    let length: usize = body.iter().map(|piece| piece.len()).sum();
+    if is_stream { length / PACKET_LENGTH } else { 0 }
+}
+
+/// A transport stream without some of its packets, from its middle on.
+pub(super) fn without_packets(body: Vec<Arc<[u8]>>, packets: usize) -> Vec<Arc<[u8]>> {
+    if packets == 0 {
         return body;
     }
     let whole = body.concat();

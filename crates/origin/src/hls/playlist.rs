@@ -82,8 +82,8 @@ pub(super) fn write(window: &Window, stream: &str, skips: bool, settings: &HlsSe
             let uri = Resource::Map(new.id).uri(stream, settings.container);
             // RFC 8216, section 4.3.2.4: a key "applies to every Media Segment and to every Media Initialization Section declared by an
             // EXT-X-MAP tag that appears between it and the next EXT-X-KEY tag", and section 4.3.2.5 that such a section needs an `IV`: it
-            // is not encrypted.
-            if std::mem::take(&mut is_encrypted) {
+            // is not encrypted. A client of a Delta Update knows of a key that was left out.
+            if std::mem::take(&mut is_encrypted) || settings.key.is_some() && skipped > 0 {
                 line(format_args!("#EXT-X-KEY:METHOD=NONE"));
             }
             line(format_args!("#EXT-X-MAP:URI=\"{uri}\""));

@@ -54,8 +54,9 @@ pub fn segments(mut bytes: &[u8]) {
         let duration = Duration::from_millis(u64::from(*high) * 10);
         let announced = Announced { duration, number, is_discontinuous: *low == 7 };
         if let Some(seen) = inspector.finish(announced) {
-            // A sample that is described takes no byte if all are alike; their number is bounded for each run of them, of 16 bytes at the least.
-            assert!(seen.keyframes <= seen.frames && seen.frames <= (unit.len() as u64 / 16 + 1) << 16);
+            // A sample that is described takes no byte if all are alike; their number is bounded for each fragment, of 48 bytes at the least
+            // (`moof`, `traf`, `tfhd` and `trun`).
+            assert!(seen.keyframes <= seen.frames && seen.frames <= (unit.len() as u64 / 48 + 1) << 16);
         }
     }
 }

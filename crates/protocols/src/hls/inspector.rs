@@ -110,8 +110,9 @@ impl Inspector {
         }
         self.kind = Some(kind);
         self.clear();
-        if kind != UnitKind::Map {
-            self.fragments.begin();
+        match kind {
+            UnitKind::Map => self.fragments.begin_map(),
+            UnitKind::Segment | UnitKind::Part => self.fragments.begin(),
         }
     }
 
@@ -175,9 +176,11 @@ impl Inspector {
         let follows = !announced.is_discontinuous
             && self.before.is_some_and(|before| matches!(announced.number.checked_sub(before), Some(0 | 1)));
         if announced.is_discontinuous {
-            // What was learnt of the frames of this unit is learnt again.
-            self.rate = FrameRate::default();
+            // What was learnt of the frames of this unit is learnt again: it was held against those of another stream.
+            (self.rate, self.totals.time_jumps) = (FrameRate::default(), 0);
         }
+        // A part of it may go on with the counters of the segment before.
+        let lost_packets = if announced.is_discontinuous { 0 } else { lost_packets };
         let before = self.latest.filter(|_| follows);
         let mut time_jumps = self.totals.time_jumps;
         if let Some((before, first)) = before.zip(self.totals.first) {

@@ -96,6 +96,8 @@ pub(super) struct PreloadHint {
     pub(super) map: Option<Arc<Resource>>,
     /// Whether it is encrypted, if nothing changes that before it is named.
     pub(super) is_encrypted: bool,
+    /// Whether the playlist says so: a Delta Update may have left the tag out.
+    pub(super) names_key: bool,
 }
 
 /// The last segment, and part of it, that another Rendition has.
@@ -151,6 +153,8 @@ pub(super) struct Segment {
     pub(super) number: u64,
     /// Whether it is encrypted in a way that needs more than a key (SAMPLE-AES, or a format of keys of a system of rights).
     pub(super) is_sealed: bool,
+    /// Whether a tag before it says how it is encrypted, or that it is not: a Delta Update may have left that out.
+    pub(super) names_key: bool,
     /// Whether it is not there (`EXT-X-GAP`).
     pub(super) is_gap: bool,
     /// Whether it is a Partial Segment.

@@ -1,11 +1,13 @@
 //! What a viewer loads when: where it starts, which segments follow, and when the playlist is loaded again (RFC 8216, section 6.3).
 //! A function of playlists and times; knows no link.
 
+mod media_tags;
+
+use self::media_tags::MediaTags;
 use super::date::Date;
-use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Resource, Segment, StartOffset};
+use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Segment, StartOffset};
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
 
@@ -59,8 +61,8 @@ pub(super) struct Schedule {
     low_latency: Option<LowLatency>,
     can_block: bool,
     skip_until: Option<Duration>,
-    /// The Media Initialization Section of the last segment that was named, which a Delta Update may leave out.
-    map: Option<Arc<Resource>>,
+    /// What tags said of the last segment that was named, which a Delta Update may leave out.
+    last: Option<MediaTags>,
     /// What is to come, by the last playlist.
     hint: Option<PreloadHint>,
     /// The last answer to a request for what is to come did not help: the next request is for the playlist as it is.
@@ -134,7 +136,7 @@ impl Schedule {
             low_latency: None,
             can_block: false,
             skip_until: None,
-            map: None,
+            last: None,
             hint: None,
             is_plain: false,
             has_switched: false,
@@ -185,9 +187,9 @@ impl Schedule {
         // A playlist that is loaded once a target duration would let a buffer of some parts run dry.
         self.low_latency = playlist.low_latency.filter(|_| self.can_block);
         self.no_reload_before = asked + SHORTEST_RELOAD;
+        let playlist = &*self.carry_tags(playlist);
         let may_hint = self.low_latency.is_some() && !playlist.has_ended;
         self.hint = playlist.hint.clone().filter(|_| may_hint);
-        let playlist = &*self.carry_map(playlist);
         (self.loaded, self.is_plain, self.has_to_be_whole) = (now, false, false);
         let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
         let (end, parts_of_end) = self.end_of(playlist);
@@ -255,19 +257,20 @@ impl Schedule {
         update
     }
 
-    /// A Delta Update may leave out the `EXT-X-MAP` of what it names.
-    fn carry_map<'a>(&mut self, playlist: &'a MediaPlaylist) -> Cow<'a, MediaPlaylist> {
-        let lacks_map = |playlist: &MediaPlaylist| {
-            playlist.parts.iter().map(|it| &it.media).chain(&playlist.segments).any(|it| it.map.is_none())
-        };
+    /// A Delta Update may leave out the `EXT-X-MAP` and the `EXT-X-KEY` of what it names: "all Media Segment Tags applied to those Media
+    /// Segments" that it skips go with them (draft-pantos-hls-rfc8216bis, section 4.4.5.2).
+    fn carry_tags<'a>(&mut self, playlist: &'a MediaPlaylist) -> Cow<'a, MediaPlaylist> {
+        let last = std::mem::take(&mut self.last);
         let mut playlist = Cow::Borrowed(playlist);
-        if playlist.left_out > 0 && self.map.is_some() && lacks_map(&playlist) {
+        if let Some(last) = last.filter(|last| playlist.left_out > 0 && last.is_lacking(&playlist)) {
             let playlist = playlist.to_mut();
             let media = playlist.parts.iter_mut().map(|it| &mut it.media).chain(&mut playlist.segments);
-            media.filter(|it| it.map.is_none()).for_each(|it| it.map.clone_from(&self.map));
+            media.for_each(|media| last.apply(media));
+            let hint = playlist.hint.iter_mut().filter(|hint| !hint.names_key);
+            hint.for_each(|hint| hint.is_encrypted = last.is_encrypted());
         }
-        let last = playlist.parts.last().map(|it| &it.media).or(playlist.segments.last());
-        self.map = last.and_then(|it| it.map.clone());
+        let media = playlist.parts.last().map(|it| &it.media).or(playlist.segments.last());
+        self.last = media.map(MediaTags::of);
         playlist
     }
 
@@ -423,7 +426,7 @@ impl Schedule {
             next.segment = next.segment.saturating_sub(self.queue.len() as u64);
         }
         self.queue.clear();
-        (self.map, self.hint) = (None, None);
+        (self.last, self.hint) = (None, None);
         (self.has_switched, self.has_to_be_whole, self.has_to_wait) = (true, true, false);
         (self.last_change, self.reload_at, self.no_reload_before) = (now, Some(now), now);
     }

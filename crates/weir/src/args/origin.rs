@@ -5,7 +5,7 @@ use crate::listen::ListenOptions;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weir_engine::scenario::{BitRateText, Span};
-use weir_origin::{Fault, SegmentKey};
+use weir_origin::Fault;
 
 /// `weir origin`.
 #[derive(Clone, Debug, Args)]
@@ -53,7 +53,7 @@ pub(crate) struct Origin {
         hide_env_values = true,
         help_heading = "HLS"
     )]
-    pub(crate) hls_key: Option<SegmentKey>,
+    pub(crate) hls_key: Option<String>,
     /// --srt: file whose first line is the passphrase that callers have to know [environment: the passphrase itself in
     /// WEIR_SRT_PASSPHRASE]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "srt")]

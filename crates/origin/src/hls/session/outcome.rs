@@ -2,7 +2,7 @@
 
 use super::{HlsViewer, LOOK_INTERVAL, Waiting};
 use crate::fault::LinkEnd;
-use crate::hls::answer::without_packets;
+use crate::hls::answer::{packets_in, without_packets};
 use crate::hls::path::Resource;
 use crate::hls::playlist::{Directives, Playlist, Readiness};
 use crate::hls::shelf::{Shelf, Shelves, is_multivariant};
@@ -87,7 +87,10 @@ pub(super) fn outcome(
                 let unit = Packet::unit(Kind::Data, true, 0, length, Vec::new());
                 // Each fault counts each unit, whatever becomes of it.
                 let (status, ruling) = (script.status(&unit, now), script.rule(&unit, now));
-                waiting.lost_packets = script.packets_lost(&unit, now);
+                // What is encrypted has no packets to leave out.
+                let is_encrypted = shelf.look(|window| matches!(window.key(), Lookup::Found(_)));
+                let there = if is_encrypted || status.is_some() { 0 } else { packets_in(&body) };
+                waiting.lost_packets = script.packets_lost(&unit, there, now);
                 if let Some(status) = status {
                     return Outcome::Answer(status, Vec::new());
                 }

@@ -77,8 +77,13 @@ impl Viewer {
         let Some((name, loading)) = at.loading.take() else { return Ok(()) };
         at.loading = Some((name, Loading::Refusal));
         let planned = self.state.planned();
-        if let Loading::Segment(media, _) = &loading {
-            self.miss(name, media.duration, context);
+        let missed = match &loading {
+            Loading::Segment(media, _) => Some(media.duration),
+            Loading::Map(_, segment) | Loading::Key(_, _, segment) => Some(segment.duration),
+            Loading::Playlist(..) | Loading::Hint(..) | Loading::Refusal => None,
+        };
+        if let Some(missed) = missed {
+            self.miss(name, missed, context);
         }
         let Some(track) = self.track_mut(name) else { return Ok(()) };
         let recorder = context.world.of(planned);
@@ -199,13 +204,13 @@ impl Viewer {
                 self.playlist(track, directives, &text, (asked, took), context)?;
             }
             Loading::Key(key, loaded, segment) => {
-                let recorder = self.recorder(context.world);
                 // Without its key a segment is of no use to a player.
                 let Some(bytes) = loaded.read() else {
-                    recorder.count(REFUSED, 1);
+                    self.recorder(context.world).count(REFUSED, 1);
+                    self.miss(track, segment.duration, context);
                     return Ok(());
                 };
-                recorder.count(KEYS, 1);
+                self.recorder(context.world).count(KEYS, 1);
                 if let Some(track) = self.track_mut(track) {
                     track.key = Some((key, bytes));
                 }
@@ -371,12 +376,12 @@ impl Viewer {
         let parsed = playlist.map_err(|error| (Failure::MalformedInput, error.to_string()))?;
         match &*parsed {
             Playlist::Media(playlist) => {
-                if self.seeking.is_some() && playlist.has_ended {
-                    self.keep_recording(name, &parsed);
-                }
                 let time = if directives.until.is_some() { BLOCK_TIME } else { PLAYLIST_TIME };
                 self.recorder(context.world).record(time, took);
                 self.media_playlist(name, playlist, directives, asked, context);
+                if self.seeking.is_some() && playlist.has_ended {
+                    self.keep_recording(name, &parsed);
+                }
                 self.match_hint(name, context)
             }
             Playlist::Multivariant(multivariant) => {

@@ -51,7 +51,7 @@ impl Viewer {
         recorder.count(SWITCHES, 1);
         (self.main.playlist, self.main.base) = (Arc::new(playlist), None);
         // The same names may mean something else there.
-        (self.main.map, self.main.key) = (None, None);
+        (self.main.map, self.main.key, self.main.recording) = (None, None, None);
         // Its pictures may have another rate, and other times.
         self.inspector.iter_mut().for_each(|inspector| **inspector = Inspector::default());
         self.main.schedule.switch(context.now);

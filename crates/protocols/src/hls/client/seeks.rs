@@ -61,9 +61,9 @@ impl Viewer {
         }
     }
 
-    /// A playlist that has ended came, of a viewer that seeks.
+    /// A playlist that has ended was read, of a viewer that seeks. A stream that has ended before its eyes is no recording.
     pub(super) fn keep_recording(&mut self, name: TrackName, playlist: &Arc<Playlist>) {
-        if let Some(track) = self.track_mut(name) {
+        if let Some(track) = self.track_mut(name).filter(|track| track.schedule.is_recording()) {
             track.recording = Some(Arc::clone(playlist));
         }
     }

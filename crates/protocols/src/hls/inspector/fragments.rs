@@ -10,7 +10,7 @@ pub(super) const BOXES: &[&[u8]] =
 /// The longest box that is read: a `moof` of a minute of 60 pictures and 50 frames of sound a second has 110 kB.
 const LONGEST_BOX: u64 = 1 << 20;
 
-/// Samples of a fragment: more have no box of that size, or are not described one by one.
+/// Samples of a fragment, in all of its runs: more have no box of that size, or are not described one by one.
 const MOST_SAMPLES: u32 = 1 << 16;
 
 /// Tracks of a map.
@@ -64,6 +64,11 @@ impl FragmentReader {
         (self.sequence_number, self.gaps, self.fragments, self.is_malformed) = (None, 0, 0, false);
     }
 
+    /// A map begins. Of one that did not end nothing is known.
+    pub(super) fn begin_map(&mut self) {
+        self.map = None;
+    }
+
     /// The next bytes of a map.
     pub(super) fn take_map(&mut self, bytes: &[u8]) {
         let map = self.map.get_or_insert_default();
@@ -75,9 +80,9 @@ impl FragmentReader {
     /// The map is whole. Whether it describes tracks.
     pub(super) fn finish_map(&mut self) -> bool {
         let map = self.map.take().unwrap_or_default();
-        let Some(moov) = Body(&map).find(b"moov") else { return false };
-        (self.video, self.has_map) = (video_track(moov), true);
-        true
+        let moov = Body(&map).find(b"moov");
+        (self.video, self.has_map) = (moov.and_then(video_track), moov.is_some());
+        self.has_map
     }
 
     pub(super) fn take(&mut self, mut bytes: &[u8], each: &mut impl FnMut(Frame)) {
@@ -113,8 +118,9 @@ impl FragmentReader {
             self.gaps += u64::from(before.is_some_and(|before| number > before.saturating_add(1)));
         }
         let Some(video) = self.video else { return Some(()) };
+        let mut left = MOST_SAMPLES;
         for traf in moof.all(b"traf") {
-            track_fragment(traf, video, each)?;
+            track_fragment(traf, video, &mut left, each)?;
         }
         Some(())
     }
@@ -210,8 +216,13 @@ fn video_track(moov: Body<'_>) -> Option<VideoTrack> {
     Some(trex.unwrap_or(track))
 }
 
-/// The samples of a track in a fragment (sections 8.8.7, 8.8.8 and 8.8.12).
-fn track_fragment(traf: Body<'_>, video: VideoTrack, each: &mut impl FnMut(Frame)) -> Option<()> {
+/// The samples of a track in a fragment (sections 8.8.7, 8.8.8 and 8.8.12), of which no more than `left` are read.
+fn track_fragment(
+    traf: Body<'_>,
+    video: VideoTrack,
+    left: &mut u32,
+    each: &mut impl FnMut(Frame),
+) -> Option<()> {
     let mut tfhd = traf.find(b"tfhd")?;
     let has = tfhd.word()?;
     if tfhd.word()? != video.id {
@@ -241,7 +252,8 @@ fn track_fragment(traf: Body<'_>, video: VideoTrack, each: &mut impl FnMut(Frame
     };
     for mut trun in traf.all(b"trun") {
         let has = trun.word()?;
-        let count = trun.word().filter(|count| *count <= MOST_SAMPLES)?;
+        let count = trun.word()?;
+        *left = left.checked_sub(count)?;
         if has & 0x1 != 0 {
             trun.word()?;
         }

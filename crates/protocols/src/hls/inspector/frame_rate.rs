@@ -6,6 +6,9 @@ use weir_clients::FrameInterval;
 /// Usual steps that are remembered: two minutes of 30 pictures a second.
 const REMEMBERED: u64 = 4_096;
 
+/// The longest step that is taken for one from a picture to the next, where none is known yet, in microseconds.
+const LONGEST_STEP: i64 = 10_000_000;
+
 #[derive(Debug, Default)]
 pub(super) struct FrameRate {
     interval: FrameInterval,
@@ -19,7 +22,8 @@ pub(super) struct FrameRate {
 impl FrameRate {
     /// A picture came this many microseconds behind the one before it. Whether that is a jump.
     pub(super) fn step(&mut self, step: i64) -> bool {
-        let has_jumped = step < -JUMP || self.longest > 0 && step > self.longest + JUMP;
+        let usual = if self.longest > 0 { self.longest.saturating_add(JUMP) } else { LONGEST_STEP };
+        let has_jumped = step < -JUMP || step > usual;
         if has_jumped {
             return true;
         }
@@ -31,8 +35,8 @@ impl FrameRate {
             self.count += 1;
             self.sum += step;
         }
-        // The source has changed its rate for good.
-        if self.count > 0 && (self.sum / self.count).abs_diff(usual) > usual / 4 {
+        // The source has changed its rate for good: from 30 to 25, from 60 to 50. Timestamps in whole milliseconds are off by less.
+        if self.count > 0 && (self.sum / self.count).abs_diff(usual) > usual / 16 {
             (self.count, self.sum) = (1, usual);
         }
         if self.count == REMEMBERED {

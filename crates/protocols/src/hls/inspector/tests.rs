@@ -121,7 +121,7 @@ fn a_transport_stream_has_the_frames_that_its_durations_stand_for() {
     }
 }
 
-/// As of servers that begin with 0 in each segment, which RFC 8216 does not forbid.
+/// As of servers that begin with 0 in each segment.
 #[test]
 fn continuity_counters_and_times_of_another_stream_are_no_fault_behind_a_discontinuity() {
     let mut inspector = Inspector::default();
@@ -216,6 +216,51 @@ fn a_source_whose_rate_varies_owes_nothing() {
         decoding += durations.iter().map(|it| u64::from(*it)).sum::<u64>();
         assert_eq!(seen, Some(whole(12, 1)));
     }
+}
+
+#[test]
+fn a_source_that_goes_from_30_pictures_a_second_to_25_soon_owes_25() {
+    let mut inspector = Inspector::default();
+    load_map(&mut inspector);
+    let (mut decoding, mut owed) = (0, 0);
+    for number in 0..60 {
+        let rate = if number < 20 { 30 } else { 25 };
+        let ends: Vec<u32> = (0..=rate).map(|at| 12_800 * at / rate).collect();
+        let durations: Vec<u32> = ends.windows(2).map(|it| it[1] - it[0]).collect();
+        let bytes = fragment(1, decoding, &durations);
+        decoding += 12_800;
+        let seen = inspect(&mut inspector, UnitKind::Segment, &bytes, announced(number, 1_000)).unwrap();
+        owed += seen.announced as i64 - seen.frames as i64;
+        assert_eq!(seen.time_jumps, 0);
+        if number >= 30 {
+            assert!(seen.announced.abs_diff(25) <= 1, "{seen:?}");
+        }
+    }
+    assert!(owed.abs() <= 12, "{owed}");
+}
+
+#[test]
+fn times_at_the_end_of_the_world_and_runs_without_samples_cost_little() {
+    let mut inspector = Inspector::default();
+    load_map(&mut inspector);
+    for (number, decoding) in (0..).zip([0, u64::MAX, 0, 1 << 62, 3, 4]) {
+        inspect(&mut inspector, UnitKind::Segment, &fragment(1, decoding, &[1; 9]), announced(number, 1_000));
+    }
+    // A megabyte of runs of 65,536 samples each, which are described by no byte.
+    let run = iso_box(b"trun", &[&words(&[0, 1 << 16])]);
+    let tfhd = iso_box(b"tfhd", &[&words(&[0x02_0000, 2])]);
+    let moof = iso_box(b"moof", &[&iso_box(b"traf", &[&tfhd, &run.repeat(60_000)])]);
+    assert_eq!(inspect(&mut inspector, UnitKind::Segment, &moof, announced(9, 1_000)), None);
+}
+
+#[test]
+fn a_map_behind_one_that_was_cut_off_is_read_alone() {
+    let mut inspector = Inspector::default();
+    inspector.begin(UnitKind::Map);
+    inspector.take(&map()[..90]);
+    load_map(&mut inspector);
+    let seen = inspect(&mut inspector, UnitKind::Segment, &fragment(1, 0, &[512; 25]), announced(0, 1_000));
+    assert_eq!(seen.map(|seen| seen.frames), Some(25));
 }
 
 #[test]

@@ -9,7 +9,8 @@ const LAST_PID_OF_TABLES: u16 = 0x1F;
 
 #[derive(Debug, Default)]
 pub(super) struct TransportReader {
-    /// Of the segment under way. RFC 8216, section 3: tables are in each segment; continuity counters may begin again in each.
+    /// Of the segment under way, whose tables are in it. RFC 8216, section 3, has counters of continuity "continue uninterrupted" from one
+    /// segment to the next, but servers begin again in each, and players do not mind: they are not followed from one to the next.
     analyser: Option<Box<Analyser>>,
     /// Packets that were missing before the unit under way.
     lost_before: u64,
@@ -17,6 +18,8 @@ pub(super) struct TransportReader {
     knows_tracks: bool,
     /// The last decoding time in ticks, and as it goes on in microseconds.
     latest: Option<(u64, i64)>,
+    /// The first PID of pictures: those of other programs, or from other sides, are not counted.
+    video: Option<u16>,
 }
 
 impl TransportReader {
@@ -26,7 +29,7 @@ impl TransportReader {
         if !is_part || pid <= LAST_PID_OF_TABLES {
             let mut analyser = Analyser::new(Options { findings_per_kind: 0, ..Options::default() });
             analyser.keep_elementary(Some(ElementaryStreams::Beginnings));
-            (self.analyser, self.knows_tracks) = (Some(Box::new(analyser)), false);
+            (self.analyser, self.knows_tracks, self.video) = (Some(Box::new(analyser)), false, None);
         }
         self.lost_before = self.lost();
     }
@@ -43,11 +46,16 @@ impl TransportReader {
     }
 
     fn hand_out(&mut self, each: &mut impl FnMut(Frame)) {
-        let Self { analyser, knows_tracks, latest, .. } = self;
+        let Self { analyser, knows_tracks, latest, video, .. } = self;
         let Some(analyser) = analyser else { return };
         analyser.take_elementary(|piece| {
             *knows_tracks = true;
-            if !piece.start || !piece.codec.is_video() {
+            if !piece.start || !piece.codec.is_video() || *video.get_or_insert(piece.pid) != piece.pid {
+                return;
+            }
+            // ISO/IEC 13818-1, section 2.4.3.7: a PES packet of a known length has 64 KiB at the most, and a longer picture goes on in
+            // the next, which has no times.
+            if piece.times.is_none() && latest.is_some() {
                 return;
             }
             let time = piece.times.map(|(_, decoded)| {

@@ -45,6 +45,8 @@ pub(super) struct Lines {
     map_key: Option<Arc<Key>>,
     /// The next segments are encrypted in a way that is not read.
     is_sealed: bool,
+    /// A tag has said by now whether they are encrypted.
+    names_key: bool,
     /// When the next segment begins.
     date: Option<Date>,
 }
@@ -94,8 +96,9 @@ impl Lines {
                 let range = tag.byterange_length().map(|length| (tag.byterange_start(), length));
                 let is_known = range.is_some() || tag.byterange_start() == 0;
                 let resource = Resource { uri: tag.uri().to_owned(), range };
-                let (map, is_encrypted) = (self.map.clone(), self.key.is_some() || self.is_sealed);
-                self.media.hint = is_known.then_some(PreloadHint { resource, map, is_encrypted });
+                let (names_key, is_encrypted) = (self.names_key, self.key.is_some() || self.is_sealed);
+                let map = self.map.clone();
+                self.media.hint = is_known.then_some(PreloadHint { resource, map, is_encrypted, names_key });
             }
             Tag::RenditionReport(tag) if self.media.reports.len() < MOST_REPORTS => {
                 let part = tag.last_part().and_then(|part| u32::try_from(part).ok());
@@ -127,6 +130,7 @@ impl Lines {
 
     /// Several with different formats are ways to the same segments (RFC 8216, section 4.3.2.4).
     fn key(&mut self, tag: &hls::Key<'_>) {
+        self.names_key = true;
         match (tag.method(), tag.uri()) {
             (EnumeratedString::Known(Method::None), _) => (self.key, self.is_sealed) = (None, false),
             (EnumeratedString::Known(Method::Aes128), Some(uri)) if tag.keyformat() == "identity" => {
@@ -171,6 +175,7 @@ impl Lines {
             map_key: self.map_key.clone(),
             number: self.segment().unwrap_or_default(),
             is_sealed: self.is_sealed && self.key.is_none(),
+            names_key: self.names_key,
             is_gap,
             is_part: false,
             is_discontinuous: self.is_discontinuous,

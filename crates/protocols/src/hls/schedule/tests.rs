@@ -1,5 +1,5 @@
 use super::*;
-use crate::hls::playlist::StartOffset;
+use crate::hls::playlist::{Key, Resource, StartOffset};
 use proptest::prelude::*;
 
 const PLAIN: Directives = Directives { until: None, skips: false };
@@ -18,6 +18,7 @@ fn playlist(numbers: std::ops::Range<u64>) -> MediaPlaylist {
         map_key: None,
         number: 0,
         is_sealed: false,
+        names_key: true,
         date: None,
         is_gap: false,
         is_part: false,
@@ -231,6 +232,7 @@ fn parts(first: u64, whole: u64, behind: u32) -> MediaPlaylist {
             map_key: None,
             number: 0,
             is_sealed: false,
+            names_key: true,
             date: None,
             is_gap: false,
             is_part: true,
@@ -394,6 +396,30 @@ fn a_delta_has_the_map_that_it_leaves_out_and_an_answer_that_was_held_is_not_ear
     let asked = schedule.directives(at(0.6));
     let update = schedule.take(&parts(0, 6, 2), asked, at(0.6), at(6.6));
     assert!(!update.is_early && schedule.reload_at(at(6.6), false) == Some(at(1.1)));
+}
+
+#[test]
+fn what_a_delta_names_has_the_key_that_it_leaves_out_unless_it_says_otherwise() {
+    let key = Arc::new(Key { uri: "key".to_owned(), iv: None });
+    let mut schedule = Schedule::new(at(0.0), true);
+    let mut whole = parts(0, 6, 1);
+    whole.parts.iter_mut().for_each(|it| it.media.key = Some(Arc::clone(&key)));
+    schedule.take(&whole, PLAIN, at(0.0), at(0.1));
+    queued(&mut schedule);
+    let delta = |behind, names_key| {
+        let mut delta = MediaPlaylist { left_out: 2, ..parts(2, 6, behind) };
+        delta.parts.iter_mut().for_each(|it| it.media.names_key = names_key);
+        let resource = Resource { uri: "next".to_owned(), range: None };
+        delta.hint = Some(PreloadHint { resource, map: None, is_encrypted: false, names_key });
+        delta
+    };
+    schedule.take(&delta(2, false), PLAIN, at(0.2), at(0.3));
+    assert_eq!(schedule.pop().unwrap().key, Some(key));
+    assert!(schedule.hint.as_ref().unwrap().is_encrypted);
+    // `METHOD=NONE`.
+    schedule.take(&delta(3, true), PLAIN, at(0.4), at(0.5));
+    assert_eq!(schedule.pop().unwrap().key, None);
+    assert!(!schedule.hint.as_ref().unwrap().is_encrypted);
 }
 
 #[test]
