@@ -244,25 +244,36 @@ impl DatagramLink {
     }
 
     /// Sends datagrams of `length` bytes each, the last of what is left, in one system call where the kernel can.
-    /// Whether the kernel took them. None go where this process may not connect to: a peer names its addresses itself (RFC 8445).
-    pub(crate) fn send(&self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+    /// How many of them the kernel took: the first ones, for behind one that it does not take none is tried.
+    /// None go where this process may not connect to: a peer names its addresses itself (RFC 8445).
+    pub(crate) fn send(&self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
         if networks::check(to.ip()).is_err() {
-            return false;
+            return 0;
         }
-        let most = self.state.max_gso_segments().max(1);
-        bytes.chunks(length.max(1).saturating_mul(most)).fold(true, |taken, contents| {
+        let length = length.max(1);
+        let (mut taken, mut left, mut is_again) = (0, bytes, false);
+        while !left.is_empty() {
+            let most = length.saturating_mul(self.state.max_gso_segments().max(1));
+            let (contents, behind) = left.split_at(left.len().min(most));
             let segment_size = (contents.len() > length).then_some(length);
             let transmit = Transmit { destination: to, ecn: None, contents, segment_size, src_ip: None };
-            let sent = self.state.try_send(UdpSockRef::from(&self.socket), &transmit);
-            // It was full, or the way out takes no datagram of this length. What has no route may be an address that a peer has named.
-            let is_refused = |error: &io::Error| {
-                error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EMSGSIZE)
-            };
-            if sent.as_ref().is_err_and(is_refused) {
-                self.refused.set(self.refused.get() + contents.len().div_ceil(length.max(1)) as u64);
+            match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
+                Ok(()) => {
+                    taken += contents.len().div_ceil(length);
+                    (left, is_again) = (behind, false);
+                }
+                // It was full, or the way out takes no datagram of this length. What has no route may be an address that a peer has named.
+                Err(error) if is_refusal(&error) => {
+                    self.refused.set(self.refused.get() + left.len().div_ceil(length) as u64);
+                    break;
+                }
+                // What an earlier datagram has met is reported once (RFC 1122 section 4.1.3.3); and a way out that takes no datagrams
+                // together takes them one by one.
+                Err(_) if !is_again => is_again = true,
+                Err(_) => break,
             }
-            taken & sent.is_ok()
-        })
+        }
+        taken
     }
 
     /// Takes datagrams of this peer only from now on.
@@ -276,6 +287,17 @@ impl DatagramLink {
         // A socket that cannot be asked has dropped nothing that is known.
         sys::dropped(self.socket.as_fd()).unwrap_or(0) + self.refused.get()
     }
+
+    /// Bytes that the kernel has taken and not sent yet, with what it needs beside them.
+    pub(crate) fn unsent(&self) -> u64 {
+        // Of a socket that cannot be asked, all has left.
+        sys::memory(self.socket.as_fd()).map_or(0, |memory| memory.unsent)
+    }
+}
+
+/// Whether a datagram did not leave for want of room, or because of its length.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
 /// Now, by the monotonic clock and by the wall clock, in nanoseconds: as nearly at one moment as a few tries give.

@@ -87,8 +87,12 @@ impl Transmit for Links {
         Ok(address)
     }
 
-    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
-        self.datagrams.as_ref().is_some_and(|link| link.send(to, bytes, length))
+    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        self.datagrams.as_ref().map_or(0, |link| link.send(to, bytes, length))
+    }
+
+    fn unsent_datagrams(&self) -> u64 {
+        self.datagrams.as_ref().map_or(0, |link| link.unsent())
     }
 
     fn connect_datagrams(&mut self, to: SocketAddr) {

@@ -289,9 +289,14 @@ impl Transmit for Tape<'_> {
         Ok(self.address)
     }
 
-    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        let before = self.datagrams.len();
         self.datagrams.extend(bytes.chunks(length.max(1)).map(|bytes| (to, bytes.to_vec())));
-        true
+        self.datagrams.len() - before
+    }
+
+    fn unsent_datagrams(&self) -> u64 {
+        0
     }
 
     fn connect_datagrams(&mut self, to: SocketAddr) {

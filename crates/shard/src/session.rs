@@ -180,8 +180,10 @@ pub(crate) trait Transmit {
     fn acknowledged(&self) -> u64;
     /// Opens the link of datagrams; the address to be reached at.
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError>;
-    /// Sends datagrams of `length` bytes each. Whether the kernel took them.
-    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool;
+    /// Sends datagrams of `length` bytes each. How many of the first the kernel took.
+    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize;
+    /// Bytes of datagrams that it took and has not sent.
+    fn unsent_datagrams(&self) -> u64;
     /// Receives datagrams of this peer only from now on.
     fn connect_datagrams(&mut self, to: SocketAddr);
     /// Datagrams that found no room in this socket: they came, or were to leave.
@@ -222,8 +224,12 @@ impl Transmit for NoLink {
         Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
     }
 
-    fn send_datagrams(&mut self, _: SocketAddr, _: &[u8], _: usize) -> bool {
-        false
+    fn send_datagrams(&mut self, _: SocketAddr, _: &[u8], _: usize) -> usize {
+        0
+    }
+
+    fn unsent_datagrams(&self) -> u64 {
+        0
     }
 
     fn connect_datagrams(&mut self, _: SocketAddr) {}
@@ -446,12 +452,12 @@ impl<W> Context<'_, W> {
 
     /// Sends one datagram. Whether the kernel took it; what it does not take is gone.
     pub fn send_datagram(&mut self, to: SocketAddr, bytes: &[u8]) -> bool {
-        self.link.send_datagrams(to, bytes, bytes.len())
+        self.link.send_datagrams(to, bytes, bytes.len()) == 1
     }
 
     /// Sends several datagrams of `length` bytes each, the last of what is left, in one system call where the kernel
-    /// can. Whether it took all of them.
-    pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+    /// can. How many it took: the first ones; the others are gone.
+    pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
         self.link.send_datagrams(to, bytes, length)
     }
 
@@ -511,8 +517,14 @@ impl Outgoing<'_> {
     }
 
     /// See [`Context::send_datagrams`].
-    pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> bool {
+    pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
         self.0.send_datagrams(to, bytes, length)
+    }
+
+    /// Bytes of datagrams that the kernel has taken and not sent yet, with what it needs beside them: a way out that is slower than
+    /// what it is given holds seconds of it. Costs a system call.
+    pub fn unsent_datagrams(&self) -> u64 {
+        self.0.unsent_datagrams()
     }
 
     /// See [`Context::send_side`].

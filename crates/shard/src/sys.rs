@@ -90,12 +90,22 @@ fn tcp_info(socket: BorrowedFd<'_>, needed: usize) -> io::Result<libc::tcp_info>
     Ok(unsafe { info.assume_init() })
 }
 
-/// Datagrams that the kernel dropped because the socket was full (`SO_MEMINFO`, `SK_MEMINFO_DROPS` of
-/// linux/sock_diag.h): the same count that `SO_RXQ_OVFL` puts beside each datagram.
+/// What the kernel says of a socket's memory (`SO_MEMINFO`, linux/sock_diag.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SocketMemory {
+    /// Bytes that were to be sent and have not left, with what the kernel needs beside them (`SK_MEMINFO_WMEM_ALLOC`): what
+    /// `SIOCOUTQ` says of a socket of datagrams (udp(7)).
+    pub(crate) unsent: u64,
+    /// Datagrams that it dropped because the socket was full (`SK_MEMINFO_DROPS`): the count that `SO_RXQ_OVFL` puts beside each datagram.
+    pub(crate) dropped: u64,
+}
+
+/// What the kernel says of a socket's memory.
 ///
 /// # Errors
 /// The kernel's, for a descriptor that is not a socket; one older than Linux 4.12, which cannot be asked.
-pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
+pub(crate) fn memory(socket: BorrowedFd<'_>) -> io::Result<SocketMemory> {
+    const UNSENT: usize = 2;
     const DROPS: usize = 8;
     let mut counts = [0_u32; DROPS + 1];
     let mut length = size_of_val(&counts) as libc::socklen_t;
@@ -116,7 +126,15 @@ pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
     if (length as usize) < size_of_val(&counts) {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    Ok(counts[DROPS].into())
+    Ok(SocketMemory { unsent: counts[UNSENT].into(), dropped: counts[DROPS].into() })
+}
+
+/// Datagrams that the kernel dropped because the socket was full.
+///
+/// # Errors
+/// Those of [`memory`].
+pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    memory(socket).map(|memory| memory.dropped)
 }
 
 /// What the kernel says of its clock, changing nothing (adjtimex(2)).
@@ -176,6 +194,7 @@ mod tests {
         assert!(leave_out_packet_information(file.as_fd(), true).is_err());
         assert!(acknowledged(file.as_fd()).is_err());
         assert!(received_ago(file.as_fd()).is_err());
+        assert!(memory(file.as_fd()).is_err());
         assert!(dropped(file.as_fd()).is_err());
     }
 }

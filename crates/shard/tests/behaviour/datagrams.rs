@@ -40,7 +40,7 @@ fn datagrams_of_one_length_go_in_one_call_and_come_one_by_one() {
     let sender = |to: SocketAddr, bytes: Vec<u8>| {
         Box::new(move |event: Event<'_>, context: &mut weir_shard::Context<'_, _>| {
             if matches!(event, Event::Opening) {
-                assert!(context.send_datagrams(to, &bytes, 1_000));
+                assert_eq!(context.send_datagrams(to, &bytes, 1_000), 150);
             }
         })
     };
@@ -128,6 +128,29 @@ fn what_a_full_socket_drops_is_counted() {
     let came = heard(&bench, "port").len() as u64;
     assert!(came < SENT);
     assert_eq!(came + *dropped.lock().unwrap(), SENT);
+}
+
+#[test]
+fn what_no_way_out_takes_is_counted_and_what_goes_before_it_has_left() {
+    let peer = peer();
+    let to = peer.local_addr().unwrap();
+    let mut bench = Bench::new();
+    bench.hear(
+        "sender",
+        Box::new(move |event, context| {
+            if matches!(event, Event::Opening) {
+                // No datagram of IP is longer than 65,535 bytes.
+                assert_eq!(context.send_datagrams(to, &vec![1; 2 * 65_530], 65_530), 0);
+                assert_eq!(context.dropped_datagrams(), 2);
+                assert!(context.send_datagram(to, b"short"));
+                assert_eq!(context.dropped_datagrams(), 2);
+                // Over the loopback interface nothing waits.
+                assert_eq!(context.split().1.unsent_datagrams(), 0);
+            }
+        }),
+    );
+    let mut buffer = [0; 10];
+    assert_eq!(peer.recv_from(&mut buffer).unwrap().0, 5);
 }
 
 #[test]
