@@ -17,7 +17,10 @@ fn connect(options: &ConnectionOptions, from: SocketAddr, now: Moment) -> (Conne
     let mut accepted = None;
     for _ in 0..3 {
         let mut sent = Vec::new();
-        caller.flush(&mut |bytes, length| sent.extend(bytes.chunks(length).map(<[u8]>::to_vec)));
+        caller.flush(&mut |bytes, length| {
+            sent.extend(bytes.chunks(length).map(<[u8]>::to_vec));
+            bytes.len().div_ceil(length)
+        });
         for bytes in sent {
             let mut out = Vec::new();
             match listener.handle_datagram(from, &bytes, now, &mut out) {
@@ -28,7 +31,7 @@ fn connect(options: &ConnectionOptions, from: SocketAddr, now: Moment) -> (Conne
         }
         if let Some(accepted) = &mut accepted {
             accepted.flush(&mut |bytes, length| {
-                bytes.chunks(length).for_each(|it| caller.handle_datagram(it, now))
+                bytes.chunks(length).map(|it| caller.handle_datagram(it, now)).count()
             });
         }
     }
@@ -68,9 +71,15 @@ fuzz_target!(|data: &[u8]| {
             peer.send(bytes, now);
             peer.handle_timeout(now);
             peer.deliver(now, &mut |payload| assert!(payload.len() <= 1_456));
+            // Of what is taken and refused, and of a socket that holds what it has taken.
+            let refuses = flags & 4 != 0 && pause & 1 != 0;
             peer.flush(&mut |bytes, length| {
-                bytes.chunks(length).for_each(|it| assert!(Packet::parse(it).is_ok()));
+                let count = bytes.chunks(length).map(|it| assert!(Packet::parse(it).is_ok())).count();
+                if refuses { count / 2 } else { count }
             });
+            if peer.asks_for_unsent(now) {
+                peer.on_unsent(u64::from(flags) << 4, now);
+            }
             assert!(peer.unacknowledged() <= 8_192);
             while peer.poll_event().is_some() {}
             let counts = peer.statistics();

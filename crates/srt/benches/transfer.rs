@@ -17,13 +17,19 @@ fn connected(options: &ConnectionOptions, now: Moment) -> (Connection, Connectio
     let mut caller = Connection::call(options.clone(), from.ip(), 9 << 32 | 77, now);
     loop {
         let mut sent = Vec::new();
-        caller.flush(&mut |bytes, _| sent.extend_from_slice(bytes));
+        caller.flush(&mut |bytes, _| {
+            sent.extend_from_slice(bytes);
+            1
+        });
         let mut out = Vec::new();
         match listener.handle_datagram(from, &sent, now, &mut out) {
             ListenerAnswer::Respond => caller.handle_datagram(&out, now),
             ListenerAnswer::Request(request) => {
                 let mut accepted = listener.accept(&request, 5 << 32, now).expect("they are alike");
-                accepted.flush(&mut |bytes, _| caller.handle_datagram(bytes, now));
+                accepted.flush(&mut |bytes, _| {
+                    caller.handle_datagram(bytes, now);
+                    1
+                });
                 return (caller, accepted);
             }
             ListenerAnswer::Nothing => panic!("a handshake is answered"),
@@ -47,12 +53,12 @@ fn transfer(encryption: Option<Encryption>, packets: u32) -> f64 {
         assert!(caller.send(&PAYLOAD, now));
         if number % 8 == 0 {
             caller.flush(&mut |bytes, length| {
-                bytes.chunks(length).for_each(|datagram| accepted.handle_datagram(datagram, now));
+                bytes.chunks(length).map(|datagram| accepted.handle_datagram(datagram, now)).count()
             });
             accepted.handle_timeout(now);
             accepted.deliver(now, &mut |payload| delivered += payload.len());
             accepted.flush(&mut |bytes, length| {
-                bytes.chunks(length).for_each(|datagram| caller.handle_datagram(datagram, now));
+                bytes.chunks(length).map(|datagram| caller.handle_datagram(datagram, now)).count()
             });
             caller.handle_timeout(now);
         }

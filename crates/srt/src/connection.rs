@@ -7,7 +7,7 @@ use crate::encryption::Keys;
 use crate::handshake::{
     self, CONCLUSION, Capabilities, FLAG_HSREQ, FLAG_KMREQ, Handshake, SRT_VERSION, capability,
 };
-use crate::outbox::Outbox;
+use crate::outbox::{Content, Outbox};
 use crate::packet::{Control, ControlHeader, HEADER_LENGTH, MOST_PAYLOAD, Packet};
 use crate::receiver::{FIRST_WINDOW, MOST_WINDOW, Receiver, SYN};
 use crate::round_trip::RoundTrip;
@@ -249,8 +249,7 @@ impl Connection {
                     //= draft-sharabayko-srt-01, section 4.8.2
                     //# The NAK packet sending can be triggered immediately after a gap in sequence numbers of
                     //# data packets is detected.
-                    self.counts.loss_reports_sent += 1;
-                    self.outbox.add(|out| {
+                    self.outbox.add(Content::LossReport, |out| {
                         header.nak(out);
                         crate::loss_report::write(first, last, out);
                     });
@@ -259,7 +258,7 @@ impl Connection {
                 }
                 if reaction.light_ack && !self.withholds {
                     let ack = transfer.receiver.light_acknowledgement();
-                    self.outbox.add(|out| header.ack(&ack, out));
+                    self.outbox.add(Content::Other, |out| header.ack(&ack, out));
                     self.said_at = now;
                 }
             }
@@ -287,7 +286,7 @@ impl Connection {
                     //= draft-sharabayko-srt-01, section 4.8
                     //# Upon receiving the full acknowledgment (ACK) control packet, the SRT sender SHOULD acknowledge
                     //# its reception to the receiver by sending an ACKACK control packet
-                    outbox.add(|out| header.ack_ack(ack.number, out));
+                    outbox.add(Content::Other, |out| header.ack_ack(ack.number, out));
                     self.said_at = now;
                     // Who receives data measures by its own acknowledgements.
                     if let (Some(time), Some(variance), 0) = (time, variance, counts.received) {
@@ -313,7 +312,7 @@ impl Connection {
                 let taken = transfer.keys.as_mut().and_then(|keys| keys.refresh(message).ok());
                 if let Some(new) = taken {
                     counts.key_refreshes += new;
-                    outbox.add(|out| header.key_material(false, message, out));
+                    outbox.add(Content::Other, |out| header.key_material(false, message, out));
                     self.said_at = now;
                 } else {
                     counts.malformed += 1;
@@ -371,7 +370,7 @@ impl Connection {
         if payload.is_empty() || payload.len() > transfer.agreement.most_payload {
             return false;
         }
-        transfer.sender.queue(payload, header.timestamp, now, &mut self.counts);
+        transfer.sender.queue(payload, header.timestamp, &self.round_trip, now, &mut self.counts);
         transfer.sender.pump(header.destination, now, &mut self.outbox, &mut self.counts);
         self.announce(now);
         self.said_at = now;
@@ -382,7 +381,7 @@ impl Connection {
         let header = self.header(now);
         let Phase::Connected(transfer) = &mut self.phase else { return };
         if let Some(message) = transfer.sender.announcement(now) {
-            self.outbox.add(|out| header.key_material(true, &message, out));
+            self.outbox.add(Content::Other, |out| header.key_material(true, &message, out));
         }
     }
 
@@ -402,7 +401,7 @@ impl Connection {
     pub fn close(&mut self, now: Moment) {
         if let Phase::Connected(_) = self.phase {
             let header = self.header(now);
-            self.outbox.add(|out| header.shutdown(out));
+            self.outbox.add(Content::Other, |out| header.shutdown(out));
         }
         self.phase = Phase::Over;
     }
@@ -432,8 +431,7 @@ impl Connection {
                 if self.withholds {
                     counts.acknowledgements_withheld += 1;
                 } else {
-                    counts.acknowledgements_sent += 1;
-                    outbox.add(|out| header.ack(&ack, out));
+                    outbox.add(Content::FullAcknowledgement, |out| header.ack(&ack, out));
                     has_said = true;
                 }
             }
@@ -441,8 +439,7 @@ impl Connection {
                 self.scratch.clear();
                 transfer.receiver.write_losses(&mut self.scratch);
                 if !self.scratch.is_empty() {
-                    counts.loss_reports_sent += 1;
-                    outbox.add(|out| {
+                    outbox.add(Content::LossReport, |out| {
                         header.nak(out);
                         out.extend_from_slice(&self.scratch);
                     });
@@ -450,14 +447,12 @@ impl Connection {
                 }
             }
         }
-        let before = counts.retransmitted;
-        transfer.sender.handle_timeout(header.destination, &self.round_trip, now, outbox, counts);
+        has_said |= transfer.sender.handle_timeout(header.destination, &self.round_trip, now, outbox, counts);
         transfer.sender.pump(header.destination, now, outbox, counts);
-        has_said |= counts.retransmitted > before;
         if has_said {
             self.said_at = now;
         } else if self.said_at + KEEP_ALIVE <= now {
-            outbox.add(|out| header.keep_alive(out));
+            outbox.add(Content::Other, |out| header.keep_alive(out));
             self.said_at = now;
         }
         self.announce(now);
@@ -485,16 +480,39 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Hands out what is to be sent to the peer: datagrams of one length each, of which the last may be shorter.
-    pub fn flush(&mut self, send: &mut dyn FnMut(&[u8], usize)) {
-        self.outbox.flush(send);
+    /// Hands out what is to be sent to the peer: datagrams of one length each, of which the last may be shorter. `send` says how many of
+    /// them the system took, the first ones. The others are lost, as on any link; they are counted nowhere as sent, and what is lost of
+    /// them to the stream is no fault of the peer.
+    pub fn flush(&mut self, send: &mut dyn FnMut(&[u8], usize) -> usize) {
+        let (phase, counts) = (&mut self.phase, &mut self.counts);
+        self.outbox.flush(send, &mut |content, length| {
+            match content {
+                Content::LossReport => counts.loss_reports_sent += 1,
+                Content::FullAcknowledgement => counts.acknowledgements_sent += 1,
+                Content::Original(_) | Content::Copy(_) | Content::Other => {}
+            }
+            match phase {
+                Phase::Connected(transfer) => transfer.sender.on_taken(content, length, counts),
+                // The last words of a connection.
+                _ => counts.count_packet(content),
+            }
+        });
     }
 
-    /// The system did not take datagrams that [`Self::flush`] has handed out: they are lost, and what is lost of them to the stream is no
-    /// fault of the peer.
-    pub fn on_refused(&mut self, now: Moment) {
+    /// Whether the caller should ask its socket what it still holds, and say so by [`Self::on_unsent`]: something that was sent was not
+    /// acknowledged for a while, and may not even have left.
+    pub fn asks_for_unsent(&self, now: Moment) -> bool {
+        match &self.phase {
+            Phase::Connected(transfer) => transfer.sender.asks_for_unsent(now),
+            _ => false,
+        }
+    }
+
+    /// The socket holds this many bytes that it has taken and not sent. What is given up while it lies there, or was there for most of its
+    /// time, is no fault of the peer.
+    pub fn on_unsent(&mut self, bytes: u64, now: Moment) {
         if let Phase::Connected(transfer) = &mut self.phase {
-            transfer.sender.on_refused(now);
+            transfer.sender.on_unsent(bytes, now);
         }
     }
 
@@ -509,7 +527,7 @@ impl Connection {
 
     fn repeat_answer(&mut self, now: Moment) {
         let header = self.header(now);
-        self.outbox.add(|out| {
+        self.outbox.add(Content::Other, |out| {
             header.handshake(out);
             out.extend_from_slice(&self.answer);
         });

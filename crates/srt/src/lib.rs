@@ -8,6 +8,7 @@ pub mod stream_id;
 
 mod agreement;
 mod connection;
+mod departures;
 mod encryption;
 mod listener;
 mod outbox;

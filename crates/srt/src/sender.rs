@@ -1,15 +1,19 @@
 //! The sending side: packets are kept until they are acknowledged or too late, and sent again when they are reported missing
 //! (draft-sharabayko-srt-01, sections 4.6 and 4.8).
 
-use crate::encryption::{EVEN, Encryption, Keys, ODD};
+mod outgoing_keys;
+
+use crate::departures::{Departure, Departures};
+use crate::encryption::{Encryption, Keys};
 use crate::loss_report::LossReport;
-use crate::outbox::Outbox;
+use crate::outbox::{Content, Outbox};
 use crate::pacer::Pacer;
 use crate::packet::{ControlHeader, DataHeader, MOST_PAYLOAD};
 use crate::receiver::{MOST_BYTES, MOST_WINDOW, SYN};
 use crate::round_trip::RoundTrip;
 use crate::sequence::SequenceNumber;
 use crate::statistics::Statistics;
+use outgoing_keys::OutgoingKeys;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -24,8 +28,8 @@ const MOST_SPARE: usize = 64;
 const KEPT_PLACES: usize = 512;
 /// Message numbers have 26 bits, and begin at 1.
 const MESSAGES: u32 = (1 << 26) - 1;
-/// Tries to announce a key before it waits for the next packet.
-const ANNOUNCE_AGAIN: Duration = Duration::from_millis(100);
+/// What is not acknowledged for longer may lie in this side's socket.
+const UNACKNOWLEDGED_FOR: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Kept {
@@ -36,6 +40,8 @@ struct Kept {
     key: u8,
     /// When it was sent again last.
     resent: Option<Moment>,
+    /// Where its first copy stands in all that the socket has taken; 0 while it has taken none.
+    position: u64,
 }
 
 /// The sending side of a connection.
@@ -62,29 +68,11 @@ pub(crate) struct Sender {
     keys: Option<OutgoingKeys>,
     /// Whether the peer reports losses again and again.
     has_periodic_reports: bool,
-    /// When the peer had no room for a packet last.
+    /// When the peer had no room for a packet last, though nothing lay in this side's socket.
     blocked_at: Option<Moment>,
-    /// When this side's own socket refused a datagram last.
-    refused_at: Option<Moment>,
-}
-
-/// Keys of packets to be sent.
-#[derive(Debug)]
-struct OutgoingKeys {
-    keys: Keys,
-    active: u8,
-    used: u32,
-    refresh_after: u32,
-    announce_before: u32,
-    announcement: Announcement,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Announcement {
-    None,
-    /// The next key was announced last at this moment.
-    Waiting(Moment),
-    Taken,
+    departures: Departures,
+    /// What was queued up to this moment may be kept because the peer lacks one before it that never left.
+    lacking_until: Option<Moment>,
 }
 
 impl Sender {
@@ -113,19 +101,13 @@ impl Sender {
             keys: None,
             has_periodic_reports,
             blocked_at: None,
-            refused_at: None,
+            departures: Departures::default(),
+            lacking_until: None,
         }
     }
 
     pub(crate) fn encrypt(&mut self, keys: Keys, encryption: &Encryption) {
-        self.keys = Some(OutgoingKeys {
-            active: if keys.has(EVEN) { EVEN } else { ODD },
-            keys,
-            used: 0,
-            refresh_after: encryption.refresh_after.max(2),
-            announce_before: encryption.announce_before.clamp(1, encryption.refresh_after.max(2) / 2),
-            announcement: Announcement::None,
-        });
+        self.keys = Some(OutgoingKeys::new(keys, encryption));
     }
 
     /// Bytes that are held for packets which wait to be sent or acknowledged, and for those to come.
@@ -141,9 +123,16 @@ impl Sender {
     }
 
     /// Takes a payload, to be sent when its turn has come and the peer has room for it.
-    pub(crate) fn queue(&mut self, payload: &[u8], timestamp: u32, now: Moment, counts: &mut Statistics) {
+    pub(crate) fn queue(
+        &mut self,
+        payload: &[u8],
+        timestamp: u32,
+        round_trip: &RoundTrip,
+        now: Moment,
+        counts: &mut Statistics,
+    ) {
         while self.kept.len() >= MOST_WINDOW || self.bytes + payload.len() > MOST_BYTES {
-            self.drop_front(counts);
+            self.drop_front(round_trip, now, counts);
         }
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
@@ -159,6 +148,7 @@ impl Sender {
             message_number: self.message_number,
             key: 0,
             resent: None,
+            position: 0,
         });
     }
 
@@ -185,12 +175,10 @@ impl Sender {
             self.pacer.sent(packet.payload.len());
             let mut is_ready = true;
             if let Some(keys) = &mut self.keys {
-                packet.key = keys.next_key(counts);
-                is_ready = keys.keys.apply(packet.key, number, &mut packet.payload);
+                (packet.key, is_ready) = keys.apply(number, &mut packet.payload, counts);
             }
             if is_ready {
-                counts.sent += 1;
-                write(packet, number, false, destination, outbox);
+                write(packet, number, destination, outbox);
             } else {
                 // Without a key nothing leaves: it would be readable. The peer finds it missing, and gets nothing either.
                 packet.payload.clear();
@@ -204,14 +192,38 @@ impl Sender {
     }
 
     fn note_blocked(&mut self, now: Moment) {
-        if self.sent >= self.window && self.sent < self.kept.len() {
-            self.blocked_at = Some(now);
+        // While something lies in this side's socket, the peer cannot make room.
+        if self.sent >= self.window && self.sent < self.kept.len() && !self.departures.holds(now) {
+            // A deadline that is served late is one before what came meanwhile.
+            self.blocked_at = self.blocked_at.max(Some(now));
         }
     }
 
-    /// This side's socket did not take what was to leave.
-    pub(crate) fn on_refused(&mut self, now: Moment) {
-        self.refused_at = Some(now);
+    /// This side's socket has taken a datagram.
+    pub(crate) fn on_taken(&mut self, content: Content, length: usize, counts: &mut Statistics) {
+        let position = self.departures.give(length);
+        let (Content::Original(number) | Content::Copy(number)) = content else { return };
+        let place = usize::try_from(number.since(self.start)).ok();
+        match place.and_then(|place| self.kept.get_mut(place)) {
+            // Two copies of one that had not left may be on their way out together.
+            Some(packet) if packet.position > 0 => counts.retransmitted += 1,
+            Some(packet) => {
+                packet.position = position;
+                counts.sent += 1;
+            }
+            None => counts.count_packet(content),
+        }
+    }
+
+    /// Whether the socket is to be asked what it holds: what is not acknowledged may not have left.
+    pub(crate) fn asks_for_unsent(&self, now: Moment) -> bool {
+        let is_old = |packet: &Kept| packet.queued + UNACKNOWLEDGED_FOR <= now;
+        self.sent > 0 && self.kept.front().is_some_and(is_old) && self.departures.asks(now)
+    }
+
+    /// What this side's socket holds.
+    pub(crate) fn on_unsent(&mut self, bytes: u64, now: Moment) {
+        self.departures.answer(bytes, now, self.keep_for);
     }
 
     /// An acknowledgement came: everything before `next` is there.
@@ -249,20 +261,41 @@ impl Sender {
         }
     }
 
-    fn drop_front(&mut self, counts: &mut Statistics) {
-        // One that was never sent has a number all the same, which the peer finds missing.
-        if let Some(packet) = self.kept.front() {
-            let since_queued = |at: Option<Moment>| at.is_some_and(|at| at >= packet.queued);
-            let was_held_here = self.sent == 0 && !since_queued(self.blocked_at);
-            if packet.payload.is_empty() {
-                // Counted when no key was there for it.
-            } else if was_held_here || since_queued(self.refused_at) {
+    fn drop_front(&mut self, round_trip: &RoundTrip, now: Moment, counts: &mut Statistics) {
+        // One that never left has a number all the same, which the peer finds missing.
+        if let Some(packet) = self.kept.front().filter(|packet| !packet.payload.is_empty()) {
+            let is_lacking = self.lacking_until.is_some_and(|until| packet.queued <= until);
+            if self.was_held_here(packet, now) {
+                if packet.position == 0 {
+                    // The peer acknowledges what is behind it when it has it, or when its time is over; and says so a round trip later.
+                    self.lacking_until = Some(packet.queued + round_trip.patience().min(self.keep_for));
+                }
+                counts.send_discarded += 1;
+            } else if is_lacking {
                 counts.send_discarded += 1;
             } else {
                 counts.send_dropped += 1;
             }
         }
         self.release();
+    }
+
+    /// Whether the first packet that is kept is given up for a reason of this side: it has not left, or had too little time left when it
+    /// did.
+    fn was_held_here(&self, packet: &Kept, now: Moment) -> bool {
+        let blocked_at = self.blocked_at.filter(|at| *at >= packet.queued);
+        let is_long = |until: Moment| until.since(blocked_at.unwrap_or(packet.queued)) > self.keep_for / 2;
+        if self.sent == 0 {
+            return blocked_at.is_none();
+        }
+        if packet.position == 0 {
+            return true;
+        }
+        match self.departures.of(packet.position, now) {
+            Departure::Left(at) => is_long(at),
+            Departure::Waits => blocked_at.is_none() || is_long(now),
+            Departure::Unknown => false,
+        }
     }
 
     /// Sends again what the peer reports missing.
@@ -300,7 +333,7 @@ impl Sender {
                 //# when a retransmission of an unacknowledged packet (forming a whole or a part
                 //# of a message) which is not present in the sender's buffer is requested.
                 let header = ControlHeader { timestamp, destination };
-                outbox.add(|out| header.drop_request(first, last, out));
+                outbox.add(Content::Other, |out| header.drop_request(first, last, out));
                 continue;
             }
             for place in from.max(0) as usize..self.sent.min(to as usize + 1) {
@@ -310,20 +343,19 @@ impl Sender {
                     continue;
                 }
                 if outbox.is_full() {
-                    // It is not counted as a copy, so that the peer's next report has it sent again at once.
-                    return;
+                    // It does not count as sent again, so that the peer's next report has that done at once.
+                    break;
                 }
                 packet.resent = Some(now);
                 //= draft-sharabayko-srt-01, section 5.1.2
                 //# On sending a data packet (either original or retransmitted)
                 self.pacer.sent(packet.payload.len());
-                write(packet, number, true, destination, outbox);
-                counts.retransmitted += 1;
+                write(packet, number, destination, outbox);
             }
         }
     }
 
-    /// Gives up what is too late, and asks about the last packet if nothing is heard of it.
+    /// Gives up what is too late, and asks about the last packet if nothing is heard of it. Whether something is sent.
     pub(crate) fn handle_timeout(
         &mut self,
         destination: u32,
@@ -331,10 +363,11 @@ impl Sender {
         now: Moment,
         outbox: &mut Outbox,
         counts: &mut Statistics,
-    ) {
+    ) -> bool {
         while self.kept.front().is_some_and(|packet| packet.queued + self.keep_for <= now) {
-            self.drop_front(counts);
+            self.drop_front(round_trip, now, counts);
         }
+        let mut has_sent = false;
         if self.sent > 0 && self.probe_at(round_trip) <= now && !outbox.is_full() {
             self.probes = (self.probes + 1).min(16);
             self.progress = now;
@@ -347,16 +380,17 @@ impl Sender {
                     continue;
                 }
                 if outbox.is_full() {
-                    return;
+                    break;
                 }
                 packet.resent = Some(now);
                 //= draft-sharabayko-srt-01, section 5.1.2
                 //# On sending a data packet (either original or retransmitted)
                 self.pacer.sent(packet.payload.len());
-                write(packet, number, true, destination, outbox);
-                counts.retransmitted += 1;
+                write(packet, number, destination, outbox);
+                has_sent = true;
             }
         }
+        has_sent
     }
 
     fn probe_at(&self, round_trip: &RoundTrip) -> Moment {
@@ -368,10 +402,7 @@ impl Sender {
     pub(crate) fn poll_timeout(&self, round_trip: &RoundTrip) -> Option<Moment> {
         let drop = self.kept.front().map(|packet| packet.queued + self.keep_for);
         let probe = (self.sent > 0).then(|| self.probe_at(round_trip));
-        let announce = self.keys.as_ref().and_then(|keys| match keys.announcement {
-            Announcement::Waiting(at) => Some(at + ANNOUNCE_AGAIN),
-            _ => None,
-        });
+        let announce = self.keys.as_ref().and_then(OutgoingKeys::poll_timeout);
         let may_leave = self.kept.get(self.sent).filter(|_| self.sent < self.window);
         let paced = may_leave.map(|packet| self.pacer.next(packet.queued));
         [drop, probe, announce, paced].into_iter().flatten().min()
@@ -379,52 +410,20 @@ impl Sender {
 
     /// A message that announces the next key, if it is time to.
     pub(crate) fn announcement(&mut self, now: Moment) -> Option<Vec<u8>> {
-        let keys = self.keys.as_mut()?;
-        match keys.announcement {
-            Announcement::None if keys.used >= keys.refresh_after - keys.announce_before => {
-                keys.keys.renew(keys.other())?;
-            }
-            Announcement::Waiting(at) if at + ANNOUNCE_AGAIN <= now => {}
-            _ => return None,
-        }
-        keys.announcement = Announcement::Waiting(now);
-        let mut message = Vec::new();
-        keys.keys.write(&mut message);
-        Some(message)
+        self.keys.as_mut()?.announcement(now)
     }
 
     /// The peer has taken the keys of this message.
     pub(crate) fn on_key_material_response(&mut self, message: &[u8]) {
-        let Some(keys) = &mut self.keys else { return };
-        let mut ours = Vec::new();
-        keys.keys.write(&mut ours);
-        if matches!(keys.announcement, Announcement::Waiting(_)) && ours == message {
-            keys.announcement = Announcement::Taken;
+        if let Some(keys) = &mut self.keys {
+            keys.on_response(message);
         }
     }
 }
 
-impl OutgoingKeys {
-    fn other(&self) -> u8 {
-        if self.active == EVEN { ODD } else { EVEN }
-    }
-
-    /// The key of the next packet.
-    fn next_key(&mut self, counts: &mut Statistics) -> u8 {
-        //= draft-sharabayko-srt-01, section 6.1.6
-        //# Once the sender gets to the 2^25th packet using the odd key (key #1), it will then start to
-        //# send packets with the even key (key #2), knowing that the receiver has what it needs to
-        //# decrypt them.
-        if self.used >= self.refresh_after && self.announcement == Announcement::Taken {
-            (self.active, self.used, self.announcement) = (self.other(), 0, Announcement::None);
-            counts.key_refreshes += 1;
-        }
-        self.used = self.used.saturating_add(1);
-        self.active
-    }
-}
-
-fn write(packet: &Kept, number: SequenceNumber, retransmitted: bool, destination: u32, outbox: &mut Outbox) {
+fn write(packet: &Kept, number: SequenceNumber, destination: u32, outbox: &mut Outbox) {
+    // One that this side's socket has refused goes out as it would have the first time.
+    let retransmitted = packet.position > 0;
     let header = DataHeader {
         sequence_number: number,
         is_whole: true,
@@ -434,149 +433,12 @@ fn write(packet: &Kept, number: SequenceNumber, retransmitted: bool, destination
         timestamp: packet.timestamp,
         destination,
     };
-    outbox.add(|out| {
+    let content = if retransmitted { Content::Copy(number) } else { Content::Original(number) };
+    outbox.add(content, |out| {
         header.write(out);
         out.extend_from_slice(&packet.payload);
     });
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loss_report;
-
-    const START: Moment = Moment::from_nanos(1_000_000_000_000);
-    const TO: (u32, u32) = (0, 7);
-
-    struct Bench {
-        sender: Sender,
-        outbox: Outbox,
-        counts: Statistics,
-    }
-
-    impl Bench {
-        /// With a latency of nothing, so that the pace holds nothing back.
-        fn new(has_periodic_reports: bool) -> Self {
-            let sender = Sender::new(
-                SequenceNumber::new(0),
-                MOST_WINDOW as u32,
-                Duration::ZERO,
-                has_periodic_reports,
-                START,
-            );
-            Self { sender, outbox: Outbox::default(), counts: Statistics::default() }
-        }
-
-        fn queue(&mut self, packets: usize, now: Moment) {
-            (0..packets).for_each(|_| self.sender.queue(&[1; 100], 0, now, &mut self.counts));
-            self.pump(now);
-        }
-
-        fn pump(&mut self, now: Moment) {
-            self.sender.pump(TO.1, now, &mut self.outbox, &mut self.counts);
-        }
-
-        fn report(&mut self, first: u32, last: u32, now: Moment) {
-            let mut list = Vec::new();
-            loss_report::write(SequenceNumber::new(first), SequenceNumber::new(last), &mut list);
-            let report = LossReport::new(&list);
-            let round_trip = RoundTrip::default();
-            self.sender.on_loss_report(report, TO, &round_trip, now, &mut self.outbox, &mut self.counts);
-        }
-
-        fn handle_timeout(&mut self, now: Moment) {
-            let round_trip = RoundTrip::default();
-            self.sender.handle_timeout(TO.1, &round_trip, now, &mut self.outbox, &mut self.counts);
-        }
-
-        /// Datagrams that leave.
-        fn flush(&mut self) -> u64 {
-            let mut sent = 0;
-            self.outbox.flush(&mut |bytes, length| sent += bytes.len().div_ceil(length) as u64);
-            sent
-        }
-    }
-
-    #[test]
-    fn what_a_full_outbox_does_not_take_stays_in_the_window_and_is_not_counted() {
-        let mut bench = Bench::new(true);
-        bench.queue(10_000, START);
-        let mut left = 0;
-        for _ in 0..3 {
-            left += bench.flush();
-            assert_eq!(bench.counts.sent, left, "what is counted has left");
-            assert!(
-                bench
-                    .sender
-                    .poll_timeout(&RoundTrip::default())
-                    .is_some_and(|at| left == 10_000 || at <= START)
-            );
-            bench.pump(START);
-        }
-        assert_eq!((left, bench.counts.sent, bench.counts.send_dropped), (10_000, 10_000, 0));
-        // Copies as well: those that found no room leave when the next report names them.
-        for expected in [4_096, 8_192, 10_000] {
-            bench.report(0, 9_999, START);
-            bench.report(0, 9_999, START);
-            left = bench.flush();
-            assert!(left <= 4_096);
-            assert_eq!(bench.counts.retransmitted, expected);
-        }
-    }
-
-    #[test]
-    fn what_is_given_up_is_the_peers_unless_it_was_held_here() {
-        let late = START + Duration::from_secs(2);
-        let given_up = |bench: &mut Bench| {
-            bench.handle_timeout(late);
-            (bench.counts.send_dropped, bench.counts.send_discarded)
-        };
-        // Sent, and not acknowledged.
-        let mut bench = Bench::new(true);
-        bench.queue(10, START);
-        assert_eq!(given_up(&mut bench), (10, 0));
-        // Of these eight were never sent, for the peer has room for two.
-        let mut bench = Bench::new(true);
-        bench.sender.window = 2;
-        bench.queue(10, START);
-        assert_eq!((bench.counts.sent, given_up(&mut bench)), (2, (10, 0)));
-        // The outbox was full, and the thread late.
-        let mut bench = Bench::new(true);
-        bench.queue(5_000, START);
-        assert_eq!(given_up(&mut bench), (4_096, 904));
-        // The system refused datagrams while the first were kept, and none since the others were queued.
-        let mut bench = Bench::new(true);
-        bench.queue(10, START);
-        bench.sender.on_refused(START + Duration::from_millis(1));
-        bench.queue(5, START + Duration::from_millis(2));
-        assert_eq!(given_up(&mut bench), (5, 10));
-    }
-
-    #[test]
-    fn a_last_packet_that_finds_no_room_is_sent_again_later() {
-        for has_periodic_reports in [true, false] {
-            let mut bench = Bench::new(has_periodic_reports);
-            bench.queue(1, START);
-            bench.flush();
-            while !bench.outbox.is_full() {
-                bench.outbox.add(|bytes| bytes.push(1));
-            }
-            let now = bench.sender.poll_timeout(&RoundTrip::default()).unwrap();
-            bench.handle_timeout(now);
-            assert_eq!((bench.counts.retransmitted, bench.flush()), (0, 4_096));
-            bench.handle_timeout(now);
-            assert_eq!((bench.counts.retransmitted, bench.flush()), (1, 1));
-        }
-    }
-
-    #[test]
-    fn reports_of_a_peer_that_does_not_repeat_them_have_a_packet_copied_once_in_ten_milliseconds() {
-        let mut bench = Bench::new(false);
-        bench.queue(1_000, START);
-        for millis in 0..100 {
-            (0..5).for_each(|_| bench.report(0, 999, START + Duration::from_millis(millis)));
-            bench.flush();
-        }
-        assert_eq!(bench.counts.retransmitted, 10 * 1_000);
-    }
-}
+mod tests;

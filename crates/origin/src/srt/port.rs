@@ -170,7 +170,7 @@ impl Port {
             self.peers.hold(heaviest, 0);
             if let Some((_, peer)) = self.peers.get_mut(heaviest) {
                 // What it was to be sent is given up with it, so that the memory is free at once.
-                peer.connection.flush(&mut |_, _| {});
+                peer.connection.flush(&mut |_, _| 0);
                 peer.connection.close(now);
                 peer.is_over = true;
             }
@@ -399,7 +399,7 @@ impl Peer {
         match cut {
             Some(LinkEnd::Close) => self.connection.close(now),
             // The peer is told nothing, and finds out when it has heard nothing for long enough.
-            Some(LinkEnd::Reset) => self.connection.flush(&mut |_, _| {}),
+            Some(LinkEnd::Reset) => self.connection.flush(&mut |_, _| 0),
             None => {}
         }
         self.is_over |= cut.is_some();
@@ -421,11 +421,9 @@ impl Peer {
 
     fn flush(&mut self, from: SocketAddr, link: &mut Outgoing<'_>) {
         let is_silenced = matches!(self.role, Role::Silenced);
+        // What the kernel does not take is lost, as on any link, and sent again.
         self.connection.flush(&mut |bytes, length| {
-            if !is_silenced {
-                // What the kernel does not take is lost, as on any link, and sent again.
-                link.send_datagrams(from, bytes, length);
-            }
+            if is_silenced { 0 } else { link.send_datagrams(from, bytes, length) }
         });
     }
 

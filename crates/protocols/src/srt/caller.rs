@@ -136,8 +136,9 @@ impl Caller {
                 }
             }
         }
-        context.send_datagram(source, &out);
-        context.world.of(self.planned).count(SENT, out.len() as u64);
+        if context.send_datagram(source, &out) {
+            context.world.of(self.planned).count(SENT, out.len() as u64);
+        }
     }
 
     /// The connection is lost, and another is to follow.
@@ -145,6 +146,7 @@ impl Caller {
         if let Some(connection) = self.connection.take() {
             figures::book(connection.statistics(), &mut self.booked, context.world.of(self.planned));
         }
+        self.sample_drops(context);
         (self.booked, self.dropped) = (Statistics::default(), 0);
         (self.peer, self.listener) = (self.address, None);
     }
@@ -184,21 +186,17 @@ impl Caller {
     /// Sends what waits, and books what was counted.
     pub(super) fn flush(&mut self, context: &mut Context<'_, ShardRecorder>) {
         let Some(connection) = &mut self.connection else { return };
-        if self.sample_at <= context.now || connection.is_over() {
-            let dropped = context.dropped_datagrams();
-            let new = dropped - std::mem::replace(&mut self.dropped, dropped).min(dropped);
-            context.world.of(self.planned).count(SOCKET_DROPS, new);
-        }
         let (now, peer) = (context.now, self.peer);
         let (shard, mut link) = context.split();
-        let (mut sent, mut is_refused) = (0, false);
+        let mut sent = 0;
         connection.flush(&mut |bytes, length| {
-            sent += bytes.len() as u64;
             // What the kernel does not take is lost, as on any link, and sent again.
-            is_refused |= !link.send_datagrams(peer, bytes, length);
+            let taken = link.send_datagrams(peer, bytes, length);
+            sent += bytes.len().min(taken * length) as u64;
+            taken
         });
-        if is_refused {
-            connection.on_refused(now);
+        if connection.asks_for_unsent(now) {
+            connection.on_unsent(link.unsent_datagrams(), now);
         }
         let recorder = shard.of(self.planned);
         recorder.count(SENT, sent);
@@ -214,12 +212,25 @@ impl Caller {
                 Role::Viewer => recorder.record(HELD, connection.held().as_micros() as u64),
                 Role::Publisher => recorder.record(UNACKNOWLEDGED, connection.unacknowledged() as u64),
             }
+            self.sample_drops(context);
         }
     }
 
+    /// Asks the kernel what the socket has dropped and refused.
+    fn sample_drops(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let dropped = context.dropped_datagrams();
+        let new = dropped - std::mem::replace(&mut self.dropped, dropped).min(dropped);
+        context.world.of(self.planned).count(SOCKET_DROPS, new);
+    }
+
     /// A deadline has come, which is returned: a thread that stood still has read everything up to there, and not up to now.
-    pub(super) fn handle_timeout(&mut self, now: Moment) -> Moment {
+    pub(super) fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Moment {
+        let now = context.now;
         let Some(connection) = &mut self.connection else { return now };
+        // Before anything is given up: what still lies in the socket is no fault of the server.
+        if connection.asks_for_unsent(now) {
+            connection.on_unsent(context.split().1.unsent_datagrams(), now);
+        }
         match connection.poll_timeout().filter(|at| *at <= now) {
             Some(at) => {
                 connection.handle_timeout(at);
@@ -239,6 +250,7 @@ impl Caller {
             connection.close(context.now);
         }
         self.flush(context);
+        self.sample_drops(context);
     }
 }
 

@@ -88,7 +88,7 @@ impl ClientSession for Player {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        let at = self.caller.handle_timeout(context.now);
+        let at = self.caller.handle_timeout(context);
         self.advance(at, context)?;
         self.viewer.handle_timeout(context.now, 0, context.world);
         Ok(())

@@ -128,7 +128,7 @@ impl ClientSession for Publisher {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
-        self.caller.handle_timeout(context.now);
+        self.caller.handle_timeout(context);
         self.advance(context)
     }
 

@@ -6,6 +6,7 @@ use crate::handshake::{
     CONCLUSION, Capabilities, FLAG_CONFIG, FLAG_HSREQ, FLAG_KMREQ, Handshake, INDUCTION, MAGIC, SRT_VERSION,
     capability,
 };
+use crate::outbox::Content;
 use crate::packet::ControlHeader;
 use crate::receiver::FIRST_WINDOW;
 use crate::rejection::Rejection;
@@ -103,7 +104,7 @@ impl Connection {
                 said.stream_id = Some(self.options.stream_id.clone());
             }
         }
-        self.outbox.add(|out| {
+        self.outbox.add(Content::Other, |out| {
             header.handshake(out);
             said.write(true, out);
         });

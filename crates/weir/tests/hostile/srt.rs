@@ -120,7 +120,7 @@ fn serve(row: &Row, socket: &UdpSocket, over: &AtomicBool) {
                 ListenerAnswer::Respond => drop(socket.send_to(&out, from)),
                 ListenerAnswer::Request(request) => {
                     let mut accepted = listener.accept(&request, 9 << 32, now()).unwrap();
-                    accepted.flush(&mut |bytes, _| drop(socket.send_to(bytes, from)));
+                    accepted.flush(&mut |bytes, _| usize::from(socket.send_to(bytes, from).is_ok()));
                     connection = Some(accepted);
                 }
                 ListenerAnswer::Nothing => {}

@@ -1,0 +1,245 @@
+use super::*;
+use crate::loss_report;
+
+const START: Moment = Moment::from_nanos(1_000_000_000_000);
+const TO: (u32, u32) = (0, 7);
+/// A packet of the bench, with its header.
+const LENGTH: u64 = 116;
+
+fn at(millis: u64) -> Moment {
+    START + Duration::from_millis(millis)
+}
+
+struct Bench {
+    sender: Sender,
+    outbox: Outbox,
+    counts: Statistics,
+    round_trip: RoundTrip,
+}
+
+impl Bench {
+    /// With a latency of nothing, so that the pace holds nothing back and packets are kept for a second.
+    fn new(has_periodic_reports: bool) -> Self {
+        let sender = Sender::new(
+            SequenceNumber::new(0),
+            MOST_WINDOW as u32,
+            Duration::ZERO,
+            has_periodic_reports,
+            START,
+        );
+        let (outbox, counts) = (Outbox::default(), Statistics::default());
+        Self { sender, outbox, counts, round_trip: RoundTrip::default() }
+    }
+
+    fn queue(&mut self, packets: usize, now: Moment) {
+        for _ in 0..packets {
+            self.sender.queue(&[1; 100], 0, &self.round_trip, now, &mut self.counts);
+        }
+        self.pump(now);
+    }
+
+    fn pump(&mut self, now: Moment) {
+        self.sender.pump(TO.1, now, &mut self.outbox, &mut self.counts);
+    }
+
+    fn report(&mut self, first: u32, last: u32, now: Moment) {
+        let mut list = Vec::new();
+        loss_report::write(SequenceNumber::new(first), SequenceNumber::new(last), &mut list);
+        let report = LossReport::new(&list);
+        self.sender.on_loss_report(report, TO, &self.round_trip, now, &mut self.outbox, &mut self.counts);
+    }
+
+    fn handle_timeout(&mut self, now: Moment) -> bool {
+        self.sender.handle_timeout(TO.1, &self.round_trip, now, &mut self.outbox, &mut self.counts)
+    }
+
+    /// Datagrams that leave.
+    fn flush(&mut self) -> u64 {
+        self.flush_into(usize::MAX)
+    }
+
+    /// The same, into a socket that has room for the first ones only.
+    fn flush_into(&mut self, mut room: usize) -> u64 {
+        let (sender, counts) = (&mut self.sender, &mut self.counts);
+        let mut sent = 0;
+        self.outbox.flush(
+            &mut |bytes, length| {
+                let taken = bytes.len().div_ceil(length).min(room);
+                room -= taken;
+                sent += taken as u64;
+                taken
+            },
+            &mut |content, length| sender.on_taken(content, length, counts),
+        );
+        sent
+    }
+
+    /// Packets of the peer's and of this side's doing that were given up by then.
+    fn given_up(&mut self, now: Moment) -> (u64, u64) {
+        self.handle_timeout(now);
+        (self.counts.send_dropped, self.counts.send_discarded)
+    }
+}
+
+#[test]
+fn what_a_full_outbox_does_not_take_stays_in_the_window_and_is_not_counted() {
+    let mut bench = Bench::new(true);
+    bench.queue(10_000, START);
+    let mut left = 0;
+    for _ in 0..3 {
+        left += bench.flush();
+        assert_eq!(bench.counts.sent, left, "what is counted has left");
+        assert!(
+            bench.sender.poll_timeout(&RoundTrip::default()).is_some_and(|at| left == 10_000 || at <= START)
+        );
+        bench.pump(START);
+    }
+    assert_eq!((left, bench.counts.sent, bench.counts.send_dropped), (10_000, 10_000, 0));
+    // Copies as well: those that found no room leave when the next report names them. All that is reported is counted.
+    for (reports, expected) in [(2, 4_096), (4, 8_192), (6, 10_000)] {
+        bench.report(0, 9_999, START);
+        bench.report(0, 9_999, START);
+        left = bench.flush();
+        assert!(left <= 4_096);
+        assert_eq!((bench.counts.retransmitted, bench.counts.reported_missing), (expected, reports * 10_000));
+    }
+}
+
+#[test]
+fn what_is_reported_behind_a_full_outbox_is_counted_as_well() {
+    let mut bench = Bench::new(true);
+    bench.queue(5_000, START);
+    bench.flush();
+    bench.pump(START);
+    bench.flush();
+    let mut list = Vec::new();
+    for (first, last) in [(0, 4_500), (4_600, 4_700), (4_800, 4_800)] {
+        loss_report::write(SequenceNumber::new(first), SequenceNumber::new(last), &mut list);
+    }
+    let (outbox, counts) = (&mut bench.outbox, &mut bench.counts);
+    let report = LossReport::new(&list);
+    bench.sender.on_loss_report(report, TO, &bench.round_trip, START, outbox, counts);
+    assert_eq!((bench.flush(), bench.counts.reported_missing), (4_096, 4_501 + 101 + 1));
+}
+
+#[test]
+fn what_is_given_up_is_the_peers_unless_it_was_held_here() {
+    // Sent, and not acknowledged.
+    let mut bench = Bench::new(true);
+    bench.queue(10, START);
+    bench.flush();
+    assert_eq!(bench.given_up(at(2_000)), (10, 0));
+    // Of these eight were never sent, for the peer has room for two.
+    let mut bench = Bench::new(true);
+    bench.sender.window = 2;
+    bench.queue(10, START);
+    bench.flush();
+    assert_eq!((bench.counts.sent, bench.given_up(at(2_000))), (2, (10, 0)));
+    // The outbox was full, and the thread late.
+    let mut bench = Bench::new(true);
+    bench.queue(5_000, START);
+    bench.flush();
+    assert_eq!(bench.given_up(at(2_000)), (4_096, 904));
+}
+
+#[test]
+fn what_the_socket_refuses_is_this_sides_and_so_is_what_the_peer_cannot_acknowledge_for_lack_of_it() {
+    let mut bench = Bench::new(true);
+    bench.queue(10, START);
+    assert_eq!((bench.flush_into(6), bench.counts.sent), (6, 6));
+    // The round trip is not measured: 300 ms.
+    bench.queue(2, at(300));
+    bench.queue(5, at(301));
+    assert_eq!(bench.flush(), 7);
+    assert_eq!(bench.given_up(at(3_000)), (6 + 5, 4 + 2), "one refused datagram excuses no more than that");
+}
+
+#[test]
+fn what_the_socket_has_refused_goes_out_as_it_would_have_the_first_time() {
+    let mut bench = Bench::new(true);
+    bench.queue(10, START);
+    bench.flush_into(6);
+    bench.report(5, 9, at(10));
+    let mut contents = Vec::new();
+    let number = SequenceNumber::new;
+    bench.outbox.flush(&mut |bytes, length| bytes.len().div_ceil(length), &mut |content, length| {
+        contents.push(content);
+        bench.sender.on_taken(content, length, &mut bench.counts);
+    });
+    assert_eq!(contents[..2], [Content::Copy(number(5)), Content::Original(number(6))]);
+    assert_eq!((bench.counts.sent, bench.counts.retransmitted), (10, 1));
+    // It left in good time.
+    assert_eq!(bench.given_up(at(2_000)), (10, 0));
+}
+
+#[test]
+fn what_lies_in_the_socket_or_lay_there_for_half_of_its_time_is_this_sides() {
+    for (leaves_at, expected) in [(0, (10, 0)), (450, (10, 0)), (600, (0, 10)), (5_000, (0, 10))] {
+        let mut bench = Bench::new(true);
+        bench.queue(10, START);
+        bench.flush();
+        assert!(!bench.sender.asks_for_unsent(at(99)), "what is acknowledged soon costs no system call");
+        for millis in (100..1_000).filter(|millis| millis % 10 == 0) {
+            if bench.sender.asks_for_unsent(at(millis)) {
+                let held = if millis < leaves_at { 10 * LENGTH } else { 0 };
+                bench.sender.on_unsent(held, at(millis));
+            }
+        }
+        assert_eq!(bench.given_up(at(1_000)), expected, "leaves after {leaves_at} ms");
+    }
+}
+
+#[test]
+fn a_window_that_is_full_of_what_lies_in_the_socket_is_not_the_peers() {
+    let mut bench = Bench::new(true);
+    bench.sender.window = 2;
+    bench.queue(10, START);
+    bench.flush();
+    assert_eq!(bench.sender.blocked_at, Some(START));
+    let mut bench = Bench::new(true);
+    bench.sender.window = 2;
+    bench.queue(2, START);
+    bench.flush();
+    bench.sender.on_unsent(2 * LENGTH, START);
+    bench.queue(8, at(1));
+    bench.sender.on_unsent(2 * LENGTH, at(1_000));
+    assert_eq!(bench.given_up(at(1_001)), (0, 10));
+}
+
+#[test]
+fn the_moment_at_which_the_peer_had_no_room_does_not_go_back() {
+    let mut bench = Bench::new(true);
+    bench.sender.window = 2;
+    bench.queue(5, at(500));
+    bench.pump(at(400));
+    assert_eq!(bench.sender.blocked_at, Some(at(500)));
+}
+
+#[test]
+fn a_last_packet_that_finds_no_room_is_sent_again_later() {
+    for has_periodic_reports in [true, false] {
+        let mut bench = Bench::new(has_periodic_reports);
+        bench.queue(1, START);
+        bench.flush();
+        while !bench.outbox.is_full() {
+            bench.outbox.add(Content::Other, |bytes| bytes.push(1));
+        }
+        let now = bench.sender.poll_timeout(&RoundTrip::default()).unwrap();
+        assert!(!bench.handle_timeout(now));
+        assert_eq!((bench.counts.retransmitted, bench.flush()), (0, 4_096));
+        assert!(bench.handle_timeout(now));
+        assert_eq!((bench.flush(), bench.counts.retransmitted), (1, 1));
+    }
+}
+
+#[test]
+fn reports_of_a_peer_that_does_not_repeat_them_have_a_packet_copied_once_in_ten_milliseconds() {
+    let mut bench = Bench::new(false);
+    bench.queue(1_000, START);
+    bench.flush();
+    for millis in 0..100 {
+        (0..5).for_each(|_| bench.report(0, 999, at(millis)));
+        bench.flush();
+    }
+    assert_eq!(bench.counts.retransmitted, 10 * 1_000);
+}
