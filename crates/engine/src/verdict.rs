@@ -21,6 +21,7 @@ use check::Check;
 use checks::CheckName;
 use stage::REMEDY_OF_PAUSES;
 use weir_metrics::{Recorder, Side, common, grouped};
+use weir_protocols::OwnExcess;
 
 /// Share of the slots that may be missed.
 const MISSED: f64 = 0.001;
@@ -154,11 +155,19 @@ fn drops(total: &Recorder) -> Option<Reason> {
     let measured = dropped as f64 / all.max(1) as f64;
     let state = if measured >= SOCKET_DROPS { VerdictState::Invalid } else { VerdictState::Degraded };
     let text = format!(
-        "weir's own sockets were full and dropped {dropped} of {all} datagrams: they are in `lost`, or never left"
+        "weir's own sockets did not take {dropped} datagrams, beside {all} units: they came while a socket was full, and are in `lost`; or they never left, because it was full or they are longer than the way out takes (MTU)"
     );
-    let remedy = "raise net.core.rmem_max and wmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients";
+    let remedy = "raise net.core.rmem_max and wmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients; send shorter datagrams (of SRT by mss) where the way out takes no longer ones";
     let reason = certain("socket_drops", state, text, remedy);
     (dropped > 0).then_some(Reason { measured, limit: SOCKET_DROPS, ..reason })
+}
+
+/// What weir itself did not do of what its clients were asked for: a single packet is worth a word.
+pub(crate) fn of_own_excess(excess: OwnExcess) -> Reason {
+    let OwnExcess { share, limit, words } = excess;
+    let state = if share >= limit { VerdictState::Invalid } else { VerdictState::Degraded };
+    let remedy = "look for what keeps the way out of this machine full (its rate, its queue, its MTU), raise net.core.wmem_max, give weir more cores, or send less";
+    Reason { measured: share, limit, ..certain("unsent", state, words, remedy) }
 }
 
 /// Messages that weir itself lost count of: between the broker's delivery and the table.
@@ -177,7 +186,7 @@ fn time(seconds: f64) -> String {
 }
 
 /// Checks that are about one workload: all others are about the machine and the generator, which all workloads share.
-const OF_A_WORKLOAD: &[&str] = &["send_lag", "missed_slots", "local_failures", "socket_drops"];
+const OF_A_WORKLOAD: &[&str] = &["send_lag", "missed_slots", "local_failures", "socket_drops", "unsent"];
 
 /// Makes one of reasons that the machine or the generator gave in several workloads and stages. The first of them is the
 /// worst.
@@ -249,6 +258,30 @@ mod tests {
         assert_eq!(state(0), None);
         assert_eq!(state(1), Some(VerdictState::Degraded));
         assert_eq!(state(10), Some(VerdictState::Invalid));
+    }
+
+    #[test]
+    fn what_weir_did_not_send_is_its_own_doing_and_one_in_a_thousand_invalidates() {
+        let schema = weir_protocols::schema_of("srt").unwrap();
+        let counter = |name: &str| weir_metrics::Counter(schema.position(name).unwrap() as u16);
+        let of = |discarded: u64| {
+            let mut total = Recorder::new(schema);
+            total.count(counter("srt.sent"), 10_000);
+            total.count(counter("srt.send_discarded"), discarded);
+            total.count(counter("srt.send_dropped"), 500);
+            let own = weir_protocols::own_excesses("srt", &total).into_iter().map(of_own_excess);
+            let states: Vec<_> = own.map(|reason| (reason.check, reason.state)).collect();
+            let warnings = weir_protocols::warnings("srt", &total);
+            assert_eq!(
+                warnings.len(),
+                1,
+                "what the server has not acknowledged is none of weir's: {warnings:?}"
+            );
+            states
+        };
+        assert_eq!(of(0), []);
+        assert_eq!(of(1), [("unsent".to_owned(), VerdictState::Degraded)]);
+        assert_eq!(of(10), [("unsent".to_owned(), VerdictState::Invalid)]);
     }
 
     #[test]

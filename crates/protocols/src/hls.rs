@@ -35,6 +35,7 @@ const STALE: Excess = Excess {
     counter: figures::STALE,
     beside: figures::RELOADS,
     above: 0.01,
+    invalid_from: None,
     words: "{count} of {beside} reloads brought a playlist that had not changed for two and a half target durations (hls.stale): its source or its server stood still",
 };
 
@@ -46,6 +47,7 @@ const EXCEEDED: Excess = Excess {
     counter: figures::TARGET_EXCEEDED,
     beside: figures::SEGMENTS,
     above: 0.0,
+    invalid_from: None,
     words: "{count} segments that playlists announced were longer than the target duration (hls.target_exceeded; {beside} were loaded): players may reload too seldom; let the encoder send keyframes as often",
 };
 
@@ -54,6 +56,7 @@ const REFUSED: Excess = Excess {
     counter: figures::REFUSED,
     beside: figures::REQUESTS,
     above: 0.01,
+    invalid_from: None,
     words: "{count} of {beside} requests for playlists and segments were refused or brought nothing (hls.refused): viewers did without that",
 };
 
@@ -64,6 +67,7 @@ const NOT_FOUND: Excess = Excess {
     counter: figures::NOT_FOUND,
     beside: figures::SEGMENTS,
     above: 0.0,
+    invalid_from: None,
     words: "{count} segments that a playlist had named were not there (404 or 410; {beside} were loaded)",
 };
 
@@ -72,6 +76,7 @@ const UNDECRYPTED: Excess = Excess {
     counter: figures::UNDECRYPTED,
     beside: figures::DECRYPTED,
     above: 0.0,
+    invalid_from: None,
     words: "{count} segments that witnesses loaded could not be decrypted with the key that the playlist names (hls.undecrypted; {beside} could)",
 };
 
@@ -88,6 +93,7 @@ const EARLY: Excess = Excess {
     counter: figures::EARLY,
     beside: figures::RELOADS,
     above: 0.01,
+    invalid_from: None,
     words: "{count} of {beside} reloads asked for what was to come and were answered without it (hls.early): the server says CAN-BLOCK-RELOAD=YES; players ask many times a second then",
 };
 
@@ -96,6 +102,7 @@ const CLOCKS_APART: Excess = Excess {
     counter: figures::CLOCKS_APART,
     beside: weir_metrics::common::STARTED,
     above: 0.0,
+    invalid_from: None,
     words: "the server's clock, by the Date of its answers, is a quarter of a second or more away from this machine's for {count} of {beside} viewers (hls.clock_ahead): hls.latency and hls.edge_latency are wrong by as much if the playlists' dates are of that clock",
 };
 

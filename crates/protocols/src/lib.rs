@@ -31,12 +31,14 @@ pub use hls::harness;
 pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};
-pub use protocol::{Excess, Make, Making, Output, Play, Protocol, Publish, RunContext, Serve, Verb};
+pub use protocol::{
+    Excess, Make, Making, Output, OwnExcess, Play, Protocol, Publish, RunContext, Serve, Verb,
+};
 pub use secret::first_line;
 pub use srt::passphrase as srt_passphrase;
 pub use table::{
-    PROTOCOLS, check_templates, columns_of, groups_of, has_messages, is_udp, of_scheme, of_url, play,
-    publish, schema_of, schemes, warnings,
+    PROTOCOLS, check_templates, columns_of, groups_of, has_messages, is_udp, of_scheme, of_url, own_excesses,
+    play, publish, schema_of, schemes, warnings,
 };
 pub use unfilled::Unfilled;
 pub use viewer::{are_decoded, buffer};

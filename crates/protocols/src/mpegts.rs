@@ -17,6 +17,7 @@ pub(crate) const UNKNOWN_LOSSES: Excess = Excess {
     counter: ts::LOST_UNKNOWN,
     beside: ts::GAP_EVENTS,
     above: 0.0,
+    invalid_from: None,
     words: "how many packets are missing is not known at {count} places ({beside} gaps in all): the rate scatters there by more than the counters can hide, as without null packets; ts.lost_estimate has the least that it can be",
 };
 

@@ -32,6 +32,7 @@ const BEGAN_ALONE: Excess = Excess {
     counter: mqtt::BEGAN_ALONE,
     beside: mqtt::CONNECTS,
     above: 0.0,
+    invalid_from: None,
     words: "{count} publishers began before every client of the run was connected and subscribed (mqtt.began_alone; the broker accepted {beside} connections of theirs): give the ramp longer, or look at who failed",
 };
 

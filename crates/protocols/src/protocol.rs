@@ -45,13 +45,37 @@ pub struct Excess {
     pub beside: Counter,
     /// How much of that is still no reason to warn.
     pub above: f64,
+    /// How much of that makes a run invalid, of what weir itself did not do. Less of it degrades the run, in place of a warning.
+    pub invalid_from: Option<f64>,
     /// What is counted and what to look at, with both numbers as `{count}` and `{beside}`.
     pub words: &'static str,
+}
+
+/// An excess that is weir's own doing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnExcess {
+    /// What was counted, as a part of what it is held against.
+    pub share: f64,
+    /// The part that makes a run invalid.
+    pub limit: f64,
+    /// What was counted.
+    pub words: String,
 }
 
 impl Excess {
     /// The warning on these totals, if they are worth one.
     pub(crate) fn warning(&self, totals: &Recorder) -> Option<String> {
+        if self.invalid_from.is_some() { None } else { self.said(totals) }
+    }
+
+    /// What it says of the run by these totals, if it is weir's own doing.
+    pub(crate) fn own(&self, totals: &Recorder) -> Option<OwnExcess> {
+        let (limit, words) = (self.invalid_from?, self.said(totals)?);
+        let share = totals.counter(self.counter) as f64 / totals.counter(self.beside).max(1) as f64;
+        Some(OwnExcess { share, limit, words })
+    }
+
+    fn said(&self, totals: &Recorder) -> Option<String> {
         let (count, beside) = (totals.counter(self.counter), totals.counter(self.beside));
         let is_excess = count as f64 > beside as f64 * self.above;
         let words = || self.words.replace("{count}", &grouped(count)).replace("{beside}", &grouped(beside));

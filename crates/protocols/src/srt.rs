@@ -27,6 +27,7 @@ const DROPPED: Excess = Excess {
     counter: figures::DROPPED,
     beside: figures::RECEIVED,
     above: 0.0,
+    invalid_from: None,
     words: "{count} packets had not come when their time was over (srt.dropped), beside {beside} that came: the path loses more than the latency has time to repair; ask for three to four round trips (srt.round_trip) of it with --srt-latency",
 };
 
@@ -35,6 +36,7 @@ const UNDECRYPTED: Excess = Excess {
     counter: figures::UNDECRYPTED,
     beside: figures::RECEIVED,
     above: 0.0,
+    invalid_from: None,
     words: "{count} packets could not be decrypted, beside {beside} that came: the server uses keys that it has not announced",
 };
 
@@ -43,20 +45,24 @@ const DISCARDED: Excess = Excess {
     counter: figures::DISCARDED,
     beside: figures::RECEIVED,
     above: 0.0,
+    invalid_from: None,
     words: "{count} packets of {beside} found no room in weir (srt.discarded), and are missing in the stream: the server sent more than weir holds for the latency (twice the rate of the second before, 32 MiB at the most), or numbers far ahead",
 };
 
+/// As many as a socket may drop: neither is the server's doing.
 const SEND_DISCARDED: Excess = Excess {
     counter: figures::SEND_DISCARDED,
     beside: figures::SENT,
     above: 0.0,
-    words: "{count} packets were given up in weir (srt.send_discarded), beside {beside} that were sent: its socket had refused datagrams, or it had not come to sending them; the server is not to blame",
+    invalid_from: Some(0.001),
+    words: "{count} packets were given up in weir (srt.send_discarded), beside {beside} that were sent: its socket had refused them or held them for too long, or it had not come to sending them; the server is not to blame",
 };
 
 const SEND_DROPPED: Excess = Excess {
     counter: figures::SEND_DROPPED,
     beside: figures::SENT,
     above: 0.0,
+    invalid_from: None,
     words: "{count} packets were given up before the server had acknowledged them (srt.send_dropped), beside {beside} that were sent: it did not answer for a second or more",
 };
 
@@ -65,6 +71,7 @@ const RETRANSMITTED: Excess = Excess {
     counter: figures::RETRANSMITTED,
     beside: figures::SENT,
     above: 0.25,
+    invalid_from: None,
     words: "{count} packets were sent again, beside {beside} (srt.retransmitted): more than the quarter that senders keep free for it; the path loses them or changes their order, or the server's socket is full",
 };
 

@@ -2,7 +2,7 @@
 
 use crate::given::Given;
 use crate::group::Group;
-use crate::protocol::{Making, Protocol, RunContext, Verb};
+use crate::protocol::{Excess, Making, OwnExcess, Protocol, RunContext, Verb};
 use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, rtsp, srt, webrtc};
 use weir_clients::{
     Column, Link, Placeholders, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError,
@@ -72,10 +72,18 @@ pub fn columns_of(scheme: &str) -> &'static [Column] {
 
 /// The warnings on the totals of clients of URLs with this scheme; none of totals that another weir wrote, which lack its figures.
 pub fn warnings(scheme: &str, totals: &Recorder) -> Vec<String> {
+    excesses(scheme, totals).filter_map(|excess| excess.warning(totals)).collect()
+}
+
+/// What weir itself did not do for clients of URLs with this scheme, by their totals.
+pub fn own_excesses(scheme: &str, totals: &Recorder) -> Vec<OwnExcess> {
+    excesses(scheme, totals).filter_map(|excess| excess.own(totals)).collect()
+}
+
+fn excesses(scheme: &str, totals: &Recorder) -> impl Iterator<Item = &'static Excess> {
     let protocol =
         of_scheme(scheme).filter(|it| it.schema.figures().count() == totals.schema().figures().count());
-    let excesses = protocol.map_or(&[][..], |protocol| protocol.excesses);
-    excesses.iter().filter_map(|excess| excess.warning(totals)).collect()
+    protocol.map_or(&[][..], |protocol| protocol.excesses).iter()
 }
 
 /// Checks that `{i}` and a number of streams come together, and that braces hold nothing else than what the protocol of each URL has.

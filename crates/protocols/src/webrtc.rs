@@ -25,6 +25,7 @@ const STRANGERS: Excess = Excess {
     counter: rtc::STRANGE,
     beside: UNITS,
     above: 0.01,
+    invalid_from: None,
     words: "{count} datagrams beside {beside} packets are from addresses that no connectivity check has proven, or of no agreed kind: they are in no other figure, and packets that count as lost may be among them: look whether the server sends media from an address other than its candidates, and what else sends to these ports",
 };
 

@@ -256,6 +256,8 @@ impl WorkloadAggregator {
     ) -> (WorkloadSummary, Vec<Reason>) {
         let total = self.counted();
         let mut reasons = verdict::of_workload(&total.figures, self.slots());
+        let own = weir_protocols::own_excesses(&self.facts.protocol, &total.figures);
+        reasons.extend(own.into_iter().map(verdict::of_own_excess));
         reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));
         let patience = Patience::of(&self.total.figures);
         let mut stages = Vec::new();

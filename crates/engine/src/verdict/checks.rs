@@ -13,6 +13,7 @@ pub const CHECKS: &[&str] = &[
     "missed_slots",
     "local_failures",
     "socket_drops",
+    "unsent",
     "softirq",
     "stack_drops",
     "conntrack_full",

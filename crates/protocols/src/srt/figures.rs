@@ -41,11 +41,11 @@ weir_metrics::figures! {
     MALFORMED: Counter = "srt.malformed", Count, "datagrams that are not SRT, or of another connection";
     LOSS_REPORTS: Counter = "srt.loss_reports_sent", Count, "loss reports sent (pktSentNAK)";
     ACKS: Counter = "srt.acks_sent", Count, "full acknowledgements sent (pktSentACK)";
-    SENT: Counter = "srt.sent", Count, "data packets sent, without repeated ones (pktSentUnique)";
+    SENT: Counter = "srt.sent", Count, "data packets that have left, without repeated ones (pktSentUnique)";
     RETRANSMITTED: Counter = "srt.retransmitted", Count, "packets sent again (pktRetrans)";
     REPORTED_MISSING: Counter = "srt.reported_missing", Count, "packets that the server reported missing, each time counted (pktSndLoss)";
     SEND_DROPPED: Counter = "srt.send_dropped", Count, "packets given up before the server had acknowledged them (pktSndDrop)";
-    SEND_DISCARDED: Counter = "srt.send_discarded", Count, "packets given up in weir, whose socket had refused datagrams or which had not come to sending them";
+    SEND_DISCARDED: Counter = "srt.send_discarded", Count, "packets given up in weir: its socket had refused or held them, or it had not come to sending them";
     LOSS_REPORTS_RECEIVED: Counter = "srt.loss_reports_received", Count, "loss reports received (pktRecvNAK)";
     ACKS_RECEIVED: Counter = "srt.acks_received", Count, "acknowledgements received (pktRecvACK)";
     KEY_REFRESHES: Counter = "srt.key_refreshes", Count, "keys that took the place of earlier ones";

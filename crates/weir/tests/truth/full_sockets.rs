@@ -27,19 +27,29 @@ fn reason<'a>(run: &'a Run, check: &str) -> Option<&'a Value> {
 }
 
 #[test]
-fn what_a_full_socket_does_not_send_makes_a_run_invalid() {
+fn what_a_full_socket_does_not_send_makes_a_run_invalid_and_fails_no_server() {
     let _machine = shared();
-    // What does not fit through the wire waits in the socket, until its 8 MiB at the most are full.
+    // What does not fit through the wire waits in the socket, until its 8 MiB at the most are full: more than a second of it.
     let wire = Wire::queued(5);
     let _origin = far_end(&wire);
     let healthy = publish(&wire, "2mbps");
     // 98: the machine was busy.
     assert!([0, 98].contains(&healthy.code), "{}", healthy.err);
-    assert_eq!(healthy.total("socket_drops"), 0.0);
+    for figure in ["socket_drops", "srt.send_discarded", "srt.send_dropped"] {
+        assert_eq!(healthy.total(figure), 0.0, "{figure}");
+    }
     let full = publish(&wire, "40mbps");
     assert!(full.total("socket_drops") > 100.0, "{}", full.total("socket_drops"));
     assert_eq!(full.summary["verdict"]["state"], "invalid", "{:#}", full.summary["verdict"]);
-    let reason = reason(&full, "socket_drops").unwrap();
-    let text = reason["text"].as_str().unwrap();
+    let said = reason(&full, "socket_drops").unwrap();
+    let text = said["text"].as_str().unwrap();
     assert!(text.contains("never left"), "{text}");
+    // What was given up before the first datagram was refused lay in the socket as well.
+    assert_eq!(reason(&full, "unsent").unwrap()["state"], "invalid");
+    let (discarded, dropped) = (full.total("srt.send_discarded"), full.total("srt.send_dropped"));
+    assert!(discarded > full.total("socket_drops"), "{discarded}");
+    assert_eq!(dropped, 0.0);
+    let thresholds = full.summary["thresholds"].as_array().unwrap();
+    let failed: Vec<_> = thresholds.iter().filter(|threshold| threshold["passed"] == false).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
 }
