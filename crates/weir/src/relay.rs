@@ -11,7 +11,6 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::atomic::{self, AtomicBool};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -100,6 +99,7 @@ struct State {
     clients: HashMap<SocketAddr, Client>,
     taken_clients: u64,
     refused_clients: u64,
+    failed_clients: u64,
     /// Threads that read what the peer sends to a client.
     readers: Vec<JoinHandle<()>>,
 }
@@ -164,12 +164,6 @@ fn joined(thread: JoinHandle<()>) -> Result<(), RunError> {
     thread.join().map_err(|_| RunError::new(ErrorKind::Internal, "a thread of the relay panicked"))
 }
 
-/// Datagrams that came to a socket that was full.
-fn lost_at(socket: &UdpSocket) -> u64 {
-    // A kernel that cannot be asked says nothing of it.
-    weir_shard::dropped_datagrams(socket.as_fd()).unwrap_or(0)
-}
-
 impl Relay {
     fn open(args: &args::Relay) -> Result<Self, String> {
         let found = args.to.to_socket_addrs().map_err(|error| format!("--to {}: {error}", args.to))?;
@@ -198,6 +192,7 @@ impl Relay {
             clients: HashMap::new(),
             taken_clients: 0,
             refused_clients: 0,
+            failed_clients: 0,
             readers: Vec::new(),
         };
         let (began, state) = (Instant::now(), Mutex::new(state));
@@ -227,23 +222,25 @@ impl Relay {
             }
             self.take(&mut state, Direction::ToPeer, client, &buffer[..length]);
         }
-        self.state().carried[Direction::ToPeer as usize].lost_here += lost_at(&self.front);
+        self.state().carried[Direction::ToPeer as usize].leave(&self.front);
     }
 
     /// A new client is given a socket of its own, by which the peer knows it, and a thread for what comes back.
     fn add_client(self: &Arc<Self>, state: &mut State, client: SocketAddr) {
         if state.clients.len() >= MOST_CLIENTS {
+            state.refused_clients += 1;
             return;
         }
+        // Without a socket or a thread nothing would come back to it: it is tried again with its next datagram.
+        state.failed_clients += 1;
         let Ok(socket) = self.socket().map(Arc::new) else { return };
         let (relay, of_thread) = (Arc::clone(self), Arc::clone(&socket));
         let reader = Builder::new().name("relay-client".into());
-        // Without a thread nothing would come back to it: it is refused, and tried again with its next datagram.
         let Ok(reader) = reader.spawn(move || relay.read_peer(&of_thread, client)) else { return };
         state.readers.retain(|reader| !reader.is_finished());
         state.readers.push(reader);
         state.clients.insert(client, Client { socket, active: self.now() });
-        state.taken_clients += 1;
+        (state.taken_clients, state.failed_clients) = (state.taken_clients + 1, state.failed_clients - 1);
     }
 
     fn socket(&self) -> io::Result<UdpSocket> {
@@ -272,16 +269,13 @@ impl Relay {
                 break;
             }
         }
-        self.state().carried[Direction::ToClients as usize].lost_here += lost_at(socket);
+        self.state().carried[Direction::ToClients as usize].leave(socket);
     }
 
     /// A datagram came: it is lost, or put on its way.
     fn take(&self, state: &mut State, direction: Direction, client: SocketAddr, bytes: &[u8]) {
         let now = self.now();
-        let Some(known) = state.clients.get_mut(&client) else {
-            state.refused_clients += 1;
-            return;
-        };
+        let Some(known) = state.clients.get_mut(&client) else { return };
         known.active = now;
         let (link, carried) = (&mut state.links[direction as usize], &mut state.carried[direction as usize]);
         let has_room = state.bytes + bytes.len() + OVERHEAD <= MOST_BYTES;
@@ -346,7 +340,8 @@ impl Relay {
             state.carried[datagram.direction as usize].on_its_way += 1;
         }
         let [to_peer, to_clients] = state.carried.map(Carried::finished);
-        Account { clients: state.taken_clients, refused_clients: state.refused_clients, to_peer, to_clients }
+        let State { taken_clients: clients, refused_clients, failed_clients, .. } = *state;
+        Account { clients, refused_clients, failed_clients, to_peer, to_clients }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a relay carried, and how it is said.
 
 use serde::Serialize;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// What one direction of the relay did.
@@ -15,6 +17,8 @@ pub(super) struct Carried {
     pub(super) overflowed: u64,
     /// Datagrams that a socket of the relay's own had no room for, or that the kernel did not send: no loss that was asked for.
     pub(super) lost_here: u64,
+    /// Datagrams that lay unread in a socket of the relay's own when it ended, and which nothing was decided on.
+    pub(super) unread: u64,
     /// Datagrams that had not arrived when the relay ended.
     pub(super) on_its_way: u64,
     /// Datagrams that were sent on later than they came.
@@ -33,6 +37,8 @@ pub(super) struct Account {
     pub(super) clients: u64,
     /// Datagrams of clients beyond those that there is room for.
     pub(super) refused_clients: u64,
+    /// Datagrams of clients for which the system gave no socket or no thread.
+    pub(super) failed_clients: u64,
     pub(super) to_peer: Carried,
     pub(super) to_clients: Carried,
 }
@@ -48,19 +54,32 @@ impl Carried {
         self.max_delay = self.max_delay.max(took.as_secs_f64());
     }
 
+    /// A socket is read no more: what it dropped, and what it still holds.
+    pub(super) fn leave(&mut self, socket: &UdpSocket) {
+        // A kernel that cannot be asked says nothing of it.
+        self.lost_here += weir_shard::dropped_datagrams(socket.as_fd()).unwrap_or(0);
+        // What an earlier datagram has met would be said in place of one that came.
+        let _ = (socket.take_error(), socket.set_read_timeout(Some(Duration::from_micros(1))));
+        self.unread += (0..1 << 16).take_while(|_| socket.recv(&mut [0]).is_ok()).count() as u64;
+    }
+
     /// With the mean of its delays.
     pub(super) fn finished(self) -> Self {
         Self { mean_delay: self.delays.as_secs_f64() / (self.forwarded.max(1) as f64), ..self }
     }
 
     fn text(&self) -> String {
-        let Self { forwarded, forwarded_bytes, dropped, overflowed, lost_here, on_its_way, .. } = self;
+        let Self { forwarded, forwarded_bytes, dropped, overflowed, lost_here, unread, on_its_way, .. } =
+            self;
         let mut text = format!(
             "forwarded {forwarded} datagrams ({forwarded_bytes} bytes), dropped {dropped}, overflowed {overflowed}, delayed {}; delay mean {:.1} ms, max {:.1} ms",
             self.delayed,
             self.mean_delay * 1e3,
             self.max_delay * 1e3,
         );
+        if *unread > 0 {
+            text += &format!("; {unread} more lay unread when it ended");
+        }
         if *on_its_way > 0 {
             text += &format!("; {on_its_way} were still on their way");
         }
@@ -75,10 +94,15 @@ impl Carried {
 
 impl Account {
     pub(super) fn text(&self) -> String {
-        let refused = match self.refused_clients {
-            0 => String::new(),
-            count => format!("{count} datagrams of further clients were refused\n"),
-        };
+        let mut refused = String::new();
+        for (count, words) in [
+            (self.refused_clients, "of further clients were refused: 512 are taken"),
+            (self.failed_clients, "were not taken: the system gave no socket or thread for their clients"),
+        ] {
+            if count > 0 {
+                refused += &format!("{count} datagrams {words}\n");
+            }
+        }
         let (to_peer, to_clients) = (self.to_peer.text(), self.to_clients.text());
         format!(
             "{}\nto the peer: {to_peer}\nback: {to_clients}\n{refused}",
