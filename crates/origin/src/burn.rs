@@ -1,4 +1,4 @@
-//! CPU time that is used because a fault says so: a known share of a core, by a thread of its own or for each viewer.
+//! CPU time that is used because a fault says so: a known share of a core, by a thread of its own or for each viewer or publisher.
 
 use crate::fault::{Action, Fault};
 use std::io;
@@ -12,7 +12,7 @@ use weir_shard::clock;
 /// The share is used up in each of these spans.
 const SPAN: Duration = Duration::from_millis(50);
 
-/// The most that a worker is credited with when it has used more than its viewers cost, as for keyframes that all of
+/// The most that a worker is credited with when it has used more than its clients cost, as for keyframes that all of
 /// them get at once.
 const MOST_CREDIT: f64 = 1.0;
 
@@ -36,37 +36,51 @@ pub(crate) fn burn(name: &str, share: Duration, stop: Arc<AtomicBool>) -> io::Re
     })
 }
 
-/// The CPU time that a worker uses for its viewers, what it does for them anyway included.
+/// Who is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clients {
+    pub(crate) viewers: usize,
+    pub(crate) publishers: usize,
+}
+
+/// The CPU time that a worker uses for its viewers and publishers, what it does for them anyway included.
 ///
-/// So one worker carries one second divided by `share`, whatever a viewer costs it otherwise. With more, each turn of its
-/// loop takes longer than the one before by the same factor, up to three seconds, so that all viewers fall behind as fast as the
+/// So one worker carries one second divided by a share, whatever a client costs it otherwise. With more, each turn of its
+/// loop takes longer than the one before by the same factor, up to three seconds, so that all of them fall behind as fast as the
 /// load is beyond that limit.
 #[derive(Debug)]
-pub(crate) struct ViewerCost {
-    /// For each viewer in every second.
-    share: f64,
-    /// Up to when viewers have been paid for, and what the thread had used then.
+pub(crate) struct ClientCost {
+    /// For each viewer in every second, and for each publisher.
+    of_viewer: f64,
+    of_publisher: f64,
+    /// Up to when clients have been paid for, and what the thread had used then.
     paid_until: Moment,
     used: Duration,
     /// Seconds that were used beyond what was owed.
     credit: f64,
 }
 
-impl ViewerCost {
+impl ClientCost {
     /// What faults say of it, if they do; several add up.
     pub(crate) fn of(faults: &[Fault], now: Moment, used: Duration) -> Option<Self> {
-        let shares = faults.iter().filter_map(|fault| match fault.action {
-            Action::BurnForViewers { share } => Some(share.as_secs_f64()),
-            _ => None,
-        });
-        let share = shares.reduce(|sum, share| sum + share)?;
-        Some(Self { share, paid_until: now, used, credit: 0.0 })
+        let (mut of_viewer, mut of_publisher) = (None, None);
+        for fault in faults {
+            let (sum, share) = match fault.action {
+                Action::BurnForViewers { share } => (&mut of_viewer, share),
+                Action::BurnForPublishers { share } => (&mut of_publisher, share),
+                _ => continue,
+            };
+            *sum = Some(sum.unwrap_or(0.0) + share.as_secs_f64());
+        }
+        of_viewer.or(of_publisher)?;
+        let [of_viewer, of_publisher] = [of_viewer, of_publisher].map(Option::unwrap_or_default);
+        Some(Self { of_viewer, of_publisher, paid_until: now, used, credit: 0.0 })
     }
 
-    /// Uses what is owed for `viewers` until now on this thread.
-    pub(crate) fn use_up(&mut self, viewers: usize) {
+    /// Uses what is owed for clients until now on this thread.
+    pub(crate) fn use_up(&mut self, clients: Clients) {
         let used = clock::thread_cpu();
-        let until = used + self.owed(viewers, clock::now(), used);
+        let until = used + self.owed(clients, clock::now(), used);
         while clock::thread_cpu() < until {
             spin();
         }
@@ -74,8 +88,9 @@ impl ViewerCost {
     }
 
     /// What is still to be used for the time until `now`, of which the thread has used up to `used` already.
-    fn owed(&mut self, viewers: usize, now: Moment, used: Duration) -> Duration {
-        let cost = now.since(self.paid_until).as_secs_f64() * self.share * viewers as f64;
+    fn owed(&mut self, clients: Clients, now: Moment, used: Duration) -> Duration {
+        let share = self.of_viewer * clients.viewers as f64 + self.of_publisher * clients.publishers as f64;
+        let cost = now.since(self.paid_until).as_secs_f64() * share;
         let balance = self.credit + used.saturating_sub(self.used).as_secs_f64() - cost;
         self.paid_until = now;
         self.used = used;
@@ -102,7 +117,7 @@ mod tests {
     fn after_ten_seconds(viewers: usize, share: Duration) -> (f64, f64, f64) {
         let faults = [Fault { action: Action::BurnForViewers { share }, whom: crate::fault::Whom::Origin }];
         let began = Moment::from_nanos(0);
-        let mut cost = ViewerCost::of(&faults, began, Duration::ZERO).unwrap();
+        let mut cost = ClientCost::of(&faults, began, Duration::ZERO).unwrap();
         let (mut now, mut used, mut turn) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         while now < 10_000 * MS {
             let start = now;
@@ -110,7 +125,7 @@ mod tests {
             // It sleeps only while it owes nothing.
             now = if turn > 20 * MS { now } else { next } + MS;
             used += MS;
-            let owed = cost.owed(viewers, began + now, used);
+            let owed = cost.owed(Clients { viewers, publishers: 0 }, began + now, used);
             now += owed;
             used += owed;
             cost.used = used;
@@ -151,6 +166,18 @@ mod tests {
 
     #[test]
     fn without_the_fault_nothing_is_used() {
-        assert!(ViewerCost::of(&[], Moment::from_nanos(0), Duration::ZERO).is_none());
+        assert!(ClientCost::of(&[], Moment::from_nanos(0), Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn publishers_cost_theirs_beside_what_viewers_cost() {
+        let fault = |action| Fault { action, whom: crate::fault::Whom::Origin };
+        let faults =
+            [Action::BurnForViewers { share: MS }, Action::BurnForPublishers { share: 5 * MS }].map(fault);
+        let began = Moment::from_nanos(0);
+        let mut cost = ClientCost::of(&faults, began, Duration::ZERO).unwrap();
+        let clients = Clients { viewers: 10, publishers: 20 };
+        let owed = cost.owed(clients, began + 1_000 * MS, Duration::ZERO);
+        assert_eq!(owed.as_millis(), 110);
     }
 }

@@ -35,6 +35,7 @@
 //! | `refuse` | the port is taken, and every connection refused |
 //! | `burn 200ms thread=busy` | a thread of this name uses 200 ms of CPU in every second |
 //! | `burn 2ms each=viewer` | a worker uses 2 ms of CPU in every second for each of its viewers, what it sends them included |
+//! | `burn 2ms each=publisher` | the same for each publisher that sends to it |
 //! | `leak bytes=2048 each=viewer` | 2,048 bytes of memory are kept for each viewer that comes, until the origin ends |
 //!
 //! - Whom: `viewer=3`, `viewers=5..10`, `publisher=1`, `publishers=1..2`, `link=4`, `links=1..9`,
@@ -187,6 +188,11 @@ pub enum Action {
     /// Workers use CPU time for each viewer that is there, and send late when there is not enough of it.
     BurnForViewers {
         /// How much in every second for each viewer.
+        share: Duration,
+    },
+    /// Workers use CPU time for each publisher that sends to them.
+    BurnForPublishers {
+        /// How much in every second for each publisher.
         share: Duration,
     },
     /// Memory is kept for each viewer that comes, and never given back.

@@ -1,6 +1,6 @@
 //! The origin as its owner sees it: started, asked, stopped.
 
-use crate::burn::{ViewerCost, burn};
+use crate::burn::{ClientCost, burn};
 use crate::config::{Listen, OriginConfig};
 use crate::counts::{BulkCounts, Counts};
 use crate::error::OriginError;
@@ -270,7 +270,7 @@ type Listeners = Vec<(Accept, TcpListener, Option<Arc<rustls::ServerConfig>>)>;
 /// The life of a worker's thread.
 fn work(number: usize, settings: Arc<OriginSettings>, listeners: Listeners, ready: &Sender<Ready>) {
     let deadlines = settings.patience.deadlines();
-    let mut cost = ViewerCost::of(&settings.faults, clock::now(), clock::thread_cpu());
+    let mut cost = ClientCost::of(&settings.faults, clock::now(), clock::thread_cpu());
     let opened = Shard::new(Worker::new(settings)).and_then(|mut shard| {
         shard.set_deadlines(deadlines);
         for (accept, listener, tls) in listeners {
@@ -295,7 +295,7 @@ fn work(number: usize, settings: Arc<OriginSettings>, listeners: Listeners, read
             return;
         }
         if let Some(cost) = &mut cost {
-            cost.use_up(shard.world.viewers());
+            cost.use_up(shard.world.clients());
         }
     }
 }

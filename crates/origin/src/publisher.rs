@@ -43,6 +43,7 @@ impl Publisher {
     ) -> Option<Self> {
         let settings = worker.settings().clone();
         let publication = settings.registry.claim(name)?;
+        worker.add_publisher();
         let stream = worker.begin(name, publication);
         worker.announce(name, publication, number.is_some());
         let script = number.and_then(|number| Script::of(&settings.faults, Subject::Publisher(number)));
@@ -215,6 +216,7 @@ impl Publisher {
         if let Some((segmenter, shelves)) = self.segmenter.take().zip(settings.hls.as_ref()) {
             segmenter.end(shelves);
         }
+        worker.remove_publisher();
         worker.end(self.publication);
         worker.announce_end(self.publication);
         worker.settings().registry.release(&self.name, self.publication);

@@ -1,5 +1,6 @@
 //! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
 
+use crate::burn::Clients;
 use crate::counts::{BulkCounts, Counts, Departed, StreamCounts, UnitCounts, ViewerCounts};
 use crate::fault::{Action, Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
@@ -187,6 +188,8 @@ pub struct Worker {
     /// Publications under way, those of other workers included.
     publications: HashMap<u64, StreamKey>,
     links: u64,
+    /// Publishers that send to sessions of this worker.
+    publishers: usize,
     viewers: Slab<ViewerCounts>,
     departed: Vec<ViewerCounts>,
     /// Those beyond.
@@ -210,6 +213,7 @@ impl Worker {
             names: HashMap::new(),
             publications: HashMap::new(),
             links: 0,
+            publishers: 0,
             viewers: Slab::new(),
             departed: Vec::new(),
             departed_sum: Departed::default(),
@@ -447,9 +451,19 @@ impl Worker {
         &mut self.viewers[key.0]
     }
 
-    /// How many viewers this worker has.
-    pub(crate) fn viewers(&self) -> usize {
-        self.viewers.len()
+    /// How many viewers and publishers this worker has.
+    pub(crate) fn clients(&self) -> Clients {
+        Clients { viewers: self.viewers.len(), publishers: self.publishers }
+    }
+
+    /// A publisher begins to send here.
+    pub(crate) fn add_publisher(&mut self) {
+        self.publishers += 1;
+    }
+
+    /// A publisher has ended.
+    pub(crate) fn remove_publisher(&mut self) {
+        self.publishers = self.publishers.saturating_sub(1);
     }
 
     /// How many viewers are there, those of other workers included.

@@ -193,7 +193,8 @@ impl<'a> Words<'a> {
                 match self.take("each") {
                     None => {}
                     Some("viewer") => return Ok(Action::BurnForViewers { share }),
-                    Some(other) => return Err(wrong("each", other, "viewer")),
+                    Some("publisher") => return Ok(Action::BurnForPublishers { share }),
+                    Some(other) => return Err(wrong("each", other, "viewer or publisher")),
                 }
                 let thread = self.need("thread", "thread=NAME or each=viewer")?;
                 // The kernel keeps fifteen bytes of a thread's name (prctl(2), PR_SET_NAME).
@@ -323,9 +324,11 @@ impl Whom {
     /// Whether an action can happen to such a one.
     fn suits(&self, action: &Action) -> bool {
         match action {
-            Action::Refuse | Action::Burn { .. } | Action::BurnForViewers { .. } | Action::Leak { .. } => {
-                *self == Self::Origin
-            }
+            Action::Refuse
+            | Action::Burn { .. }
+            | Action::BurnForViewers { .. }
+            | Action::BurnForPublishers { .. }
+            | Action::Leak { .. } => *self == Self::Origin,
             Action::Read(_) | Action::Withhold(_) => matches!(self, Self::Publishers(_)),
             Action::Latency(_) => matches!(self, Self::Links(_)),
             Action::Refusal { phase, .. } | Action::Silent(phase) => match self {
@@ -350,9 +353,11 @@ impl Whom {
     /// What an action happens to if the fault does not say.
     fn usual(action: &Action) -> Self {
         match action {
-            Action::Refuse | Action::Burn { .. } | Action::BurnForViewers { .. } | Action::Leak { .. } => {
-                Self::Origin
-            }
+            Action::Refuse
+            | Action::Burn { .. }
+            | Action::BurnForViewers { .. }
+            | Action::BurnForPublishers { .. }
+            | Action::Leak { .. } => Self::Origin,
             Action::Read(_) | Action::Withhold(_) => Self::Publishers(Range::ALL),
             Action::Refusal { .. } | Action::Silent(_) | Action::Latency(_) => Self::Links(Range::ALL),
             _ => Self::Viewers(Range::ALL),
@@ -506,6 +511,8 @@ mod tests {
         );
         let burn = fault("burn 2ms each=viewer");
         assert_eq!((burn.action, burn.whom), (Action::BurnForViewers { share: ms(2) }, Whom::Origin));
+        let burn = fault("burn 2ms each=publisher");
+        assert_eq!((burn.action, burn.whom), (Action::BurnForPublishers { share: ms(2) }, Whom::Origin));
         assert_eq!(fault("refuse").whom, Whom::Origin);
         let leak = fault("leak bytes=2048 each=viewer");
         assert_eq!((leak.action, leak.whom), (Action::Leak { bytes: 2_048 }, Whom::Origin));
@@ -540,7 +547,7 @@ mod tests {
             ("leak bytes=9 each=viewer viewer=3", "'viewer=3' does not belong to 'leak'"),
             ("burn 2s thread=x", "at most 1s in every second"),
             ("burn 2s each=viewer", "at most 1s in every second"),
-            ("burn 2ms each=stream", "each=stream: expected viewer"),
+            ("burn 2ms each=stream", "each=stream: expected viewer or publisher"),
             ("burn 2ms each=viewer thread=x", "'thread=x' does not belong to 'burn'"),
             ("burn 2ms", "'burn' needs thread=NAME or each=viewer"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
