@@ -1,6 +1,8 @@
 //! SRT: weir plays from ffmpeg and from srt-live-transmit and publishes into srt-live-transmit, all on libsrt; what it says was lost and
 //! recovered is what a relay between the two has left out.
 
+mod peers;
+
 use crate::support::{Publishing, measure, no_file_has, origin_process, program, says, shared};
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
