@@ -65,7 +65,7 @@ impl ReaderRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_clients::Failure;
+    use weir_metrics::Failure;
 
     fn record(client: u32) -> ReaderRecord {
         let numbers = vec![Some(f64::from(client)), Some(f64::from(client % 3)), None];
