@@ -85,6 +85,7 @@ const LOST_PACKETS: Excess = Excess {
     counter: figures::LOST_PACKETS,
     beside: figures::INSPECTED,
     above: 0.0,
+    invalid_from: None,
     words: "{count} packets were missing inside of segments by their continuity counters (hls.lost_packets; witnesses looked into {beside}): what wrote the segments left them out or never had them",
 };
 

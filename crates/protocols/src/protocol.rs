@@ -71,7 +71,9 @@ impl Excess {
     /// What it says of the run by these totals, if it is weir's own doing.
     pub(crate) fn own(&self, totals: &Recorder) -> Option<OwnExcess> {
         let (limit, words) = (self.invalid_from?, self.said(totals)?);
-        let share = totals.counter(self.counter) as f64 / totals.counter(self.beside).max(1) as f64;
+        let (count, beside) = (totals.counter(self.counter) as f64, totals.counter(self.beside) as f64);
+        // Of all that was to be done: what was not is not in what it is held against.
+        let share = count / (count + beside).max(1.0);
         Some(OwnExcess { share, limit, words })
     }
 

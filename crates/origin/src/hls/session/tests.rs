@@ -255,7 +255,7 @@ fn who_leaves_while_it_waits_leaves_nothing_behind() {
     bench.ask("/live/none.m3u8");
     assert_eq!(bench.status(), 0, "it waits for a publisher");
     bench.rig.dispatch(&mut bench.session, Event::Closed { failure: Failure::ClosedByPeer, words: "" });
-    assert_eq!((bench.rig.world.viewers(), bench.rig.world.present()), (0, 0));
+    assert_eq!((bench.rig.world.clients().viewers, bench.rig.world.present()), (0, 0));
 }
 
 #[test]

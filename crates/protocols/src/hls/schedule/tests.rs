@@ -1,6 +1,7 @@
 use super::*;
 use crate::hls::playlist::{Key, Resource, StartOffset};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const PLAIN: Directives = Directives { until: None, skips: false };
 
