@@ -15,12 +15,19 @@ const MOST_ANSWERS: usize = 32;
 /// What is known of one datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// It had left by this moment.
-    Left(Moment),
+    /// It has left; not before this moment, when the socket still held it, as far as it was asked.
+    Left(Option<Moment>),
     /// It lies in the socket.
     Waits,
     /// The socket was not asked.
     Unknown,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LeftBytes {
+    bytes: u64,
+    by: Moment,
+    before: Option<Moment>,
 }
 
 /// What a socket was given, and what it said of it.
@@ -28,8 +35,9 @@ pub(crate) enum Departure {
 pub(crate) struct Departures {
     /// Bytes that it has taken.
     given: u64,
-    /// Bytes of them that had left by a moment. Both grow.
-    left: VecDeque<(u64, Moment)>,
+    /// Bytes of them that had left by a moment, and when it was asked before: what lies between this and the entry before it had not left
+    /// then. All of them grow.
+    left: VecDeque<LeftBytes>,
     /// When it was asked last, and the bytes that it had taken by then.
     asked: Option<(Moment, u64)>,
 }
@@ -48,33 +56,37 @@ impl Departures {
 
     /// The socket said what it still holds: no less than the bytes of datagrams, for the kernel counts what it needs beside them.
     pub(crate) fn answer(&mut self, held: u64, now: Moment, keep_for: Duration) {
-        let before = self.left.back().map_or(0, |(left, _)| *left);
-        let left = self.given.saturating_sub(held).max(before);
-        self.asked = Some((now, self.given));
-        if left == before {
+        let known = self.left();
+        let bytes = self.given.saturating_sub(held).max(known);
+        let mut before = self.asked.replace((now, self.given)).map(|(at, _)| at);
+        if bytes == known {
             return;
         }
         // One between two that are close to each other tells little: what it says is said of a little later.
-        if self.left.len() >= 2 && now.since(self.left[self.left.len() - 2].1) < keep_for / 16 {
-            self.left.pop_back();
+        if self.left.len() >= 2 && now.since(self.left[self.left.len() - 2].by) < keep_for / 16 {
+            before = self.left.pop_back().and_then(|last| last.before);
         }
         if self.left.len() >= MOST_ANSWERS {
             self.left.pop_front();
         }
-        self.left.push_back((left, now));
+        self.left.push_back(LeftBytes { bytes, by: now, before });
+    }
+
+    /// Bytes that had left when it was asked last.
+    fn left(&self) -> u64 {
+        self.left.back().map_or(0, |last| last.bytes)
     }
 
     /// Whether something lies in the socket, as far as that is known.
     pub(crate) fn holds(&self, now: Moment) -> bool {
-        let left = self.left.back().map_or(0, |(left, _)| *left);
-        self.asked.is_some_and(|(at, given)| now.since(at) <= FRESH && left < given)
+        self.asked.is_some_and(|(at, given)| now.since(at) <= FRESH && self.left() < given)
     }
 
     /// What is known of the datagram at this position.
     pub(crate) fn of(&self, position: u64, now: Moment) -> Departure {
-        let next = self.left.partition_point(|(left, _)| *left < position);
+        let next = self.left.partition_point(|it| it.bytes < position);
         match self.left.get(next) {
-            Some((_, at)) => Departure::Left(*at),
+            Some(left) => Departure::Left(left.before),
             None if self.holds(now) => Departure::Waits,
             None => Departure::Unknown,
         }
@@ -99,36 +111,38 @@ mod tests {
         assert_eq!((first, departures.of(first, at(0))), (100, Departure::Unknown));
         departures.answer(200, at(0), KEPT);
         let found = [first, second, third].map(|position| departures.of(position, at(100)));
-        assert_eq!(found, [Departure::Left(at(0)), Departure::Waits, Departure::Waits]);
+        assert_eq!(found, [Departure::Left(None), Departure::Waits, Departure::Waits]);
         departures.answer(50, at(200), KEPT);
         let found = [first, second, third].map(|position| departures.of(position, at(200)));
-        assert_eq!(found, [Departure::Left(at(0)), Departure::Left(at(200)), Departure::Waits]);
+        assert_eq!(found, [Departure::Left(None), Departure::Left(Some(at(0))), Departure::Waits]);
         assert!(departures.holds(at(200)));
         // What was said long ago is not known any more.
         assert_eq!(departures.of(third, at(500)), Departure::Unknown);
         departures.answer(0, at(600), KEPT);
         assert!(!departures.holds(at(600)));
-        assert_eq!(departures.of(third, at(600)), Departure::Left(at(600)));
+        assert_eq!(departures.of(third, at(600)), Departure::Left(Some(at(200))));
     }
 
     #[test]
-    fn it_is_asked_every_50_ms_and_keeps_a_few_answers_of_which_none_makes_a_departure_earlier() {
+    fn it_is_asked_every_50_ms_and_keeps_a_few_answers_of_which_none_makes_a_departure_later() {
         let mut departures = Departures::default();
         assert!(departures.asks(at(0)));
         let mut given = Vec::new();
         for millis in 0..10_000 {
             given.push((departures.give(1_000), millis));
             if departures.asks(at(millis)) {
-                // A hundred datagrams wait: each for 100 ms.
-                departures.answer(100_000, at(millis), KEPT);
+                // A thousand datagrams wait: each for a second.
+                departures.answer(1_000_000, at(millis), KEPT);
                 assert!(!departures.asks(at(millis + 49)) && departures.asks(at(millis + 50)));
             }
         }
         assert!(departures.left.len() <= MOST_ANSWERS, "{}", departures.left.len());
-        for (position, given) in &given[8_500..9_800] {
-            let Departure::Left(left) = departures.of(*position, at(10_000)) else { panic!("it has left") };
+        for (position, given) in &given[8_000..8_900] {
+            let Departure::Left(Some(left)) = departures.of(*position, at(10_000)) else {
+                panic!("it has left")
+            };
             let waited = left.since(at(*given)).as_millis();
-            assert!((100..=100 + 50 + 125).contains(&waited), "{waited} ms");
+            assert!((1_000 - 50 - 125..=1_000).contains(&waited), "{waited} ms");
         }
     }
 

@@ -40,8 +40,11 @@ struct Kept {
     key: u8,
     /// When it was sent again last.
     resent: Option<Moment>,
-    /// Where its first copy stands in all that the socket has taken; 0 while it has taken none.
+    /// Where its first copy stands in all that the socket has taken, and its last one; 0 while it has taken none.
     position: u64,
+    last_position: u64,
+    /// A copy was written that the socket has not taken.
+    is_refused: bool,
 }
 
 /// The sending side of a connection.
@@ -71,6 +74,8 @@ pub(crate) struct Sender {
     /// When the peer had no room for a packet last, though nothing lay in this side's socket.
     blocked_at: Option<Moment>,
     departures: Departures,
+    /// When the peer acknowledged or missed something last.
+    heard: Option<Moment>,
     /// What was queued up to this moment may be kept because the peer lacks one before it that never left.
     lacking_until: Option<Moment>,
 }
@@ -102,6 +107,7 @@ impl Sender {
             has_periodic_reports,
             blocked_at: None,
             departures: Departures::default(),
+            heard: None,
             lacking_until: None,
         }
     }
@@ -149,6 +155,8 @@ impl Sender {
             key: 0,
             resent: None,
             position: 0,
+            last_position: 0,
+            is_refused: false,
         });
     }
 
@@ -204,15 +212,17 @@ impl Sender {
         let position = self.departures.give(length);
         let (Content::Original(number) | Content::Copy(number)) = content else { return };
         let place = usize::try_from(number.since(self.start)).ok();
-        match place.and_then(|place| self.kept.get_mut(place)) {
-            // Two copies of one that had not left may be on their way out together.
-            Some(packet) if packet.position > 0 => counts.retransmitted += 1,
-            Some(packet) => {
-                packet.position = position;
-                counts.sent += 1;
-            }
-            None => counts.count_packet(content),
+        let Some(packet) = place.and_then(|place| self.kept.get_mut(place)) else {
+            return counts.count_packet(content);
+        };
+        // Two copies of one that had not left may be on their way out together.
+        if packet.position > 0 {
+            counts.retransmitted += 1;
+        } else {
+            packet.position = position;
+            counts.sent += 1;
         }
+        (packet.last_position, packet.is_refused) = (position, false);
     }
 
     /// Whether the socket is to be asked what it holds: what is not acknowledged may not have left.
@@ -228,6 +238,7 @@ impl Sender {
 
     /// An acknowledgement came: everything before `next` is there.
     pub(crate) fn on_acknowledgement(&mut self, next: SequenceNumber, room: Option<u32>, now: Moment) {
+        self.heard = Some(now);
         let count = next.since(self.start);
         // What was never sent cannot be acknowledged.
         if count < 0 || count as usize > self.sent {
@@ -268,7 +279,8 @@ impl Sender {
             if self.was_held_here(packet, now) {
                 if packet.position == 0 {
                     // The peer acknowledges what is behind it when it has it, or when its time is over; and says so a round trip later.
-                    self.lacking_until = Some(packet.queued + round_trip.patience().min(self.keep_for));
+                    let until = packet.queued + round_trip.patience().min(self.keep_for);
+                    self.lacking_until = self.lacking_until.max(Some(until));
                 }
                 counts.send_discarded += 1;
             } else if is_lacking {
@@ -281,21 +293,26 @@ impl Sender {
     }
 
     /// Whether the first packet that is kept is given up for a reason of this side: it has not left, or had too little time left when it
-    /// did.
+    /// did, or what was to go out in its place has not left.
     fn was_held_here(&self, packet: &Kept, now: Moment) -> bool {
         let blocked_at = self.blocked_at.filter(|at| *at >= packet.queued);
-        let is_long = |until: Moment| until.since(blocked_at.unwrap_or(packet.queued)) > self.keep_for / 2;
         if self.sent == 0 {
             return blocked_at.is_none();
         }
-        if packet.position == 0 {
+        if packet.position == 0 || packet.is_refused {
             return true;
         }
-        match self.departures.of(packet.position, now) {
-            Departure::Left(at) => is_long(at),
+        // A peer of which nothing was heard all the while has not been waiting: what is for a machine that is gone lies in the kernel, too.
+        if self.heard.is_none_or(|at| at < packet.queued) {
+            return false;
+        }
+        let is_long = |until: Moment| until.since(blocked_at.unwrap_or(packet.queued)) > self.keep_for / 2;
+        let is_late = match self.departures.of(packet.position, now) {
+            Departure::Left(not_before) => not_before.is_some_and(is_long),
             Departure::Waits => blocked_at.is_none() || is_long(now),
             Departure::Unknown => false,
-        }
+        };
+        is_late || self.departures.of(packet.last_position, now) == Departure::Waits
     }
 
     /// Sends again what the peer reports missing.
@@ -309,6 +326,7 @@ impl Sender {
         counts: &mut Statistics,
     ) {
         let (timestamp, destination) = to;
+        self.heard = Some(now);
         // What was sent again less than a round trip ago may be on its way, and a peer that reports periodically asks again.
         let apart = if round_trip.is_measured() {
             round_trip.time().saturating_sub(4 * round_trip.variance())
@@ -421,7 +439,8 @@ impl Sender {
     }
 }
 
-fn write(packet: &Kept, number: SequenceNumber, destination: u32, outbox: &mut Outbox) {
+fn write(packet: &mut Kept, number: SequenceNumber, destination: u32, outbox: &mut Outbox) {
+    packet.is_refused = true;
     // One that this side's socket has refused goes out as it would have the first time.
     let retransmitted = packet.position > 0;
     let header = DataHeader {

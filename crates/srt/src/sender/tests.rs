@@ -42,6 +42,10 @@ impl Bench {
         self.sender.pump(TO.1, now, &mut self.outbox, &mut self.counts);
     }
 
+    fn acknowledge(&mut self, next: u32, now: Moment) {
+        self.sender.on_acknowledgement(SequenceNumber::new(next), None, now);
+    }
+
     fn report(&mut self, first: u32, last: u32, now: Moment) {
         let mut list = Vec::new();
         loss_report::write(SequenceNumber::new(first), SequenceNumber::new(last), &mut list);
@@ -185,6 +189,8 @@ fn what_lies_in_the_socket_or_lay_there_for_half_of_its_time_is_this_sides() {
                 bench.sender.on_unsent(held, at(millis));
             }
         }
+        // The peer is there, and has none of them.
+        bench.acknowledge(0, at(500));
         assert_eq!(bench.given_up(at(1_000)), expected, "leaves after {leaves_at} ms");
     }
 }
@@ -203,7 +209,43 @@ fn a_window_that_is_full_of_what_lies_in_the_socket_is_not_the_peers() {
     bench.sender.on_unsent(2 * LENGTH, START);
     bench.queue(8, at(1));
     bench.sender.on_unsent(2 * LENGTH, at(1_000));
+    bench.acknowledge(0, at(500));
     assert_eq!(bench.given_up(at(1_001)), (0, 10));
+}
+
+#[test]
+fn what_is_for_a_machine_that_is_gone_lies_in_the_socket_and_is_the_peers_all_the_same() {
+    let mut bench = Bench::new(true);
+    bench.acknowledge(0, START);
+    bench.queue(10, at(1));
+    bench.flush();
+    // Its address is asked for and not answered: datagrams wait in the kernel.
+    (1..20).for_each(|time| bench.sender.on_unsent(10 * LENGTH, at(50 * time)));
+    assert_eq!(bench.given_up(at(1_001)), (10, 0));
+}
+
+#[test]
+fn a_packet_that_was_lost_is_this_sides_if_what_was_to_go_out_in_its_place_was_held_here() {
+    for (room, held, expected) in [(1, 0, (1, 0)), (0, 0, (0, 1)), (1, LENGTH, (0, 1))] {
+        let mut bench = Bench::new(true);
+        bench.queue(1, START);
+        bench.flush();
+        bench.sender.on_unsent(0, at(50));
+        bench.report(0, 0, at(100));
+        bench.flush_into(room);
+        bench.sender.on_unsent(held, at(900));
+        assert_eq!(bench.given_up(at(1_000)), expected, "{room} {held}");
+    }
+}
+
+#[test]
+fn a_socket_that_was_asked_late_says_nothing_of_when_a_packet_left() {
+    let mut bench = Bench::new(true);
+    bench.queue(1, START);
+    bench.flush();
+    bench.acknowledge(0, at(10));
+    bench.sender.on_unsent(0, at(700));
+    assert_eq!(bench.given_up(at(1_000)), (1, 0));
 }
 
 #[test]
