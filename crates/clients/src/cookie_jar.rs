@@ -159,7 +159,7 @@ fn read_age(value: &str) -> Option<i64> {
     is_number.then(|| value.parse().unwrap_or(if value.starts_with('-') { i64::MIN } else { i64::MAX }))
 }
 
-/// Seconds since 1970 of a date in any of the ways that servers write it (section 5.1.1); one without any of its parts is none.
+/// Seconds since 1970 of a date in any of the ways that servers write it (section 5.1.1); `None` for one that lacks a part.
 fn read_date(value: &str) -> Option<i64> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

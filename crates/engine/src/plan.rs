@@ -116,7 +116,7 @@ impl PlannedLife {
         let Some(turnover) = slot.turnover else { return Self { slot, turn, start, stop: slot.stop, seed } };
         let mut random = fastrand::Rng::with_seed(seed);
         let end = start + turnover.life.draw(&mut random);
-        // One that nobody would follow stays.
+        // A client that no other would follow stays.
         let stop = if end + turnover.pause < turnover.closes { end.min(slot.stop) } else { slot.stop };
         Self { slot, turn, start, stop, seed: random.get_seed() }
     }

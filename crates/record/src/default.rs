@@ -17,7 +17,7 @@ impl Plan {
     }
 }
 
-/// The value of a type that a JSON text stands for; `None` if it is none.
+/// The value of a type that a JSON text stands for; `None` if the text is no value of the type.
 pub(crate) fn make(plan: &Plan, id: TypeId, json: &Value) -> Option<Tape> {
     let mut maker = DefaultEncoder { plan, tape: Tape::default(), left: TRIED };
     maker.value(id, json, 0)?;

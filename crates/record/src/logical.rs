@@ -39,7 +39,7 @@ pub enum TimeUnit {
 
 impl Logical {
     /// Whether values mean the same. Milliseconds that are read as microseconds, or a decimal with its point elsewhere, would
-    /// be other values, and nobody would notice. What only one side annotates is read as the other has it.
+    /// be other values, without an error. What only one side annotates is read as the other has it.
     pub(crate) fn agree(one: Option<Self>, other: Option<Self>) -> bool {
         match (one, other) {
             (Some(one), Some(other)) => one == other,

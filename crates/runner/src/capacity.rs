@@ -294,7 +294,7 @@ impl<'a> Trials<'a> {
         let (summary, trouble) = run.run(session, start)?;
         trouble.map_or(Ok(()), Err)?;
         if is_first && is_of_nothing(&summary) {
-            // No load is small enough for a server that is not there, or for a stream that nobody publishes.
+            // No load is small enough for a server that is not there, or for a stream that is not published.
             let line = weir_report::shortfall(&summary).unwrap_or_default();
             return Err(RunError::new(
                 ErrorKind::of_summary(&summary).unwrap_or(ErrorKind::Thresholds),

@@ -1,4 +1,4 @@
-//! `weir relay`: a bad link over UDP between whoever sends to it and one peer, until Ctrl-C.
+//! `weir relay`: a bad link over UDP between any senders and one peer, until Ctrl-C.
 
 mod account;
 

@@ -53,7 +53,7 @@ pub(super) struct Publisher {
     state: ClientState,
     options: Arc<SharedOptions>,
     phase: PublishPhase,
-    maker: MessageWriter,
+    writer: MessageWriter,
     pace: Pace,
     /// The next message to send.
     next: u64,
@@ -126,7 +126,7 @@ impl Publisher {
             carrier,
             state: ClientState::begin(planned, options.timeouts, now, shard),
             phase: PublishPhase::Working,
-            maker: MessageWriter {
+            writer: MessageWriter {
                 topic,
                 publisher,
                 response_topic: requests.as_ref().map(|it| it.topic.clone()),
@@ -203,7 +203,7 @@ impl Publisher {
         if answer.accepted {
             context.world.of(planned).count(CONNECTS, 1);
             let known = self.options.topic_alias && self.client.granted().topic_alias_maximum > 0;
-            self.maker.alias = if known { TopicAlias::ToBeTold } else { TopicAlias::Unused };
+            self.writer.alias = if known { TopicAlias::ToBeTold } else { TopicAlias::Unused };
         }
         let shard = &mut *context.world;
         if let Some(refused) = answer.refused {
@@ -226,7 +226,7 @@ impl Publisher {
             }
             self.begin_schedule(now);
             let published = self.options.published.as_ref();
-            self.sent = published.map(|it| it.begin(self.maker.publisher, self.broker, &self.maker.topic));
+            self.sent = published.map(|it| it.begin(self.writer.publisher, self.broker, &self.writer.topic));
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl Publisher {
         self.pace = self.options.pace(self.state.planned(), now);
         self.free_since = now;
         if self.waits.is_none() {
-            self.maker.begun = now.as_nanos();
+            self.writer.begun = now.as_nanos();
         }
     }
 
@@ -322,13 +322,13 @@ impl Publisher {
             let (number, lag) = (number_of(resend.token), Duration::from_micros(resend.token >> 32));
             let sent = self.pace.due(number).map_or(now, |due| due + lag);
             let options = &*self.options;
-            let mark = options.mark.then(|| self.maker.mark(number, options, options.clock.clocks(sent)));
+            let mark = options.mark.then(|| self.writer.mark(number, options, options.clock.clocks(sent)));
             // The topic of a message that comes again is told again.
-            let alias = std::mem::replace(&mut self.maker.alias, TopicAlias::Unused);
-            let result = self.maker.make(number, mark, options, |message| {
+            let alias = std::mem::replace(&mut self.writer.alias, TopicAlias::Unused);
+            let result = self.writer.make(number, mark, options, |message| {
                 self.client.resend(resend, message, since_start(now)).map(|()| message.payload.len())
             });
-            self.maker.alias = alias;
+            self.writer.alias = alias;
             result.map_err(rejected)?;
             if self.client.output().len() > WRITE {
                 self.flush(context);
@@ -370,8 +370,8 @@ impl Publisher {
     fn send(&mut self, due: Moment, now: Moment, shard: &mut ShardRecorder) -> Result<(), End> {
         let lag = now.since(due).as_micros() as u64;
         let options = &*self.options;
-        let mark = options.mark.then(|| self.maker.mark(self.next, options, options.clock.clocks(now)));
-        let result = self.maker.make(self.next, mark, options, |message| {
+        let mark = options.mark.then(|| self.writer.mark(self.next, options, options.clock.clocks(now)));
+        let result = self.writer.make(self.next, mark, options, |message| {
             let token = lag.min(u32::MAX.into()) << 32 | self.next & u64::from(u32::MAX);
             self.client.publish(message, token, since_start(now)).map(|_| message.payload.len())
         });

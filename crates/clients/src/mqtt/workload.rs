@@ -84,8 +84,8 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
             Arc::clone(groups.entry(key).or_default())
         });
         let filters = TopicFilters { filters, group };
-        let way = way(&client, reconnect, outages.as_ref());
-        Subscriber::new(planned, client_options, filters, Arc::clone(&shared_options), way, now, shard)
+        let path = broker_path(&client, reconnect, outages.as_ref());
+        Subscriber::new(planned, client_options, filters, Arc::clone(&shared_options), path, now, shard)
     };
     let mut workload = Workload::new(SCHEMA, endpoints, start);
     workload.viewers_leave_last = true;
@@ -175,14 +175,14 @@ pub fn publish(
         let NewClient { planned, ref request, now, .. } = client;
         let (client_options, names) = identities.of(planned, request.credentials.as_ref());
         let topic = Topic::of(&request.target, &names).unwrap_or_default();
-        let way = way(&client, reconnect, outages.as_ref());
+        let path = broker_path(&client, reconnect, outages.as_ref());
         let response_topic = response_topic.as_deref().map(|template| names.fill(template));
         Publisher::new(
             planned,
             client_options,
             (topic, response_topic, &names),
             Arc::clone(&shared_options),
-            way,
+            path,
             now,
             shard,
         )
@@ -252,7 +252,11 @@ fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError>
     Ok(options.break_every.map(|every| Arc::new(Outages::new(every))))
 }
 
-fn way(client: &NewClient<'_, Request>, reconnect: bool, outages: Option<&Arc<Outages>>) -> BrokerPath {
+fn broker_path(
+    client: &NewClient<'_, Request>,
+    reconnect: bool,
+    outages: Option<&Arc<Outages>>,
+) -> BrokerPath {
     BrokerPath {
         outages: outages.cloned(),
         broker: client.name,

@@ -123,7 +123,7 @@ fn in_one_run_what_was_acknowledged_and_did_not_come_is_lost_though_nothing_came
     assert_eq!(publisher.ended().0, [Ending::OnTime]);
     subscriber.dispatch(Event::Stop);
     let figures = subscriber.ended().1;
-    // 3, 5, 6, 7 and 8; nobody knows whether the broker ever had 9.
+    // 3, 5, 6, 7 and 8; it is unknown whether the broker ever had 9.
     assert_eq!((figures.counter(UNITS), figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 5, 0));
 }
 

@@ -160,7 +160,7 @@ fn a_server_that_takes_no_candidates_is_told_none_and_played() {
     let (mut stage, _) = trickling();
     stage.dispatch(Event::HungUp { failure: Failure::ConnectionRefused, words: "refused" });
     assert!(!stage.rig.closed && stage.rig.world.take_ended().is_empty());
-    // Who does not offer it is not asked.
+    // A server that does not offer it is not asked.
     let stage =
         Stage::playing_with(0, Setup::Passive, "Location: /session/1\r\nAccept-Patch: text/plain\r\n");
     assert!(stage.rig.reopened.is_none());

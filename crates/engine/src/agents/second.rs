@@ -128,7 +128,7 @@ pub(crate) fn read(
     if u64::from(lines.second) > end {
         return Err(format!("second {} is long after the plan's end", lines.second));
     }
-    // The agent may have found more addresses behind a name; nobody asks for their figures.
+    // The agent may have found more addresses behind a name; their figures are in no report.
     histograms.retain(|(_, key), _| {
         let servers = servers.get(usize::from(key.workload)).copied().unwrap_or_default();
         key.server.is_none_or(|server| usize::from(server) < servers)

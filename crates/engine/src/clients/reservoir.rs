@@ -7,7 +7,7 @@ pub(crate) const MOST: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct Reservoir {
     all: u64,
-    /// Of a fixed seed: what is written down is what is kept in memory, and whoever reads it again keeps the same ones.
+    /// Of a fixed seed: the same records are written down and kept in memory, and a later reader of the file keeps the same ones.
     random: fastrand::Rng,
 }
 
@@ -18,7 +18,7 @@ impl Default for Reservoir {
 }
 
 impl Reservoir {
-    /// Whether nobody had the next place before.
+    /// Whether the next place is still free.
     pub(crate) fn is_filling(&self) -> bool {
         self.all < MOST as u64
     }

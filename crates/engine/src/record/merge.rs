@@ -167,7 +167,7 @@ impl ClientsOfPart {
     }
 }
 
-/// The same line of a client that takes nobody's place.
+/// The same line, of a client that takes the place of no other.
 fn without_place(line: &str) -> String {
     let Ok(mut line) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
     line.as_object_mut().map(|line| line.remove("place"));

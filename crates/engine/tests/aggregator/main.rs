@@ -185,7 +185,7 @@ fn a_default_that_short_windows_leave_out_is_said() {
     let line =
         "viewers: `bitrate.ratio >= 90%` is not asked by default of windows under 10 s: hold each stage";
     assert!(summary.warnings.iter().any(|it| it.starts_with(line)), "{:?}", summary.warnings);
-    // Who asks for it is answered, and needs no warning.
+    // A person who asks for it is answered, and needs no warning.
     let asked = Scenario { thresholds: vec!["bitrate.ratio >= 90%".parse().unwrap()], ..scenario };
     let summary = finish_as(&aggregator, &asked);
     assert!(summary.thresholds.iter().any(|it| it.expression.starts_with("bitrate") && !it.passed));

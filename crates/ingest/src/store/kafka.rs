@@ -355,7 +355,7 @@ impl Store for Kafka {
     fn save(&mut self, batch: &Batch, part: &Part) -> Result<Saved, StoreError> {
         let Some(mut session) = self.session.take() else { return Err(self.not_connected()) };
         let outcome = self.write(&mut session, batch, part);
-        // After any other failure an answer may still come that nobody waits for.
+        // After any other failure an answer to this question may still come, and would be taken for that to the next.
         if matches!(outcome, Ok(_) | Err(StoreError::Refused(_))) {
             self.session = Some(session);
         }

@@ -423,7 +423,7 @@ impl Store for Parquet {
     }
 }
 
-/// Locks a file, which may take a moment though nobody writes there any more: a process that another thread of the earlier holder
+/// Locks a file, which may take a moment although no process writes there any more: a process that another thread of the earlier holder
 /// has just forked holds the lock as well, until it has become another program (flock(2)).
 fn is_locked(file: &File) -> bool {
     (0..TRIES).any(|attempt| {

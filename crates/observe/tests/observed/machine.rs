@@ -1,4 +1,4 @@
-//! The target's machine: whoever counts, the same figures come out; and servers that are none, or go.
+//! The target's machine: the same figures come out of each source; and servers that are no source, or that end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -420,7 +420,7 @@ impl MqttSession {
         [phase, cut, self.resume].into_iter().flatten().min()
     }
 
-    /// Ends a connection whose name another one has taken: its inbox is that one's, or nobody's.
+    /// Ends a connection whose name another one has taken: its inbox is that one's, or has been removed.
     fn yield_name(&mut self, context: &mut Context<'_, Broker>) {
         if self.inbox.is_some_and(|key| !context.world.owns(key, context.id())) {
             self.refuse(ReasonCode::SessionTakenOver, context);

@@ -392,7 +392,7 @@ fn not_sent(bytes: usize) -> String {
     format!("a message of {bytes} bytes is more than the NATS server's max_payload, and was not sent")
 }
 
-/// A description in which of the command line there is the program alone: arguments may be secrets that nobody takes for any, and
+/// A description in which of the command line there is the program alone: arguments may be secrets that do not look like any, and
 /// who may read what goes over NATS is for its server to say.
 fn without_arguments(mut target: TargetEnvironment) -> TargetEnvironment {
     // Some servers write all of it into the first argument.

@@ -20,7 +20,7 @@ pub(crate) fn workload(spec: &WorkloadSpec) -> Result<(WorkloadFacts, Workload),
     ))
 }
 
-/// There is none: a scenario that has a workload for it was refused before.
+/// Gives no consumer: a scenario that has a workload for one was refused before.
 ///
 /// # Errors
 /// None.

@@ -46,7 +46,7 @@ impl Publisher {
         };
         let recorder = shard.of(self.state.planned());
         recorder.count(UNITS_SHORT, self.options.count.map_or(0, |count| count.saturating_sub(self.next)));
-        if self.maker.begun > 0 {
+        if self.writer.begun > 0 {
             recorder.count(UNSENT, self.pace.due_by(until).saturating_sub(self.next));
         }
         let waiting = self.client.in_flight();

@@ -6,7 +6,7 @@ use crate::mqtt::session_time::since_start;
 use weir_metrics::{Moment, Recorder};
 use weir_mqtt::{Client, Property, PropertyBuffer, Publish};
 
-/// Bytes that may wait to be sent. Who asks and does not read gets no more answers.
+/// Bytes that may wait to be sent. A client that asks and does not read gets no more answers.
 const MOST_WAITING: usize = 256 * 1024;
 
 /// The answers to what one read brought.

@@ -127,7 +127,7 @@ impl Measuring {
 impl Drop for Measuring {
     fn drop(&mut self) {
         self.interrupt();
-        // What it came to is asked of nobody, and a test that fails has said why.
+        // Its outcome is not used: a test that fails has said why.
         let _ = self.running.take().map(JoinHandle::join);
     }
 }
@@ -147,7 +147,7 @@ impl Run {
             let slots = |key: &str| workload["slots"][key].as_u64().unwrap();
             let ends = slots("on_time") + slots("late") + slots("missed") + slots("failed");
             assert_eq!(slots("planned"), ends, "every slot ends in exactly one way: {workload:#}");
-            // Counted at the beginning, not at the end: nobody is lost in between.
+            // Counted at the beginning, not at the end: no client is lost in between.
             let begun = counter(workload, "started") as u64 + slots("missed");
             assert_eq!(slots("planned"), begun, "every slot that begins ends: {workload:#}");
             let stages = workload["stages"].as_array().unwrap();
@@ -178,7 +178,7 @@ impl Run {
         }
     }
 
-    /// Whether clients failed, each because nobody said a word to it.
+    /// Whether clients failed, each because no answer came.
     fn is_unanswered(&self) -> bool {
         let silence =
             ["connection_refused", "unreachable", "connect_timeout", "handshake_timeout", "request_timeout"];

@@ -46,7 +46,7 @@ pub(crate) fn start_measuring(command: &mut Command) -> Measuring {
     let parent = tempfile::tempdir().unwrap();
     let at = |name: &str| parent.path().join(name);
     command.args(["--json", "-", "--no-tui", "-o"]).arg(at("run"));
-    // Into files: a pipe that nobody reads yet would hold weir up.
+    // Into files: a pipe that is not read yet would hold weir up.
     command.stdout(std::fs::File::create(at("out")).unwrap());
     command.stderr(std::fs::File::create(at("err")).unwrap());
     Measuring { process: Kept::start(command), parent }
@@ -95,7 +95,7 @@ impl Run {
             let slots = |key: &str| workload["slots"][key].as_u64().unwrap();
             let ends = slots("on_time") + slots("late") + slots("missed") + slots("failed");
             assert_eq!(slots("planned"), ends, "every slot ends in exactly one way: {workload:#}");
-            // Counted at the beginning, not at the end: nobody is lost in between.
+            // Counted at the beginning, not at the end: no client is lost in between.
             let begun = counter(workload, "started") as u64 + slots("missed");
             assert_eq!(slots("planned"), begun, "every slot that begins ends: {workload:#}");
             let stages = workload["stages"].as_array().unwrap();
@@ -125,7 +125,7 @@ impl Run {
         }
     }
 
-    /// Whether clients failed, each because nobody said a word to it.
+    /// Whether clients failed, each because no answer came.
     fn is_unanswered(&self) -> bool {
         let silence =
             ["connection_refused", "unreachable", "connect_timeout", "handshake_timeout", "request_timeout"];
