@@ -14,7 +14,7 @@ use weir_clients::{
 };
 use weir_engine::WorkloadFacts;
 use weir_engine::agents::Load;
-use weir_engine::plan::{Plan, Segment};
+use weir_engine::plan::Plan;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::lines::Part;
 use weir_engine::scenario::{BitRateText, Scenario, ScenarioError, Span, StageSpec, WorkloadSpec};

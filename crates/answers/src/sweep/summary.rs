@@ -1,18 +1,13 @@
 //! The result of a sweep: which variant is best, which do not differ significantly from it, and which are worse.
 
-use super::ranked::Ranked;
+use super::ranked::{Rank, Ranked};
 use super::standing::{against, best, has_rival, may_be_beaten};
 use crate::capacity::Evidence;
 use crate::series::{Ending, SeriesFacts, SeriesSummary};
-use crate::table::{
-    FEWEST_FOR_DIFFERENCE, Finding, RankedValue, SearchedCapacity, Table, TableRun, VariantSummary,
-};
+use crate::table::{FEWEST_FOR_DIFFERENCE, Finding, RankedValue, SearchedCapacity, Table, VariantSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_engine::declared::better_if_asked;
-use weir_engine::scenario::LoadKind;
-use weir_engine::summary::units::FigureUnit;
-use weir_metrics::{Better, Estimate};
+use weir_metrics::Estimate;
 
 /// The version of the layout; `docs/sweep.schema.json` follows it.
 pub const LAYOUT: &str = "weir.sweep/1";
@@ -156,8 +151,9 @@ fn dimensions(variants: &[VariantSummary]) -> Vec<Dimension> {
 mod tests {
     use super::*;
     use crate::sweep::fixture::{failing, run, search};
+    use crate::table::TableRun;
     use proptest::prelude::*;
-    use weir_engine::scenario::{Order, Variant};
+    use weir_engine::scenario::{LoadKind, Order, Variant};
     use weir_engine::summary::RunFacts;
 
     fn variant(name: &str, values: &[(&str, &str)]) -> Variant {
