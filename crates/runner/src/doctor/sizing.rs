@@ -209,7 +209,7 @@ fn all_witnesses() -> Given {
 }
 
 /// What was measured.
-struct Found {
+struct ViewerCost {
     cost: ClientCost,
     viewers: u32,
     /// How long the step of all viewers was looked at.
@@ -292,7 +292,7 @@ fn measure(
     witnesses: bool,
     most: u32,
     interrupt: &Arc<AtomicBool>,
-) -> Result<Result<Found, String>, RunError> {
+) -> Result<Result<ViewerCost, String>, RunError> {
     let mut viewers = first;
     let mut known = None;
     let mut fault = "no step was measured".to_owned();
@@ -322,7 +322,7 @@ fn measure(
 }
 
 /// The cost of a viewer by two steps, and what weir used in the second, in percent of one core.
-fn found(measured: &Measured, rate: BitRate, viewers: u32) -> Result<(Found, f64), String> {
+fn found(measured: &Measured, rate: BitRate, viewers: u32) -> Result<(ViewerCost, f64), String> {
     let [few, many] = &measured.steps[..] else { return Err("a step is missing".to_owned()) };
     if let Some(fault) = measured.fault(many, ENOUGH) {
         return Err(fault);
@@ -330,7 +330,7 @@ fn found(measured: &Measured, rate: BitRate, viewers: u32) -> Result<(Found, f64
     let cost = ClientCost::between(few, many, rate);
     let cost = cost.ok_or_else(|| "too few viewers played to tell what one costs".to_owned())?;
     let used = many.generator.as_ref().map_or(0.0, |generator| generator.cpu_percent);
-    Ok((Found { cost, viewers, seconds: many.window_seconds() }, used))
+    Ok((ViewerCost { cost, viewers, seconds: many.window_seconds() }, used))
 }
 
 /// Host of a URL, and port if it says one.
@@ -395,7 +395,7 @@ impl Place {
 }
 
 /// The table of what is needed.
-fn answer(plan: &SizingPlan, found: &Found, machine: &MachineLimits, link: &str) -> Vec<String> {
+fn answer(plan: &SizingPlan, found: &ViewerCost, machine: &MachineLimits, link: &str) -> Vec<String> {
     let sizing = Sizing::of(plan.clients, &found.cost, machine);
     let viewers = several(plan.clients.into(), "viewer");
     let first = sizing.first.map_or("nothing", Resource::name);
@@ -547,7 +547,7 @@ mod tests {
     fn the_answer_names_each_resource_what_a_machine_has_of_it_and_what_runs_out_first() {
         let plan = parsed("rtmp://host/live/secret-key 50000 at 2mbps");
         let cost = ClientCost { cores: 40e-6, memory_bytes: 4_000.0, sockets: 1.0, wire_bps: 2.14e6 };
-        let found = Found { cost, viewers: 500, seconds: 5.0 };
+        let found = ViewerCost { cost, viewers: 500, seconds: 5.0 };
         let machine = MachineLimits {
             cores: 2.0,
             memory_bytes: Some(4_000_000_000),
