@@ -316,5 +316,5 @@ fn every_format_has_it_and_json_follows_the_published_schema() {
     }
     assert!(summary.write("clients", &Text::default(), &mut Vec::new()).is_err());
     assert_eq!(written(&summary, "html", &Text::default()).matches("<svg").count(), 5);
-    fixture::follows("capacity", written(&summary, "json", &Text::default()).as_bytes());
+    fixture::schema::follows("capacity", written(&summary, "json", &Text::default()).as_bytes());
 }

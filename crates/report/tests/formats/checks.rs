@@ -168,7 +168,7 @@ fn words_out_of_a_hostile_stream_stay_words() {
 #[test]
 fn what_is_written_follows_the_schema_and_says_what_was_counted() {
     for check in [whole(), damaged()] {
-        let value = fixture::follows("check", json(&check).to_string().as_bytes());
+        let value = fixture::schema::follows("check", json(&check).to_string().as_bytes());
         for (name, total) in check.counts.0.named() {
             assert_eq!(value["counts"][name], total, "{name}");
         }
@@ -179,5 +179,5 @@ fn what_is_written_follows_the_schema_and_says_what_was_counted() {
         (&3.into(), &88.into())
     );
     value["counts"]["lost_packets"] = "three".into();
-    assert!(!fixture::published("check").is_valid(&value));
+    assert!(!fixture::schema::published("check").is_valid(&value));
 }

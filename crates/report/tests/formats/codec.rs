@@ -71,7 +71,7 @@ fn what_cannot_be_told_is_said() {
 fn what_is_written_follows_the_published_schema() {
     let mut bytes = Vec::new();
     saved().write_json(&mut bytes).unwrap();
-    let value = fixture::follows("codec", &bytes);
+    let value = fixture::schema::follows("codec", &bytes);
     assert_eq!(value["fingerprint"], "000000000000002a");
     assert_eq!(value["avro"]["decode_seconds"]["mean"], 120e-9);
 }

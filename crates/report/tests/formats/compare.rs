@@ -267,8 +267,8 @@ fn every_format_has_both_and_json_follows_the_published_schemas() {
         assert!(written(&comparison(6), format, &Text::default()).len() > 500, "{format}");
     }
     assert!(comparison(2).write("csv", &Text::default(), &mut Vec::new()).is_err());
-    fixture::follows("compare", written(&comparison(6), "json", &Text::default()).as_bytes());
+    fixture::schema::follows("compare", written(&comparison(6), "json", &Text::default()).as_bytes());
     let mut json = Vec::new();
     history(12).write("json", &Text::default(), &mut json).unwrap();
-    fixture::follows("history", &json);
+    fixture::schema::follows("history", &json);
 }

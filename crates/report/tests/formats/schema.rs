@@ -9,7 +9,7 @@ fn every_made_up_summary_follows_it() {
     let follows = |summary: &Summary| {
         let mut bytes = Vec::new();
         summary.write("json", &Text::default(), &mut bytes).unwrap();
-        fixture::follows("summary", &bytes)
+        fixture::schema::follows("summary", &bytes)
     };
     for summary in [
         fixture::steps(),
@@ -23,5 +23,5 @@ fn every_made_up_summary_follows_it() {
     }
     let mut value = follows(&fixture::invalid());
     value["verdict"]["state"] = "fine".into();
-    assert!(!fixture::published("summary").is_valid(&value));
+    assert!(!fixture::schema::published("summary").is_valid(&value));
 }

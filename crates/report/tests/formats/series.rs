@@ -116,7 +116,7 @@ fn every_format_has_it_and_json_follows_the_published_schema() {
     }
     assert!(summary.write("clients", &Text::default(), &mut Vec::new()).is_err());
     let json = written(&summary, "json", &Text::default());
-    fixture::follows("series", json.as_bytes());
+    fixture::schema::follows("series", json.as_bytes());
     let again: SeriesSummary = serde_json::from_str(&json).unwrap();
     assert_eq!(written(&again, "json", &Text::default()), json, "what is written is read again");
 }

@@ -249,7 +249,7 @@ fn every_format_has_it_and_json_follows_the_published_schema() {
             std::fs::write(std::path::Path::new(&folder).join(name), page).unwrap();
         }
         let json = written(&summary, "json", &Text::default());
-        fixture::follows("sweep", json.as_bytes());
+        fixture::schema::follows("sweep", json.as_bytes());
         let again: SweepSummary = serde_json::from_str(&json).unwrap();
         assert_eq!(written(&again, "json", &Text::default()), json, "what is written is read again");
     }
