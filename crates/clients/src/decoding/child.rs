@@ -84,7 +84,8 @@ impl Programs {
             if matches!(format, StreamFormat::H264 | StreamFormat::H265) {
                 command.args(["-strict", "1", "-framerate", "25"]);
             }
-            command.args(["-i", "pipe:0"]);
+            // With another size the filter would begin to count again, and all that comes would be before what has come.
+            command.args(["-reinit_filter", "0", "-i", "pipe:0"]);
             command.args(["-map", "0:v:0", "-vf", "settb=1/25,setpts=N"]);
         } else {
             command.args(["-i", "pipe:0", "-map", "0:a:0"]);
@@ -228,13 +229,21 @@ struct Complaints {
     lacks: bool,
 }
 
+/// What ffmpeg says, in one version or another, where it has no decoder or none that needs no hardware.
+const LACKS: [&str; 6] = [
+    "Unknown input format",
+    "Unknown decoder",
+    "Unrecognized option",
+    "Decoder (codec",
+    "no decoder found",
+    "hardware accelerated AV1",
+];
+
 impl Complaints {
     fn take(&mut self, line: &str) {
         self.errors += u64::from(line.contains("[error]") || line.contains("[fatal]"));
         self.corrupt += u64::from(line.contains("corrupt decoded frame"));
-        self.lacks |= ["Unknown input format", "Unknown decoder", "Unrecognized option", "Decoder (codec"]
-            .iter()
-            .any(|words| line.contains(words));
+        self.lacks |= LACKS.iter().any(|words| line.contains(words));
     }
 
     /// Whether what came out says something of the stream.

@@ -263,7 +263,10 @@ impl Scan<'_> {
                         self.audio = Some(TrackScan { number, config, duration, frames: Vec::new() });
                     }
                     // WebM has Opus and Vorbis, which publishers of files leave out beside pictures.
-                    Err(fault) => _ = self.opaque.get_or_insert(fault),
+                    Err(fault) if matches!(&*entry.codec, "A_OPUS" | "A_VORBIS") => {
+                        self.opaque.get_or_insert(fault);
+                    }
+                    Err(fault) => return Err(fault),
                 }
             }
             _ => {}
@@ -282,6 +285,8 @@ impl Scan<'_> {
             }
             at = element.end;
             match element.id {
+                // The file was cut off inside of it.
+                id::TIMESTAMP if element.end > self.bytes.length => return Ok(cluster.end),
                 id::TIMESTAMP => time = self.bytes.number(&element)?,
                 id::SIMPLE_BLOCK => self.block(&element, time, None)?,
                 id::BLOCK_GROUP => self.block_group(&element, time)?,
@@ -321,6 +326,10 @@ impl Scan<'_> {
             return Err(wrong());
         };
         let (offset, end) = (block.begin + length as u64 + 3, block.end);
+        // A frame that the encoder has dropped.
+        if offset == end {
+            return Ok(());
+        }
         let ticks = i128::from(time) + i128::from(i16::from_be_bytes([high, low]));
         let shown = ticks.checked_mul(self.scale.into()).and_then(|nanos| i64::try_from(nanos).ok());
         let shown = shown

@@ -304,7 +304,7 @@ pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) ->
     let agreed = sections.filter(|(_, answered)| !answered.rejected).filter_map(|(offered, answered)| {
         // The answer's formats that the offer has, retransmissions apart. "if a particular codec was referenced with a specific payload type
         // number in the offer, that same payload type number SHOULD be used for that codec in the answer" (RFC 3264 section 6.1): need not.
-        // Those come first that are the configurations which were offered. Servers answer with another profile as well; what they send then
+        // Of the first codec, the configuration which was offered comes first. Servers answer with another profile as well; what they send then
         // is read all the same.
         let is_offered = |format: &&Format| offered.formats.iter().any(|offered| offered.is(&format.name));
         let repair = |format: &Format| {
@@ -313,7 +313,13 @@ pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) ->
         };
         let mut formats: Vec<&Format> =
             answered.formats.iter().filter(|format| !format.is("rtx")).filter(is_offered).collect();
-        formats.sort_by_key(|format| !offered.formats.iter().any(|offered| offered.matches(format)));
+        let name = &formats.first()?.name;
+        let was_offered = |format: &&Format| {
+            format.is(name) && offered.formats.iter().any(|offered| offered.matches(format))
+        };
+        if let Some(at) = formats.iter().position(was_offered) {
+            formats[..=at].rotate_right(1);
+        }
         let (&format, others) = formats.split_first()?;
         let answerer_begins = match answered.setup {
             Some(Setup::Passive) => false,

@@ -2,7 +2,7 @@
 //! nothing with weir: ICE, DTLS, SRTP, RTCP and H.264 payloads of its own.
 
 use crate::support::webrtc::{is_on_air, origin, places};
-use crate::support::{Pion, Publishing, measure, play, program, shared, soon};
+use crate::support::{Pion, Publishing, measure, play, program, shared, soon, undisturbed};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -127,31 +127,39 @@ fn viewers_count_every_frame_and_keyframe_of_each_codec_that_a_server_sends() {
     let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     for (codec, name) in [("VP8", "VP8"), ("VP9", "VP9"), ("AV1", "AV1"), ("H265", "H.265")] {
-        let (path, keyframes) = clip(folder.path(), codec);
-        assert!(keyframes >= 4, "{codec}: {keyframes}");
-        let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap()]);
-        // A witness decrypts all; the others read no more than headers once they play.
-        let options = "-c 3 -d 7s --warmup 0s --drain 10s --witness-every 1 --decode";
-        let run = play(&format!("whep+http://127.0.0.1:{port}/whep"), options);
-        assert_eq!(run.well(), 3, "{codec}: {:?}", run.failures());
-        let seen = pion.end();
-        let total = |figure: &str| run.total(figure) as u64;
-        assert_eq!((seen["connected"], seen["frames"]), (3, 300), "{codec}: {seen:?}");
-        assert_eq!((total("units"), total("frames")), (seen["sent"], 300), "{codec}: {seen:?}");
-        assert_eq!((total("keyframes"), total("rtc.frames_complete")), (3 * keyframes, 300), "{codec}");
-        let zeros =
-            ["lost", "rtc.frames_broken", "rtc.unauthentic", "rtc.strange", "rtc.malformed", "not_handed_in"];
-        assert_eq!(zeros.map(total), [0; 6], "{codec}");
-        assert!(total("handed_in") >= 90 && total("decoded") == total("handed_in"), "{codec}: decoded");
-        let tracks = run.summary["workloads"][0]["tracks"].to_string();
-        assert!(tracks.contains(name) && tracks.contains("[320,180]"), "{codec}: {tracks}");
-        // Asked for alone, and asked for another.
-        let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap()]);
-        let url = format!("whep+http://127.0.0.1:{port}/whep");
-        let run =
-            play(&url, &format!("-c 1 -d 3s --warmup 0s --drain 200ms --codec {}", codec.to_lowercase()));
-        assert_eq!(run.well(), 1, "{codec}: {:?}", run.failures());
-        pion.end();
+        undisturbed(|| {
+            let (path, keyframes) = clip(folder.path(), codec);
+            assert!(keyframes >= 4, "{codec}: {keyframes}");
+            let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap()]);
+            // A witness decrypts all; the others read no more than headers once they play.
+            let options = "-c 3 -d 7s --warmup 0s --drain 10s --witness-every 1 --decode";
+            let run = play(&format!("whep+http://127.0.0.1:{port}/whep"), options);
+            assert_eq!(run.well(), 3, "{codec}: {:?}", run.failures());
+            let seen = pion.end();
+            let total = |figure: &str| run.total(figure) as u64;
+            assert_eq!((seen["connected"], seen["frames"]), (3, 300), "{codec}: {seen:?}");
+            assert_eq!((total("units"), total("frames")), (seen["sent"], 300), "{codec}: {seen:?}");
+            assert_eq!((total("keyframes"), total("rtc.frames_complete")), (3 * keyframes, 300), "{codec}");
+            let zeros = [
+                "lost",
+                "rtc.frames_broken",
+                "rtc.unauthentic",
+                "rtc.strange",
+                "rtc.malformed",
+                "not_handed_in",
+            ];
+            assert_eq!(zeros.map(total), [0; 6], "{codec}");
+            assert!(total("handed_in") >= 90 && total("decoded") == total("handed_in"), "{codec}: decoded");
+            let tracks = run.summary["workloads"][0]["tracks"].to_string();
+            assert!(tracks.contains(name) && tracks.contains("[320,180]"), "{codec}: {tracks}");
+            // Asked for alone, and asked for another.
+            let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap()]);
+            let url = format!("whep+http://127.0.0.1:{port}/whep");
+            let run =
+                play(&url, &format!("-c 1 -d 3s --warmup 0s --drain 200ms --codec {}", codec.to_lowercase()));
+            assert_eq!(run.well(), 1, "{codec}: {:?}", run.failures());
+            pion.end();
+        });
     }
 }
 
@@ -165,34 +173,36 @@ fn what_is_lost_of_each_codec_is_counted_to_the_packet_and_to_the_frame() {
     let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     for codec in ["H264", "H265", "VP8", "VP9", "AV1"] {
-        let path = content(folder.path(), codec);
-        let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap(), "4"]);
-        // What is not asked for does not come again.
-        let options = "-c 1 -d 7s --warmup 0s --drain 10s --witness-every 1 --decode --rtcp-off nack";
-        let run = play(&format!("whep+http://127.0.0.1:{port}/whep"), options);
-        assert_eq!(run.well(), 1, "{codec}: {:?}", run.failures());
-        let seen = pion.end();
-        let total = |figure: &str| run.total(figure) as u64;
-        assert!(
-            seen["withheld"] > 5 && seen["frames_hit"] > 3 && seen["frames_gone"] > 0,
-            "{codec}: {seen:?}"
-        );
-        assert_eq!(
-            (seen["repeated"], total("lost"), total("duplicate")),
-            (0, seen["withheld"], 0),
-            "{codec}"
-        );
-        assert_eq!(total("frames"), 100 - seen["frames_gone"], "{codec}: {seen:?}");
-        let (broken, unproven) = (total("rtc.frames_broken"), total("rtc.frames_unproven"));
-        // A frame of AV1 does not say that it begins: behind a loss it may have lost its beginning.
-        let is_told = codec != "AV1";
-        assert_eq!(broken - unproven, seen["frames_hit"], "{codec}: {unproven} unproven, {seen:?}");
-        assert!(unproven == 0 || !is_told, "{codec}: {unproven} unproven, {seen:?}");
-        if codec != "H264" {
-            // Each picture that was handed in came out; those behind a loss wait for a keyframe.
-            assert_eq!(total("decoded"), total("handed_in"), "{codec}");
-            assert!(total("not_handed_in") > 0 && total("handed_in") > 10, "{codec}");
-        }
+        undisturbed(|| {
+            let path = content(folder.path(), codec);
+            let (pion, port) = Pion::start(&["serve", "100", codec, path.to_str().unwrap(), "4"]);
+            // What is not asked for does not come again.
+            let options = "-c 1 -d 7s --warmup 0s --drain 10s --witness-every 1 --decode --rtcp-off nack";
+            let run = play(&format!("whep+http://127.0.0.1:{port}/whep"), options);
+            assert_eq!(run.well(), 1, "{codec}: {:?}", run.failures());
+            let seen = pion.end();
+            let total = |figure: &str| run.total(figure) as u64;
+            assert!(
+                seen["withheld"] > 5 && seen["frames_hit"] > 3 && seen["frames_gone"] > 0,
+                "{codec}: {seen:?}"
+            );
+            assert_eq!(
+                (seen["repeated"], total("lost"), total("duplicate")),
+                (0, seen["withheld"], 0),
+                "{codec}"
+            );
+            assert_eq!(total("frames"), 100 - seen["frames_gone"], "{codec}: {seen:?}");
+            let (broken, unproven) = (total("rtc.frames_broken"), total("rtc.frames_unproven"));
+            // A frame of AV1 does not say that it begins: behind a loss it may have lost its beginning.
+            let is_told = codec != "AV1";
+            assert_eq!(broken - unproven, seen["frames_hit"], "{codec}: {unproven} unproven, {seen:?}");
+            assert!(unproven == 0 || !is_told, "{codec}: {unproven} unproven, {seen:?}");
+            if codec != "H264" {
+                // Each picture that was handed in came out; those behind a loss wait for a keyframe.
+                assert_eq!(total("decoded"), total("handed_in"), "{codec}");
+                assert!(total("not_handed_in") > 0 && total("handed_in") > 10, "{codec}");
+            }
+        });
     }
 }
 

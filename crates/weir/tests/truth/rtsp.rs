@@ -1,6 +1,6 @@
 //! RTSP: weir plays from GStreamer's server and publishes to an ffmpeg that listens.
 
-use crate::support::{Kept, Run, measure, program, shared};
+use crate::support::{Kept, Run, measure, program, shared, undisturbed};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use weir_testing::free_port;
@@ -74,20 +74,23 @@ fn pictures_of_every_codec_that_is_read_are_counted_with_their_keyframes() {
     let _machine = shared();
     let server = GstServer::start(&[]);
     for (path, name) in [("vp8", "VP8"), ("vp9", "VP9"), ("h265", "H.265")] {
-        let url = server.url("", path);
-        let options = ["-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "10s", "--decode"];
-        let run = measure([&["play", url.as_str()][..], &options].concat());
-        assert_eq!(run.total("played"), 1.0, "{path}: {}", run.err);
-        let decoded = run.total("decoded");
-        assert!(decoded >= 50.0 && decoded == run.total("handed_in"), "{path}: {decoded} decoded");
-        let zeros = ["lost", "rtsp.other_frames", "rtsp.broken_frames", "rtsp.malformed", "timestamp_jumps"];
-        assert_eq!(zeros.map(|figure| run.total(figure)), [0.0; 5], "{path}");
-        let (frames, keyframes) = (run.total("frames"), run.total("keyframes"));
-        assert!(frames >= 60.0, "{path}: {frames}");
-        // One in ten pictures: those of a part of a group at either end may be more or less.
-        assert!((keyframes - frames / 10.0).abs() <= 1.0, "{path}: {keyframes} of {frames}");
-        let tracks = run.workloads()[0]["tracks"].to_string();
-        assert!(tracks.contains(name), "{path}: {tracks}");
+        undisturbed(|| {
+            let url = server.url("", path);
+            let options = ["-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "10s", "--decode"];
+            let run = measure([&["play", url.as_str()][..], &options].concat());
+            assert_eq!(run.total("played"), 1.0, "{path}: {}", run.err);
+            let decoded = run.total("decoded");
+            assert!(decoded >= 50.0 && decoded == run.total("handed_in"), "{path}: {decoded} decoded");
+            let zeros =
+                ["lost", "rtsp.other_frames", "rtsp.broken_frames", "rtsp.malformed", "timestamp_jumps"];
+            assert_eq!(zeros.map(|figure| run.total(figure)), [0.0; 5], "{path}");
+            let (frames, keyframes) = (run.total("frames"), run.total("keyframes"));
+            assert!(frames >= 60.0, "{path}: {frames}");
+            // One in ten pictures: those of a part of a group at either end may be more or less.
+            assert!((keyframes - frames / 10.0).abs() <= 1.0, "{path}: {keyframes} of {frames}");
+            let tracks = run.workloads()[0]["tracks"].to_string();
+            assert!(tracks.contains(name), "{path}: {tracks}");
+        });
     }
 }
 
