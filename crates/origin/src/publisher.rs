@@ -16,6 +16,8 @@ type StreamFaults = (Script, Gate<Option<Arc<Opening>>>);
 #[derive(Debug)]
 pub(crate) struct Publisher {
     name: Arc<str>,
+    /// Whether somebody sends it, and not the origin itself.
+    is_peer: bool,
     publication: u64,
     stream: StreamKey,
     /// Faults of the publisher's connection.
@@ -43,7 +45,9 @@ impl Publisher {
     ) -> Option<Self> {
         let settings = worker.settings().clone();
         let publication = settings.registry.claim(name)?;
-        worker.add_publisher();
+        if number.is_some() {
+            worker.add_publisher();
+        }
         let stream = worker.begin(name, publication);
         worker.announce(name, publication, number.is_some());
         let script = number.and_then(|number| Script::of(&settings.faults, Subject::Publisher(number)));
@@ -56,6 +60,7 @@ impl Publisher {
             .map(|shelves| Box::new(Segmenter::new(shelves, name, worker, now, clock::wall_nanos())));
         Some(Self {
             name: name.clone(),
+            is_peer: number.is_some(),
             publication,
             stream,
             script,
@@ -216,7 +221,9 @@ impl Publisher {
         if let Some((segmenter, shelves)) = self.segmenter.take().zip(settings.hls.as_ref()) {
             segmenter.end(shelves);
         }
-        worker.remove_publisher();
+        if self.is_peer {
+            worker.remove_publisher();
+        }
         worker.end(self.publication);
         worker.announce_end(self.publication);
         worker.settings().registry.release(&self.name, self.publication);

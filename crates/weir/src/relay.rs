@@ -6,7 +6,7 @@ use crate::args;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::print::{note, written};
-use account::{Account, Carried};
+use account::{Account, Carried, LeftInSocket};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
@@ -222,7 +222,8 @@ impl Relay {
             }
             self.take(&mut state, Direction::ToPeer, client, &buffer[..length]);
         }
-        self.state().carried[Direction::ToPeer as usize].leave(&self.front);
+        let left = LeftInSocket::of(&self.front);
+        self.state().carried[Direction::ToPeer as usize].leave(left);
     }
 
     /// A new client is given a socket of its own, by which the peer knows it, and a thread for what comes back.
@@ -269,7 +270,8 @@ impl Relay {
                 break;
             }
         }
-        self.state().carried[Direction::ToClients as usize].leave(socket);
+        let left = LeftInSocket::of(socket);
+        self.state().carried[Direction::ToClients as usize].leave(left);
     }
 
     /// A datagram came: it is lost, or put on its way.

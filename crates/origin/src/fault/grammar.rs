@@ -196,7 +196,7 @@ impl<'a> Words<'a> {
                     Some("publisher") => return Ok(Action::BurnForPublishers { share }),
                     Some(other) => return Err(wrong("each", other, "viewer or publisher")),
                 }
-                let thread = self.need("thread", "thread=NAME or each=viewer")?;
+                let thread = self.need("thread", "thread=NAME, each=viewer or each=publisher")?;
                 // The kernel keeps fifteen bytes of a thread's name (prctl(2), PR_SET_NAME).
                 if thread.is_empty() || thread.len() > 15 {
                     return Err(wrong("thread", thread, "a name of 1 to 15 bytes"));
@@ -549,7 +549,7 @@ mod tests {
             ("burn 2s each=viewer", "at most 1s in every second"),
             ("burn 2ms each=stream", "each=stream: expected viewer or publisher"),
             ("burn 2ms each=viewer thread=x", "'thread=x' does not belong to 'burn'"),
-            ("burn 2ms", "'burn' needs thread=NAME or each=viewer"),
+            ("burn 2ms", "'burn' needs thread=NAME, each=viewer or each=publisher"),
             ("burn 2ms thread=a-name-that-is-too-long", "a name of 1 to 15 bytes"),
             ("reset", "'reset' needs at=TIME or unit=NUMBER"),
             ("", "'' is not a fault"),

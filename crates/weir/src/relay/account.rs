@@ -43,6 +43,24 @@ pub(super) struct Account {
     pub(super) to_clients: Carried,
 }
 
+/// What came to a socket and was not read.
+pub(super) struct LeftInSocket {
+    dropped: u64,
+    unread: u64,
+}
+
+impl LeftInSocket {
+    /// Of a socket that is read no more: what it dropped, and what it still holds. It takes a moment.
+    pub(super) fn of(socket: &UdpSocket) -> Self {
+        // A kernel that cannot be asked says nothing of it.
+        let dropped = weir_shard::dropped_datagrams(socket.as_fd()).unwrap_or(0);
+        // What an earlier datagram has met would be said in place of one that came.
+        let _ = (socket.take_error(), socket.set_read_timeout(Some(Duration::from_micros(1))));
+        let unread = (0..1 << 16).take_while(|_| socket.recv(&mut [0]).is_ok()).count() as u64;
+        Self { dropped, unread }
+    }
+}
+
 impl Carried {
     /// A datagram was sent on, `took` after it came, of which `held` was the link's doing.
     pub(super) fn forward(&mut self, bytes: usize, took: Duration, held: Duration) {
@@ -54,13 +72,10 @@ impl Carried {
         self.max_delay = self.max_delay.max(took.as_secs_f64());
     }
 
-    /// A socket is read no more: what it dropped, and what it still holds.
-    pub(super) fn leave(&mut self, socket: &UdpSocket) {
-        // A kernel that cannot be asked says nothing of it.
-        self.lost_here += weir_shard::dropped_datagrams(socket.as_fd()).unwrap_or(0);
-        // What an earlier datagram has met would be said in place of one that came.
-        let _ = (socket.take_error(), socket.set_read_timeout(Some(Duration::from_micros(1))));
-        self.unread += (0..1 << 16).take_while(|_| socket.recv(&mut [0]).is_ok()).count() as u64;
+    /// A socket is read no more.
+    pub(super) fn leave(&mut self, left: LeftInSocket) {
+        self.lost_here += left.dropped;
+        self.unread += left.unread;
     }
 
     /// With the mean of its delays.

