@@ -31,7 +31,7 @@ pub(crate) struct Content {
     /// Picture size
     #[arg(long, value_name = "WxH", default_value = "640x360", value_parser = size)]
     size: (u16, u16),
-    /// Loop a file instead: MP4, Matroska or FLV; IVF by WHIP and RTSP, .ts by SRT
+    /// Loop a file: MP4, Matroska or FLV; IVF by WHIP and RTSP, .ts by SRT
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["bitrate", "audio_bitrate", "audio_codec", "fps", "gop", "size"])]
     file: Option<PathBuf>,
 }
