@@ -281,7 +281,8 @@ mod tests {
         };
         assert_eq!(of(0), []);
         assert_eq!(of(1), [("unsent".to_owned(), VerdictState::Degraded)]);
-        assert_eq!(of(10), [("unsent".to_owned(), VerdictState::Invalid)]);
+        // Of 10,011 that were to be sent.
+        assert_eq!(of(11), [("unsent".to_owned(), VerdictState::Invalid)]);
     }
 
     #[test]

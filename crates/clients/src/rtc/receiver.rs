@@ -219,7 +219,10 @@ impl Receiver {
                 }
                 number
             }
-            Arrival::Late { number, .. } => number,
+            Arrival::Late { number, .. } => {
+                track.note_repair();
+                number
+            }
             Arrival::Duplicate | Arrival::Stray => return,
             Arrival::Restart { .. } => return track.restart_frames(),
         };
@@ -273,6 +276,7 @@ impl Receiver {
             _ => Hints::default(),
         };
         track.account.repair(now, original, timestamp, marker, hints);
+        track.note_repair();
     }
 
     /// A compound RTCP packet came.

@@ -99,9 +99,6 @@ pub(super) struct Index {
     period: Duration,
 }
 
-/// A file of one picture, or whose frames all have one time, is repeated as often as pictures come.
-const SHORTEST_PERIOD: Duration = Duration::from_millis(40);
-
 impl Index {
     /// Puts the tracks on one timeline; `None` if there is no frame.
     pub(super) fn new(video: Option<RawTrack>, audio: Option<RawTrack>) -> Option<Self> {
@@ -109,7 +106,7 @@ impl Index {
         let start = tracks.iter().filter_map(RawTrack::start_nanos).min()?;
         let longest = tracks.iter().filter_map(RawTrack::span_nanos).max()?;
         let [video, audio] = tracks.map(|track| track.on_timeline(start));
-        Some(Self { video, audio, period: Duration::from_nanos(longest).max(SHORTEST_PERIOD) })
+        Some(Self { video, audio, period: Duration::from_nanos(longest) })
     }
 
     /// The frames of a track.

@@ -286,6 +286,11 @@ impl TrackReceiver {
         more
     }
 
+    /// A packet that was missing has come: what has been missing since the second before is no more than what is missing now.
+    pub(super) fn note_repair(&mut self) {
+        self.before.0 = self.before.0.min(self.account.loss().lost());
+    }
+
     pub(super) fn book_freezes(&mut self, recorder: &mut Recorder) {
         let freezes = self.account.freezes();
         if freezes.count() > self.booked.freezes {
