@@ -223,7 +223,7 @@ impl Relay {
             self.take(&mut state, Direction::ToPeer, client, &buffer[..length]);
         }
         let left = LeftInSocket::of(&self.front);
-        self.state().carried[Direction::ToPeer as usize].leave(left);
+        self.state().carried[Direction::ToPeer as usize].leave(&left);
     }
 
     /// A new client is given a socket of its own, by which the peer knows it, and a thread for what comes back.
@@ -271,7 +271,7 @@ impl Relay {
             }
         }
         let left = LeftInSocket::of(socket);
-        self.state().carried[Direction::ToClients as usize].leave(left);
+        self.state().carried[Direction::ToClients as usize].leave(&left);
     }
 
     /// A datagram came: it is lost, or put on its way.

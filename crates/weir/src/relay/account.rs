@@ -73,7 +73,7 @@ impl Carried {
     }
 
     /// A socket is read no more.
-    pub(super) fn leave(&mut self, left: LeftInSocket) {
+    pub(super) fn leave(&mut self, left: &LeftInSocket) {
         self.lost_here += left.dropped;
         self.unread += left.unread;
     }
