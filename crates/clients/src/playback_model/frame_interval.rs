@@ -28,7 +28,7 @@ pub struct FrameInterval {
 
 impl FrameInterval {
     /// A picture came this many microseconds behind the one before it. How many of the source's it stands for: itself and those
-    /// that were left out before it, less those that [`Self::passed`] has counted; none as long as the interval is not known.
+    /// that were left out before it, less those that were counted when their time had passed; none as long as the interval is not known.
     #[inline]
     pub fn picture(&mut self, step: i64) -> i32 {
         let Ok(step) = u32::try_from(step) else { return 0 };
