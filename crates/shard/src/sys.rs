@@ -132,7 +132,7 @@ pub(crate) fn memory(socket: BorrowedFd<'_>) -> io::Result<SocketMemory> {
 /// Datagrams that the kernel dropped because the socket was full.
 ///
 /// # Errors
-/// Those of [`memory`].
+/// Those of `memory`.
 pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
     memory(socket).map(|memory| memory.dropped)
 }
