@@ -86,7 +86,9 @@ impl Programs {
             }
             // With another size the filter would begin to count again, and all that comes would be before what has come.
             command.args(["-reinit_filter", "0", "-i", "pipe:0"]);
-            command.args(["-map", "0:v:0", "-vf", "settb=1/25,setpts=N"]);
+            // As far apart as what comes out is to be, whatever rate the stream says that it has: ffmpeg would leave out what is too much for
+            // that.
+            command.args(["-map", "0:v:0", "-vf", "settb=1/25,setpts=N", "-r", "25"]);
         } else {
             command.args(["-i", "pipe:0", "-map", "0:a:0"]);
         }
