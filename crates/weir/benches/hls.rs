@@ -4,15 +4,21 @@
 //! `cargo bench -p weir --bench hls -- [viewers] [seconds] [rounds]`. Rounds of weir and floor are interleaved, because the machine is
 //! shared and its speed changes from minute to minute. Only CPU time is compared, never wall clock.
 
+#[path = "support/floor.rs"]
+mod floor;
 mod support;
+#[path = "support/tally.rs"]
+mod tally;
 
+use floor::median;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Failure, Kept, arguments};
+use tally::Tally;
 use weir_metrics::Moment;
-use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Endpoint, Event, Session, Shard, clock};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const BITRATE: &str = "1mbps";
@@ -45,11 +51,6 @@ fn main() -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// A server that this bench started, on free loopback ports.
@@ -145,12 +146,12 @@ impl Server {
 
     /// One round of the floor, in a process of its own.
     fn receive(&self, viewers: u64, seconds: u64) -> Result<f64, Failure> {
-        let output = Command::new(std::env::current_exe()?)
-            .args(["--floor", &self.http.to_string(), self.path, &viewers.to_string(), &seconds.to_string()])
-            .output()?;
-        let text = String::from_utf8(output.stdout)?;
-        let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-        let [cpu, kilobytes, bits] = numbers[..] else { return Err("the floor said nothing".into()) };
+        let [cpu, kilobytes, bits] = floor::round(&[
+            self.http.to_string(),
+            self.path.to_owned(),
+            viewers.to_string(),
+            seconds.to_string(),
+        ])?;
         println!("{:<12} floor {cpu:>15.4} {kilobytes:>11.1} {:>8.0}", self.name, bits / 1e6);
         Ok(cpu)
     }
@@ -164,18 +165,6 @@ fn until(what: &str, is_so: impl Fn() -> bool) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Err(format!("not in 5 s: {what}").into())
-}
-
-/// The floor's only bookkeeping.
-#[derive(Default)]
-struct Tally {
-    bytes: u64,
-}
-
-impl World for Tally {
-    type Message = ();
-
-    fn receive(&mut self, (): (), _: Moment, _: &mut Vec<SessionId>) {}
 }
 
 /// Asks for the playlist once a segment, and then for the last segment in it.
@@ -204,7 +193,7 @@ impl Floor {
     }
 
     fn take(&mut self, mut bytes: &[u8], context: &mut Context<'_, Tally>) {
-        context.world.bytes += bytes.len() as u64;
+        context.world.count += bytes.len() as u64;
         if self.left.is_none() {
             self.kept.extend_from_slice(bytes);
             let Some(end) = self.kept.windows(4).position(|it| it == b"\r\n\r\n") else { return };
@@ -272,7 +261,7 @@ fn floor(address: SocketAddr, path: &str, viewers: u64, seconds: u64) -> Result<
         turn_until(&mut shard, started + Duration::from_millis(2 * viewer))?;
     }
     turn_until(&mut shard, clock::now() + WARM_UP)?;
-    let (began, cpu, bytes) = (clock::now(), clock::thread_cpu(), shard.world.bytes);
+    let (began, cpu, bytes) = (clock::now(), clock::thread_cpu(), shard.world.count);
     turn_until(&mut shard, began + Duration::from_secs(seconds))?;
     let took = clock::now().since(began).as_secs_f64();
     let used = clock::thread_cpu() - cpu;
@@ -282,7 +271,7 @@ fn floor(address: SocketAddr, path: &str, viewers: u64, seconds: u64) -> Result<
         "{} {} {}",
         used.as_secs_f64() * 1e3 / took / viewers as f64,
         pages * 4.096 / viewers as f64,
-        (shard.world.bytes - bytes) as f64 * 8.0 / took
+        (shard.world.count - bytes) as f64 * 8.0 / took
     );
     Ok(())
 }

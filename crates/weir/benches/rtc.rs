@@ -4,15 +4,21 @@
 //! `cargo bench -p weir --bench rtc -- [viewers] [seconds] [rounds]`. Rounds of weir and floor are interleaved, because
 //! the machine is shared and its speed changes from minute to minute. Only CPU time is compared, never wall clock.
 
+#[path = "support/floor.rs"]
+mod floor;
 mod support;
+#[path = "support/tally.rs"]
+mod tally;
 
+use floor::median;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Failure, Kept, arguments};
+use tally::Tally;
 use weir_metrics::Moment;
-use weir_shard::{Context, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Event, Session, Shard, clock};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// 1 Mbit/s at 30 frames a second, sound of Opus included: packets as the origin cuts them.
@@ -48,11 +54,6 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// One round of `weir play`, with everything that it prints switched on. CPU per packet, in microseconds.
 fn play(origin: &Origin, viewers: u64, seconds: u64) -> Result<f64, Failure> {
     let url = format!("whep+{}/live/bench", origin.http);
@@ -82,26 +83,9 @@ fn play(origin: &Origin, viewers: u64, seconds: u64) -> Result<f64, Failure> {
 
 /// One round of the floor, in a process of its own.
 fn receive(viewers: u64, seconds: u64) -> Result<f64, Failure> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["--floor", &viewers.to_string(), &seconds.to_string()])
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [cpu, packets] = numbers[..] else { return Err("the floor said nothing".into()) };
+    let [cpu, packets] = floor::round(&[viewers.to_string(), seconds.to_string()])?;
     println!("floor {cpu:>14.2} {:>17.3} {packets:>18.1}", cpu * packets / 1e3);
     Ok(cpu)
-}
-
-/// The floor's only bookkeeping.
-#[derive(Default)]
-struct Tally {
-    packets: u64,
-}
-
-impl World for Tally {
-    type Message = ();
-
-    fn receive(&mut self, (): (), _: Moment, _: &mut Vec<SessionId>) {}
 }
 
 /// Empties its socket.
@@ -112,7 +96,7 @@ impl Session<Tally> for Floor {
         match event {
             Event::Datagrams(mut batch) => {
                 while batch.take_next().is_some() {
-                    context.world.packets += 1;
+                    context.world.count += 1;
                 }
             }
             Event::Stop => context.close(),
@@ -157,10 +141,10 @@ fn floor(viewers: u64, seconds: u64) -> Result<(), Failure> {
         Ok(())
     };
     turn_until(&mut shard, clock::now() + Duration::from_secs(1))?;
-    let (began, cpu, packets) = (clock::now(), clock::thread_cpu(), shard.world.packets);
+    let (began, cpu, packets) = (clock::now(), clock::thread_cpu(), shard.world.count);
     turn_until(&mut shard, began + Duration::from_secs(seconds))?;
     let used = clock::thread_cpu() - cpu;
-    let packets = (shard.world.packets - packets) as f64;
+    let packets = (shard.world.count - packets) as f64;
     println!(
         "{} {}",
         used.as_secs_f64() * 1e6 / packets.max(1.0),

@@ -5,8 +5,11 @@
 //! interleaved, because the machine is shared and its speed changes from minute to minute. Only CPU
 //! time is compared, never wall clock.
 
+#[path = "support/floor.rs"]
+mod floor;
 mod support;
 
+use floor::median;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
@@ -56,11 +59,6 @@ fn main() -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// What one round cost.
@@ -114,12 +112,8 @@ fn play(server: &Server, players: u64, seconds: u64) -> Result<Cost, Failure> {
 
 /// One round of the floor, in a process of its own.
 fn receive(server: &Server, players: u64, seconds: u64) -> Result<Cost, Failure> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["--floor", &server.address.to_string(), &players.to_string(), &seconds.to_string()])
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [cpu_ms, reads, kilobytes] = numbers[..] else { return Err("the floor said nothing".into()) };
+    let [cpu_ms, reads, kilobytes] =
+        floor::round(&[server.address.to_string(), players.to_string(), seconds.to_string()])?;
     Ok(Cost { cpu_ms, kilobytes, reads, server_cpu_ms: f64::NAN, server_kilobytes: f64::NAN })
 }
 

@@ -5,15 +5,21 @@
 //! interleaved, because the machine is shared and its speed changes from minute to minute. Only CPU time is compared, never wall
 //! clock. The floor hears nothing; publishers hear an acknowledgement every 10 ms.
 
+#[path = "support/floor.rs"]
+mod floor;
 mod support;
+#[path = "support/tally.rs"]
+mod tally;
 
+use floor::median;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Failure, Kept, arguments};
+use tally::Tally;
 use weir_metrics::Moment;
-use weir_shard::{Context, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Event, Session, Shard, clock};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// Of each publisher, at 25 frames a second.
@@ -38,7 +44,6 @@ fn main() -> Result<(), Failure> {
         "{publishers} publishers of {BITRATE} into weir's own origin, {seconds} s, {rounds} interleaved rounds"
     );
     println!("who        µs CPU/packet   packets/client-s   kB/client   origin µs CPU/packet   given up");
-    let mut medians = Vec::new();
     let mut rounds_of = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..rounds {
         for (encrypted, values) in [false, true].into_iter().zip(&mut rounds_of) {
@@ -46,11 +51,7 @@ fn main() -> Result<(), Failure> {
         }
         rounds_of[2].push(send(publishers, seconds)?);
     }
-    for mut values in rounds_of {
-        values.sort_by(f64::total_cmp);
-        medians.push(values[values.len() / 2]);
-    }
-    let [clear, encrypted, floor] = medians[..] else { return Err("there is no round".into()) };
+    let [clear, encrypted, floor] = rounds_of.map(median);
     println!(
         "median weir {clear:.2} µs, encrypted {encrypted:.2} µs, floor {floor:.2} µs, ratio {:.2}",
         clear / floor
@@ -122,26 +123,9 @@ fn publish(publishers: u64, seconds: u64, encrypted: bool) -> Result<f64, Failur
 /// One round of the floor, in a process of its own.
 fn send(publishers: u64, seconds: u64) -> Result<f64, Failure> {
     let (_origin, address) = origin(false)?;
-    let output = Command::new(std::env::current_exe()?)
-        .args(["--floor", &address.to_string(), &publishers.to_string(), &seconds.to_string()])
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [cpu, packets] = numbers[..] else { return Err("the floor said nothing".into()) };
+    let [cpu, packets] = floor::round(&[address.to_string(), publishers.to_string(), seconds.to_string()])?;
     println!("floor     {cpu:>14.2} {packets:>18.1}");
     Ok(cpu)
-}
-
-/// The floor's only bookkeeping.
-#[derive(Default)]
-struct Tally {
-    packets: u64,
-}
-
-impl World for Tally {
-    type Message = ();
-
-    fn receive(&mut self, (): (), _: Moment, _: &mut Vec<SessionId>) {}
 }
 
 /// Sends a frame's bytes in one call, of one socket.
@@ -154,7 +138,7 @@ impl Session<Tally> for Floor {
     fn handle(&mut self, event: Event<'_>, context: &mut Context<'_, Tally>) {
         if matches!(event, Event::Timer | Event::Opening) {
             context.set_timer(context.now + Duration::from_nanos(1_000_000_000 / FRAMES));
-            context.world.packets += context.send_datagrams(self.to, &self.frame, PACKET) as u64;
+            context.world.count += context.send_datagrams(self.to, &self.frame, PACKET) as u64;
         }
     }
 }
@@ -176,10 +160,10 @@ fn floor(to: SocketAddr, publishers: u64, seconds: u64) -> Result<(), Failure> {
         turn_until(&mut shard, next)?;
     }
     turn_until(&mut shard, clock::now() + Duration::from_secs(1))?;
-    let (began, cpu, packets) = (clock::now(), clock::thread_cpu(), shard.world.packets);
+    let (began, cpu, packets) = (clock::now(), clock::thread_cpu(), shard.world.count);
     turn_until(&mut shard, began + Duration::from_secs(seconds))?;
     let used = clock::thread_cpu() - cpu;
-    let packets = (shard.world.packets - packets) as f64;
+    let packets = (shard.world.count - packets) as f64;
     println!(
         "{} {}",
         used.as_secs_f64() * 1e6 / packets.max(1.0),

@@ -5,15 +5,21 @@
 //! then many of one. Rounds of weir and floor are interleaved, because the machine is shared and its speed changes from
 //! minute to minute. Only CPU time is compared, never wall clock.
 
+#[path = "support/floor.rs"]
+mod floor;
 mod support;
+#[path = "support/tally.rs"]
+mod tally;
 
+use floor::median;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Failure, Kept, arguments};
+use tally::Tally;
 use weir_metrics::Moment;
-use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clock};
+use weir_shard::{Context, Endpoint, Event, Session, Shard, clock};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// Of each service.
@@ -44,11 +50,6 @@ fn main() -> Result<(), Failure> {
         println!("median weir {weir:.2} %, floor {floor:.2} %, ratio {:.2}\n", weir / floor);
     }
     Ok(())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// A tuner server, on a free loopback port.
@@ -107,13 +108,8 @@ fn play(
 
 /// One round of the floor, in a process of its own.
 fn receive(address: SocketAddr, services: &[String], readers: u64, seconds: u64) -> Result<f64, Failure> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["--floor", &address.to_string(), &services.join(",")])
-        .args([&readers.to_string(), &seconds.to_string()])
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [share, bits] = numbers[..] else { return Err("the floor said nothing".into()) };
+    let [share, bits] =
+        floor::round(&[address.to_string(), services.join(","), readers.to_string(), seconds.to_string()])?;
     println!(
         "{:>8} {:>9.1}   floor {share:>12.2} {:>17.3} {:>8.3}",
         services.len(),
@@ -122,18 +118,6 @@ fn receive(address: SocketAddr, services: &[String], readers: u64, seconds: u64)
         bits / 1e9
     );
     Ok(share)
-}
-
-/// The floor's only bookkeeping.
-#[derive(Default)]
-struct Tally {
-    bytes: u64,
-}
-
-impl World for Tally {
-    type Message = ();
-
-    fn receive(&mut self, (): (), _: Moment, _: &mut Vec<SessionId>) {}
 }
 
 /// Asks for a stream and empties its socket.
@@ -152,7 +136,7 @@ impl Session<Tally> for Floor {
                 if std::mem::take(&mut self.is_new) {
                     assert!(bytes.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(bytes));
                 }
-                context.world.bytes += bytes.len() as u64;
+                context.world.count += bytes.len() as u64;
             }
             Event::Stop => context.close(),
             _ => {}
@@ -174,10 +158,10 @@ fn floor(address: SocketAddr, services: &str, readers: u64, seconds: u64) -> Res
         Ok(())
     };
     turn_until(&mut shard, clock::now() + WARM_UP)?;
-    let (began, cpu, bytes) = (clock::now(), clock::thread_cpu(), shard.world.bytes);
+    let (began, cpu, bytes) = (clock::now(), clock::thread_cpu(), shard.world.count);
     turn_until(&mut shard, began + Duration::from_secs(seconds))?;
     let took = clock::now().since(began).as_secs_f64();
     let used = (clock::thread_cpu() - cpu).as_secs_f64();
-    println!("{} {}", used * 100.0 / took, (shard.world.bytes - bytes) as f64 * 8.0 / took);
+    println!("{} {}", used * 100.0 / took, (shard.world.count - bytes) as f64 * 8.0 / took);
     Ok(())
 }
