@@ -97,6 +97,32 @@ fn every_picture_of_a_whole_stream_comes_out() {
 }
 
 #[test]
+fn every_picture_comes_out_whatever_rate_a_stream_has_and_when_pictures_change_their_size() {
+    let h265: &[&str] = &[
+        "-c:v",
+        "libx265",
+        "-x265-params",
+        "log-level=error",
+        "-bsf:v",
+        "hevc_metadata=aud=insert",
+        "-f",
+        "hevc",
+    ];
+    // Four seconds of each, which says its rate itself.
+    for rate in [5, 10, 30, 60] {
+        let said = rate.to_string();
+        let options = ["-r", &*said];
+        let units = access_units(NalCodec::H264, &h264(&options));
+        assert_eq!(of_pictures(NalCodec::H264, &units)[..3], [4 * rate, 4 * rate, 0], "{rate}");
+        let units = access_units(NalCodec::H265, &byte_stream(&[&options[..], h265].concat()));
+        assert_eq!(of_pictures(NalCodec::H265, &units)[..3], [4 * rate, 4 * rate, 0], "{rate}");
+    }
+    let sizes = ["160x90", "320x180", "160x90"].map(|size| h264(&["-s", size]));
+    let units = access_units(NalCodec::H264, &sizes.concat());
+    assert_eq!(of_pictures(NalCodec::H264, &units)[..3], [300, 300, 0]);
+}
+
+#[test]
 fn a_damaged_stream_has_errors_and_fails_what_is_asked() {
     let mut units = access_units(NalCodec::H264, &h264(&["-bf", "0"]));
     for unit in units.iter_mut().skip(5).step_by(10) {
