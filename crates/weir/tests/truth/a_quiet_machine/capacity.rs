@@ -68,16 +68,17 @@ fn a_listener_of_srt_carries_what_its_one_thread_allows_and_that_thread_is_named
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out").display().to_string();
         let watch = format!("pid={}", server.pid());
-        let flags = "--of publishers --from 10 --most 40 --slice 2s --hold 4s --confirm 4s --warmup 1s --drain 200ms --budget 50s --json -";
+        let flags = "--of publishers --from 10 --most 80 --slice 2s --hold 6s --confirm 6s --warmup 1s --drain 200ms --budget 60s --json -";
         let mut asked =
             vec!["capacity", &url, "--watch", &watch, "-o", &out, "--accept", CHECKS_OF_THE_MACHINE];
         asked.extend(flags.split(' '));
         let said = says(&asked);
         assert_eq!(said.code, Some(0), "{}", said.err);
         let summary: Value = serde_json::from_str(&said.out).unwrap();
-        // Whether it is 17 or 18 would take longer.
+        // Half of the core carries ten, and four cores would be needed for eighty. Somewhat more than twenty are carried for six
+        // seconds, since what is acknowledged late still arrives.
         let [lower, upper] = ["lower", "upper"].map(|bound| summary["answer"]["bounds"][bound].as_u64());
-        assert!(lower.is_some_and(|it| it >= 10) && upper.is_some_and(|it| it <= 40), "{}", said.err);
+        assert!(lower.is_some_and(|it| it >= 10) && upper.is_some_and(|it| it <= 80), "{}", said.err);
         let told = says(["report", &out]).out;
         assert!(told.contains("thread weir-origin-"), "{told}");
     });
