@@ -2,6 +2,7 @@
 //! (draft-sharabayko-srt-01, sections 4.6 and 4.8).
 
 mod outgoing_keys;
+mod peer_room;
 
 use crate::departures::{Departure, Departures};
 use crate::encryption::{Encryption, Keys};
@@ -14,6 +15,7 @@ use crate::round_trip::RoundTrip;
 use crate::sequence::SequenceNumber;
 use crate::statistics::Statistics;
 use outgoing_keys::OutgoingKeys;
+use peer_room::PeerRoom;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -36,6 +38,9 @@ struct Kept {
     payload: Vec<u8>,
     timestamp: u32,
     queued: Moment,
+    /// When it could have left: when it was queued, later by the time for which the peer had no room. While it waits, by the clock of
+    /// [`PeerRoom`]; when it is written that time is over.
+    due: Moment,
     message_number: u32,
     key: u8,
     /// When it was sent again last.
@@ -71,8 +76,7 @@ pub(crate) struct Sender {
     keys: Option<OutgoingKeys>,
     /// Whether the peer reports losses again and again.
     has_periodic_reports: bool,
-    /// When the peer had no room for a packet last, though nothing lay in this side's socket.
-    blocked_at: Option<Moment>,
+    peer_room: PeerRoom,
     departures: Departures,
     /// When the peer acknowledged or missed something last.
     heard: Option<Moment>,
@@ -105,7 +109,7 @@ impl Sender {
             probes: 0,
             keys: None,
             has_periodic_reports,
-            blocked_at: None,
+            peer_room: PeerRoom::default(),
             departures: Departures::default(),
             heard: None,
             lacking_until: None,
@@ -137,6 +141,7 @@ impl Sender {
         now: Moment,
         counts: &mut Statistics,
     ) {
+        self.note_room(now);
         while self.kept.len() >= MOST_WINDOW || self.bytes + payload.len() > MOST_BYTES {
             self.drop_front(round_trip, now, counts);
         }
@@ -151,6 +156,7 @@ impl Sender {
             payload: buffer,
             timestamp,
             queued: now,
+            due: self.peer_room.by_own_clock(now),
             message_number: self.message_number,
             key: 0,
             resent: None,
@@ -168,8 +174,8 @@ impl Sender {
         outbox: &mut Outbox,
         counts: &mut Statistics,
     ) {
+        self.note_room(now);
         if self.sent >= self.kept.len().min(self.window) {
-            self.note_blocked(now);
             return;
         }
         self.pacer.advance(self.waiting, self.kept.back().map_or(now, |newest| newest.queued), now);
@@ -179,6 +185,7 @@ impl Sender {
             if !self.pacer.allows(packet.queued) {
                 return;
             }
+            packet.due = self.peer_room.by_true_clock(packet.due);
             self.waiting -= packet.payload.len();
             self.pacer.sent(packet.payload.len());
             let mut is_ready = true;
@@ -196,15 +203,20 @@ impl Sender {
             self.sent += 1;
             self.progress = now;
         }
-        self.note_blocked(now);
+        self.note_room(now);
     }
 
-    fn note_blocked(&mut self, now: Moment) {
-        // While something lies in this side's socket, the peer cannot make room.
-        if self.sent >= self.window && self.sent < self.kept.len() && !self.departures.holds(now) {
-            // A deadline that is served late is one before what came meanwhile.
-            self.blocked_at = self.blocked_at.max(Some(now));
-        }
+    /// Notes up to now whether the peer has room.
+    fn note_room(&mut self, now: Moment) {
+        let is_full = self.sent >= self.window && self.sent < self.kept.len();
+        // The peer makes room when it has the first packet that it lacks.
+        let front = self.kept.front().filter(|_| self.sent > 0);
+        let is_here = || {
+            front.is_some_and(|packet| {
+                packet.position == 0 || self.departures.of(packet.position, now) == Departure::Waits
+            })
+        };
+        self.peer_room.note(is_full, is_here, now);
     }
 
     /// This side's socket has taken a datagram.
@@ -239,6 +251,7 @@ impl Sender {
     /// An acknowledgement came: everything before `next` is there.
     pub(crate) fn on_acknowledgement(&mut self, next: SequenceNumber, room: Option<u32>, now: Moment) {
         self.heard = Some(now);
+        self.note_room(now);
         let count = next.since(self.start);
         // What was never sent cannot be acknowledged.
         if count < 0 || count as usize > self.sent {
@@ -295,9 +308,10 @@ impl Sender {
     /// Whether the first packet that is kept is given up for a reason of this side: it has not left, or had too little time left when it
     /// did, or what was to go out in its place has not left.
     fn was_held_here(&self, packet: &Kept, now: Moment) -> bool {
-        let blocked_at = self.blocked_at.filter(|at| *at >= packet.queued);
+        let due = if self.sent == 0 { self.peer_room.by_true_clock(packet.due) } else { packet.due };
+        let is_mostly_ours = 2 * due.since(packet.queued) <= now.since(packet.queued);
         if self.sent == 0 {
-            return blocked_at.is_none();
+            return is_mostly_ours;
         }
         if packet.position == 0 || packet.is_refused {
             return true;
@@ -306,13 +320,13 @@ impl Sender {
         if self.heard.is_none_or(|at| at < packet.queued) {
             return false;
         }
-        let is_long = |until: Moment| until.since(blocked_at.unwrap_or(packet.queued)) > self.keep_for / 2;
         let is_late = match self.departures.of(packet.position, now) {
-            Departure::Left(not_before) => not_before.is_some_and(is_long),
-            Departure::Waits => blocked_at.is_none() || is_long(now),
+            Departure::Left(not_before) => not_before.is_some_and(|at| at.since(due) > self.keep_for / 2),
+            Departure::Waits => is_mostly_ours,
             Departure::Unknown => false,
         };
-        is_late || self.departures.of(packet.last_position, now) == Departure::Waits
+        let is_repeated = packet.last_position != packet.position;
+        is_late || is_repeated && self.departures.of(packet.last_position, now) == Departure::Waits
     }
 
     /// Sends again what the peer reports missing.
@@ -382,6 +396,7 @@ impl Sender {
         outbox: &mut Outbox,
         counts: &mut Statistics,
     ) -> bool {
+        self.note_room(now);
         while self.kept.front().is_some_and(|packet| packet.queued + self.keep_for <= now) {
             self.drop_front(round_trip, now, counts);
         }

@@ -199,11 +199,6 @@ fn what_lies_in_the_socket_or_lay_there_for_half_of_its_time_is_this_sides() {
 fn a_window_that_is_full_of_what_lies_in_the_socket_is_not_the_peers() {
     let mut bench = Bench::new(true);
     bench.sender.window = 2;
-    bench.queue(10, START);
-    bench.flush();
-    assert_eq!(bench.sender.blocked_at, Some(START));
-    let mut bench = Bench::new(true);
-    bench.sender.window = 2;
     bench.queue(2, START);
     bench.flush();
     bench.sender.on_unsent(2 * LENGTH, START);
@@ -249,12 +244,61 @@ fn a_socket_that_was_asked_late_says_nothing_of_when_a_packet_left() {
 }
 
 #[test]
-fn the_moment_at_which_the_peer_had_no_room_does_not_go_back() {
-    let mut bench = Bench::new(true);
-    bench.sender.window = 2;
-    bench.queue(5, at(500));
-    bench.pump(at(400));
-    assert_eq!(bench.sender.blocked_at, Some(at(500)));
+fn what_waited_in_the_socket_is_this_sides_though_the_peer_has_no_room_for_what_is_behind_it() {
+    // The window is full from the first moment on: until the first packets have left because of this side, and from then on because of
+    // the peer. Up to 100 ms, when the socket is first asked, it is taken to be the peer's.
+    for (leaves_at, expected) in [(400, (10, 0)), (700, (0, 10))] {
+        let mut bench = Bench::new(true);
+        bench.sender.window = 2;
+        bench.queue(10, START);
+        let mut given = bench.flush();
+        for millis in (10..1_000).step_by(10) {
+            if bench.sender.asks_for_unsent(at(millis)) {
+                let held = if millis < leaves_at { given * LENGTH } else { 0 };
+                bench.sender.on_unsent(held, at(millis));
+            }
+            bench.handle_timeout(at(millis));
+            given += bench.flush();
+        }
+        bench.acknowledge(0, at(999));
+        assert_eq!(bench.given_up(at(1_000)), expected, "leaves after {leaves_at} ms");
+    }
+}
+
+#[test]
+fn what_lies_in_the_socket_for_long_after_the_peer_had_no_room_is_this_sides_and_for_short_the_peers() {
+    for (has_room_at, expected) in [(100, (0, 1)), (800, (1, 0))] {
+        let mut bench = Bench::new(true);
+        bench.sender.window = 1;
+        bench.queue(1, START);
+        bench.flush();
+        bench.sender.on_unsent(0, at(1));
+        bench.queue(1, at(1));
+        bench.acknowledge(1, at(has_room_at));
+        bench.pump(at(has_room_at));
+        let mut given = bench.flush();
+        // That there is no room for the next one is nothing to this one.
+        bench.queue(1, at(has_room_at + 1));
+        for millis in (has_room_at..1_000).step_by(50) {
+            bench.sender.on_unsent(given * LENGTH, at(millis));
+            bench.handle_timeout(at(millis));
+            given += bench.flush();
+        }
+        assert_eq!(bench.given_up(at(1_001)), expected, "room after {has_room_at} ms");
+    }
+}
+
+#[test]
+fn what_was_not_sent_though_the_peer_had_room_for_half_of_its_time_is_this_sides() {
+    for (has_room_at, expected) in [(300, (0, 1)), (700, (1, 0))] {
+        let mut bench = Bench::new(true);
+        bench.sender.window = 0;
+        bench.queue(1, START);
+        bench.handle_timeout(at(100));
+        bench.sender.on_acknowledgement(SequenceNumber::new(0), Some(1), at(has_room_at));
+        // Nothing is sent: the thread stands still, or the pace holds it back.
+        assert_eq!(bench.given_up(at(1_000)), expected, "room after {has_room_at} ms");
+    }
 }
 
 #[test]
