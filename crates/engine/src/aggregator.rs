@@ -18,7 +18,7 @@ pub use progress::StageProgress;
 pub use slice::Slice;
 
 use crate::clients::sums::ClientSums;
-use crate::machine::loads::{card_warnings, cores};
+use crate::machine::loads::{card_warnings, cores, queue_drops, queue_words};
 use crate::plan::{Plan, Segment, planned_at};
 use crate::record::event::EventLine;
 use crate::scenario::Scenario;
@@ -279,6 +279,12 @@ impl Aggregator {
         self.plan.slots.iter().any(|slot| slot.stop > end)
     }
 
+    /// How often queues of this machine dropped what its sockets had sent, if they did.
+    fn queue_drops(&self) -> Option<u64> {
+        let of_sockets = self.workloads.iter().map(WorkloadAggregator::socket_drops);
+        queue_drops(self.samples.items(), self.origin_ns, of_sockets.sum())
+    }
+
     /// Sums up what was added so far, as a run of `scenario`.
     pub fn finish(&self, run: RunFacts, outcome: Outcome, scenario: &Scenario) -> Summary {
         let usages: Vec<Vec<Option<UsageSummary>>> = self
@@ -344,6 +350,16 @@ impl Aggregator {
         }
         let hosts = workloads.iter().flat_map(|workload| &workload.stages).filter_map(|it| it.host.as_ref());
         warnings.extend(card_warnings(hosts));
+        // Where agents made the load, it is their machines' queues that matter, and each says it of its own.
+        if let Some(drops) = self.queue_drops().filter(|_| !is_elsewhere) {
+            match self.workloads.iter().map(WorkloadAggregator::given_up).sum::<u64>() {
+                0 => warnings.push(queue_words(drops)),
+                given_up => {
+                    let datagrams = self.workloads.iter().map(WorkloadAggregator::datagrams).sum();
+                    reasons.push(verdict::of_queues(drops, datagrams, given_up));
+                }
+            }
+        }
         let run_seconds = f64::from(self.seen().unwrap_or_default());
         reasons.extend(verdict::of_standstill(self.standstill.seconds(), run_seconds, &reasons));
         let verdict = verdict::of_reasons(reasons, &scenario.accept);

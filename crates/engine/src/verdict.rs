@@ -12,7 +12,7 @@ mod stage;
 pub use stage::CORES_OF_A_VALID_RUN;
 pub(crate) use stage::{PAUSE_SECONDS, of_stage};
 
-use crate::machine::loads::cores;
+use crate::machine::loads::{cores, queue_words};
 use weir_observe::{Environment, UsageSummary};
 
 use crate::ingest::{Imbalance, IngestStage, Ingested};
@@ -27,6 +27,10 @@ use weir_protocols::OwnExcess;
 const MISSED: f64 = 0.001;
 /// Share of the datagrams that weir's own sockets may drop.
 const SOCKET_DROPS: f64 = 0.001;
+/// Share of the datagrams that queues behind the sockets may drop: as of those that sockets do.
+const QUEUE_DROPS: f64 = SOCKET_DROPS;
+/// Datagrams that a socket sends at once at the most (UDP_MAX_SEGMENTS), which the kernel counts as one where it drops them.
+const MOST_TOGETHER: u64 = 64;
 /// Steps of the wall clock, together.
 const CLOCK_STEP_SECONDS: f64 = 0.05;
 /// The check of pauses.
@@ -109,6 +113,7 @@ pub(crate) fn is_of_surroundings(check: &str) -> bool {
         "generator_cores",
         "softirq",
         "stack_drops",
+        "queue_drops",
         "conntrack_full",
         "memory_pressure",
         "thermal_throttling",
@@ -120,7 +125,7 @@ pub(crate) fn is_of_surroundings(check: &str) -> bool {
 }
 
 /// What a workload's whole run shows.
-pub(crate) fn of_workload(total: &Recorder, slots: Slots) -> Vec<Reason> {
+pub(crate) fn of_workload(protocol: &str, total: &Recorder, slots: Slots) -> Vec<Reason> {
     let missed = slots.missed as f64 / slots.planned.max(1) as f64;
     let local: Vec<_> = total.failures().filter(|(failure, _)| failure.side() == Side::Local).collect();
     let clients: u64 = local.iter().map(|(_, clients)| clients).sum();
@@ -144,22 +149,34 @@ pub(crate) fn of_workload(total: &Recorder, slots: Slots) -> Vec<Reason> {
         }
         .reasons(),
     );
-    reasons.extend(drops(total));
+    reasons.extend(drops(total, weir_protocols::datagrams(protocol, total)));
     reasons
 }
 
-/// Datagrams that weir's own sockets had no room for, in either direction: a single one is worth a word.
-fn drops(total: &Recorder) -> Option<Reason> {
+/// Datagrams that weir's own sockets had no room for, in either direction, of so many with media: a single one is worth a word.
+fn drops(total: &Recorder, all: u64) -> Option<Reason> {
     let dropped = total.counter(common::SOCKET_DROPS);
-    let all = total.counter(common::UNITS) + total.counter(common::LOST);
     let measured = dropped as f64 / all.max(1) as f64;
     let state = if measured >= SOCKET_DROPS { VerdictState::Invalid } else { VerdictState::Degraded };
     let text = format!(
-        "weir's own sockets did not take {dropped} datagrams, beside {all} units: they came while a socket was full, and are in `lost`; or they never left, because it was full or they are longer than the way out takes (MTU)"
+        "weir's own sockets did not take {dropped} datagrams, beside {all} with media: they came while a socket was full, and are in `lost`; or they never left, because it was full or they are longer than the way out takes (MTU)"
     );
     let remedy = "raise net.core.rmem_max and wmem_max to 4 MiB or more (sysctl), give weir more cores, or run fewer clients; send shorter datagrams (of SRT by mss) where the way out takes no longer ones";
     let reason = certain("socket_drops", state, text, remedy);
     (dropped > 0).then_some(Reason { measured, limit: SOCKET_DROPS, ..reason })
+}
+
+/// Sends that queues of this machine dropped behind their sockets, while publishers gave up datagrams that were not acknowledged.
+/// They void a run where they may be a share of those: a server that does not answer is not excused by a few.
+pub(crate) fn of_queues(drops: u64, datagrams: u64, given_up: u64) -> Reason {
+    let measured = drops as f64 / (drops + datagrams).max(1) as f64;
+    let may_be_of_them = drops.saturating_mul(MOST_TOGETHER) as f64 >= stage::OF_THE_LOST * given_up as f64;
+    let is_void = measured >= QUEUE_DROPS && may_be_of_them;
+    let state = if is_void { VerdictState::Invalid } else { VerdictState::Degraded };
+    let text = format!("{}, beside {} that were not acknowledged", queue_words(drops), grouped(given_up));
+    let remedy =
+        "lengthen the queue of the way out (tc, ip link set txqueuelen), or send less from this machine";
+    Reason { measured, limit: QUEUE_DROPS, ..certain("queue_drops", state, text, remedy) }
 }
 
 /// What weir itself did not do of what its clients were asked for: a single packet is worth a word.
@@ -253,11 +270,32 @@ mod tests {
             total.count(common::UNITS, 9_999);
             total.count(common::LOST, 1);
             total.count(common::SOCKET_DROPS, dropped);
-            drops(&total).map(|reason| reason.state)
+            drops(&total, weir_protocols::datagrams("whep+http", &total)).map(|reason| reason.state)
         };
         assert_eq!(state(0), None);
         assert_eq!(state(1), Some(VerdictState::Degraded));
         assert_eq!(state(10), Some(VerdictState::Invalid));
+    }
+
+    #[test]
+    fn of_srt_a_datagram_that_was_dropped_is_one_of_datagrams_and_not_of_the_packets_in_them() {
+        let schema = weir_protocols::schema_of("srt").unwrap();
+        let state = |counts: &[(&str, u64)], dropped: u64| {
+            let mut total = Recorder::new(schema);
+            let counter = |name: &str| weir_metrics::Counter(schema.position(name).unwrap() as u16);
+            counts.iter().for_each(|(name, count)| total.count(counter(name), *count));
+            // Seven packets of a transport stream in each datagram.
+            total.count(common::UNITS, 7_000);
+            total.count(common::SOCKET_DROPS, dropped);
+            let own = of_workload("srt", &total, Slots::default());
+            own.iter().find(|reason| reason.check == "socket_drops").map(|it| (it.state, it.measured))
+        };
+        let viewer = [("srt.received", 998), ("srt.dropped", 2)];
+        let publisher = [("srt.sent", 1_900), ("srt.retransmitted", 100)];
+        assert_eq!(state(&viewer, 0), None);
+        assert_eq!(state(&viewer, 1), Some((VerdictState::Invalid, 0.001)));
+        assert_eq!(state(&publisher, 1), Some((VerdictState::Degraded, 0.0005)));
+        assert_eq!(state(&publisher, 2), Some((VerdictState::Invalid, 0.001)));
     }
 
     #[test]
@@ -283,6 +321,19 @@ mod tests {
         assert_eq!(of(1), [("unsent".to_owned(), VerdictState::Degraded)]);
         // Of 10,011 that were to be sent.
         assert_eq!(of(11), [("unsent".to_owned(), VerdictState::Invalid)]);
+    }
+
+    #[test]
+    fn what_queues_dropped_voids_a_run_where_it_may_be_what_was_given_up_and_excuses_no_silent_server() {
+        let state = |drops, datagrams, given_up| of_queues(drops, datagrams, given_up).state;
+        assert_eq!(state(50, 9_950, 400), VerdictState::Invalid);
+        assert_eq!(state(5, 9_950, 400), VerdictState::Degraded, "a two thousandth");
+        // Sixty-four datagrams each are 6 % of what was given up.
+        assert_eq!(state(10, 9_000, 10_000), VerdictState::Degraded);
+        assert_eq!(state(16, 9_000, 10_000), VerdictState::Invalid);
+        let said = of_queues(50, 9_950, 4_000);
+        assert!(said.text.contains("50 times at least") && said.text.contains("beside 4,000"), "{said:?}");
+        assert_eq!((said.measured, is_of_surroundings(&said.check)), (0.005, true));
     }
 
     #[test]

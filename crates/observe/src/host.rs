@@ -115,7 +115,8 @@ pub struct NetworkCounters {
     /// UDP datagrams dropped because a socket's receive buffer was full: `RcvbufErrors` of
     /// `/proc/net/snmp`, and `Udp6RcvbufErrors` of `/proc/net/snmp6`.
     pub udp_receive_buffer_errors: u64,
-    /// UDP datagrams not sent because a socket's send buffer was full: `SndbufErrors`, same files.
+    /// Times that UDP datagrams, one or several that were to leave together, were not sent because a socket's send buffer or a queue
+    /// behind the socket was full: `SndbufErrors`, same files.
     pub udp_send_buffer_errors: u64,
 }
 

@@ -17,6 +17,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: bulk::SCHEMA,
     columns: &[],
     excesses: &[],
+    datagrams: None,
     play: Some(Play {
         options: &[Group::of::<Filler>()],
         asked: |_| Vec::new(),

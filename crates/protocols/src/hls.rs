@@ -116,6 +116,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: Schema::new(figures::FIGURES),
     columns: &[],
     excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, UNDECRYPTED, LOST_PACKETS, EARLY, CLOCKS_APART],
+    datagrams: None,
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
         asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),

@@ -24,6 +24,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: Schema::new(figures::FIGURES),
     columns: &[],
     excesses: &[],
+    datagrams: None,
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),

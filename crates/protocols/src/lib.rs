@@ -37,8 +37,8 @@ pub use protocol::{
 pub use secret::first_line;
 pub use srt::passphrase as srt_passphrase;
 pub use table::{
-    PROTOCOLS, check_templates, columns_of, groups_of, has_messages, is_udp, of_scheme, of_url, own_excesses,
-    play, publish, schema_of, schemes, warnings,
+    PROTOCOLS, check_templates, columns_of, datagrams, given_up, groups_of, has_messages, is_udp, of_scheme,
+    of_url, own_excesses, play, publish, schema_of, schemes, warnings,
 };
 pub use unfilled::Unfilled;
 pub use viewer::{are_decoded, buffer};

@@ -19,6 +19,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
     excesses: &[UNKNOWN_LOSSES],
+    datagrams: None,
     play: Some(Play {
         options: &[
             Group::of::<Viewer>(),

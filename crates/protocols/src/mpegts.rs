@@ -30,6 +30,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: ts::SCHEMA,
     columns: ts::COLUMNS,
     excesses: &[UNKNOWN_LOSSES],
+    datagrams: None,
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),

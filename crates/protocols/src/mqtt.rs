@@ -45,6 +45,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: mqtt::SCHEMA,
     columns: &[],
     excesses: &[BEGAN_ALONE],
+    datagrams: None,
     play: Some(Play {
         options: &[
             Group::of::<Connection>(),

@@ -26,6 +26,8 @@ pub struct Protocol {
     pub columns: &'static [Column],
     /// Totals of its clients that are worth a warning.
     pub excesses: &'static [Excess],
+    /// What counts its datagrams, if its units are something else.
+    pub datagrams: Option<DatagramCounts>,
     /// How it is played.
     pub play: Option<Play>,
     /// How it is published.
@@ -34,6 +36,15 @@ pub struct Protocol {
     pub ingest: Option<&'static [Group]>,
     /// How `weir origin` serves it.
     pub serve: Option<Serve>,
+}
+
+/// What counts the datagrams of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct DatagramCounts {
+    /// Those that have media, in either direction; those that should have come and did not are among them.
+    pub with_media: &'static [Counter],
+    /// Those that were sent and never acknowledged, whatever became of them.
+    pub given_up: Counter,
 }
 
 /// A total that is worth a warning of its own, and no failure, if it is more than a part of another.

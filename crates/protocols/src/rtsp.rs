@@ -19,6 +19,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: rtsp::SCHEMA,
     columns: &[],
     excesses: &[],
+    datagrams: None,
     play: Some(Play {
         options: &[
             Group::of::<Viewer>(),

@@ -14,7 +14,7 @@ use crate::comeback::Reconnect;
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::mpegts::{UNKNOWN_LOSSES, WHOLE};
-use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
+use crate::protocol::{DatagramCounts, Excess, Play, Protocol, Publish, Serve};
 use crate::unfilled::{PUBLISHER, TS_VIEWER};
 use crate::viewer::{self, Viewer};
 use weir_clients::{Link, Placeholders, Scheme, ts};
@@ -84,6 +84,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: figures::SCHEMA,
     columns: ts::COLUMNS,
     excesses: &[DROPPED, DISCARDED, UNDECRYPTED, SEND_DROPPED, SEND_DISCARDED, RETRANSMITTED, UNKNOWN_LOSSES],
+    datagrams: Some(DatagramCounts {
+        with_media: &[figures::RECEIVED, figures::DROPPED, figures::SENT, figures::RETRANSMITTED],
+        given_up: figures::SEND_DROPPED,
+    }),
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Reconnect>(), Group::of::<SrtFields>()],
         asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),

@@ -2,12 +2,13 @@
 
 use crate::given::Given;
 use crate::group::Group;
-use crate::protocol::{Excess, Making, OwnExcess, Protocol, RunContext, Verb};
+use crate::protocol::{DatagramCounts, Excess, Making, OwnExcess, Protocol, RunContext, Verb};
 use crate::{bulk, hls, http_flv, mirakurun, mpegts, mqtt, rtmp, rtsp, srt, webrtc};
 use weir_clients::{
     Column, Link, Placeholders, PlayOptions, PublishOptions, Scheme, TargetError, Workload, WorkloadError,
     expand, scheme_of,
 };
+use weir_metrics::common::{LOST, UNITS};
 use weir_metrics::{Recorder, Schema};
 
 /// Every protocol, a row each.
@@ -80,10 +81,29 @@ pub fn own_excesses(scheme: &str, totals: &Recorder) -> Vec<OwnExcess> {
     excesses(scheme, totals).filter_map(|excess| excess.own(totals)).collect()
 }
 
+/// Datagrams with media that clients of URLs with this scheme sent and received, or should have received, by their totals.
+pub fn datagrams(scheme: &str, totals: &Recorder) -> u64 {
+    let counts = datagram_counts(scheme, totals);
+    let counters = counts.map_or(&[UNITS, LOST][..], |counts| counts.with_media);
+    counters.iter().map(|counter| totals.counter(*counter)).sum()
+}
+
+/// Datagrams that clients of URLs with this scheme sent and that were never acknowledged; 0 where that is not counted.
+pub fn given_up(scheme: &str, totals: &Recorder) -> u64 {
+    datagram_counts(scheme, totals).map_or(0, |counts| totals.counter(counts.given_up))
+}
+
+fn datagram_counts(scheme: &str, totals: &Recorder) -> Option<DatagramCounts> {
+    written_here(scheme, totals)?.datagrams
+}
+
 fn excesses(scheme: &str, totals: &Recorder) -> impl Iterator<Item = &'static Excess> {
-    let protocol =
-        of_scheme(scheme).filter(|it| it.schema.figures().count() == totals.schema().figures().count());
-    protocol.map_or(&[][..], |protocol| protocol.excesses).iter()
+    written_here(scheme, totals).map_or(&[][..], |protocol| protocol.excesses).iter()
+}
+
+/// The protocol of totals that have its figures, which those of another weir may lack.
+fn written_here(scheme: &str, totals: &Recorder) -> Option<&'static Protocol> {
+    of_scheme(scheme).filter(|it| it.schema.figures().count() == totals.schema().figures().count())
 }
 
 /// Checks that `{i}` and a number of streams come together, and that braces hold nothing else than what the protocol of each URL has.

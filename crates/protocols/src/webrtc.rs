@@ -92,6 +92,7 @@ const SIGNALLED: Protocol = Protocol {
     schema: rtc::SCHEMA,
     columns: rtc::COLUMNS,
     excesses: &[STRANGERS],
+    datagrams: None,
     play: None,
     publish: None,
     ingest: None,

@@ -295,9 +295,10 @@ impl DatagramLink {
     }
 }
 
-/// Whether a datagram did not leave for want of room, or because of its length.
+/// Whether a datagram did not leave for want of room, in the socket or in memory, or because of its length.
 fn is_refusal(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::EMSGSIZE)
+    let of_system = error.raw_os_error();
+    error.kind() == ErrorKind::WouldBlock || matches!(of_system, Some(libc::EMSGSIZE | libc::ENOBUFS))
 }
 
 /// Now, by the monotonic clock and by the wall clock, in nanoseconds: as nearly at one moment as a few tries give.

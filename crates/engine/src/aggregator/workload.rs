@@ -27,7 +27,8 @@ use std::time::Duration;
 use weir_clients::{MOST_TRACKS, TrackFormat};
 use weir_metrics::common::{
     COUNT_END, EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME,
-    PLANNED, PLAYED, PLAYING, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT, WALL_LATENCIES,
+    PLANNED, PLAYED, PLAYING, SOCKET_DROPS, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT,
+    WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Interval, Schema, Side, Unit, several};
 use weir_observe::{Environment, UsageSummary};
@@ -245,6 +246,21 @@ impl WorkloadAggregator {
         Cow::Owned(total)
     }
 
+    /// Datagrams for which sockets of weir's own had no room.
+    pub(super) fn socket_drops(&self) -> u64 {
+        self.total.figures.counter(SOCKET_DROPS)
+    }
+
+    /// Datagrams with media.
+    pub(super) fn datagrams(&self) -> u64 {
+        weir_protocols::datagrams(&self.facts.protocol, &self.total.figures)
+    }
+
+    /// Datagrams that were sent and never acknowledged, where that is counted.
+    pub(super) fn given_up(&self) -> u64 {
+        weir_protocols::given_up(&self.facts.protocol, &self.total.figures)
+    }
+
     pub(super) fn summary(
         &self,
         number: u16,
@@ -255,7 +271,7 @@ impl WorkloadAggregator {
         count_end: Option<f64>,
     ) -> (WorkloadSummary, Vec<Reason>) {
         let total = self.counted();
-        let mut reasons = verdict::of_workload(&total.figures, self.slots());
+        let mut reasons = verdict::of_workload(&self.facts.protocol, &total.figures, self.slots());
         let own = weir_protocols::own_excesses(&self.facts.protocol, &total.figures);
         reasons.extend(own.into_iter().map(verdict::of_own_excess));
         reasons.extend(self.ingested.as_ref().and_then(verdict::of_account));

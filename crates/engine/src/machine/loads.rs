@@ -5,7 +5,7 @@ use crate::summary::{
 };
 use weir_metrics::{BitRate, several};
 use weir_observe::{
-    Cpu, Environment, InterfaceSpeed, InterfaceSummary, OtherProcesses, ProcessSummary, UsageSummary,
+    Cpu, Environment, InterfaceSpeed, InterfaceSummary, OtherProcesses, ProcessSummary, Sample, UsageSummary,
 };
 
 /// Share of a link's speed from which on it may have been what was full. What is counted leaves out preamble, checksum and the gap
@@ -138,10 +138,27 @@ pub(crate) fn card_warnings<'a>(hosts: impl Iterator<Item = &'a HostLoad> + Clon
     full.into_iter().chain(missed).collect()
 }
 
+/// How often queues of this machine dropped what its UDP sockets had sent, from the sample before second 0 on, if they did. Where a socket
+/// is full the kernel counts that as well, once for datagrams that were to leave together; `socket_drops` has each of those that were weir's.
+pub(crate) fn queue_drops(samples: &[Sample], origin_ns: u64, socket_drops: u64) -> Option<u64> {
+    let first = samples.partition_point(|sample| sample.at_ns <= origin_ns).saturating_sub(1);
+    let failed = |sample: &Sample| Some(sample.host.network?.udp_send_buffer_errors);
+    let (from, to) = (failed(samples.get(first)?)?, failed(samples.last()?)?);
+    to.saturating_sub(from).checked_sub(socket_drops).filter(|drops| *drops > 0)
+}
+
+/// What a reader must know of that.
+pub(crate) fn queue_words(drops: u64) -> String {
+    format!(
+        "queues of this machine dropped datagrams that its sockets had sent, {} at least (SndbufErrors of /proc/net/snmp, of all processes): what a server lacks may never have left",
+        several(drops, "time")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_observe::Figure;
+    use weir_observe::{Figure, HostSample, NetworkCounters, ProcessSample};
 
     fn interface(name: &str, rx_bps: f64, tx_bps: f64) -> InterfaceSummary {
         let figure = |mean| Figure { min: mean, mean, p95: mean, max: mean };
@@ -180,6 +197,23 @@ mod tests {
         let said = warnings(&[host(1e8, 7), host(1e8, 9)]);
         assert_eq!(said.len(), 1);
         assert!(said[0].starts_with("eth0 had no buffer for 9 packets"), "{said:?}");
+    }
+
+    #[test]
+    fn what_a_queue_dropped_in_the_run_is_what_the_kernel_counts_beyond_what_found_weirs_sockets_full() {
+        let sample = |second: u64, udp_send_buffer_errors| {
+            let network = Some(NetworkCounters { udp_send_buffer_errors, ..NetworkCounters::default() });
+            let host = HostSample { network, ..HostSample::default() };
+            let (targets, machines, others) = (Vec::new(), Vec::new(), Vec::new());
+            let generator = ProcessSample::default();
+            Sample { at_ns: second * 1_000_000_000, targets, generator, host, machines, others }
+        };
+        let samples = [sample(8, 3), sample(9, 5), sample(11, 5), sample(12, 40), sample(13, 1_245)];
+        let drops = |socket_drops| queue_drops(&samples, 10_000_000_000, socket_drops);
+        assert_eq!([0, 1_239, 1_240, 5_000].map(drops), [Some(1_240), Some(1), None, None]);
+        assert_eq!(queue_drops(&samples[..3], 10_000_000_000, 0), None);
+        assert_eq!(queue_drops(&[], 0, 0), None);
+        assert!(queue_words(1_240).contains("1,240 times at least"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub const CHECKS: &[&str] = &[
     "unsent",
     "softirq",
     "stack_drops",
+    "queue_drops",
     "conntrack_full",
     "memory_pressure",
     "thermal_throttling",

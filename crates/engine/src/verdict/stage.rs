@@ -163,7 +163,7 @@ fn processors(row: &StageSummary, usage: &UsageSummary, cpu: &Cpu) -> Vec<Check>
 }
 
 /// Share of what a workload lost that the machine must have dropped for that to matter: a server that loses more is not excused.
-const OF_THE_LOST: f64 = 0.1;
+pub(super) const OF_THE_LOST: f64 = 0.1;
 
 /// Packets that came to this machine and were dropped before they reached a socket. A server is not to blame for what is missing
 /// then: datagrams are counted as lost, and TCP sends again, late. They void a run only where weir was late, or where they may be a

@@ -53,3 +53,19 @@ fn what_a_full_socket_does_not_send_makes_a_run_invalid_and_fails_no_server() {
     let failed: Vec<_> = thresholds.iter().filter(|threshold| threshold["passed"] == false).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }
+
+#[test]
+fn what_a_queue_behind_the_socket_drops_makes_a_run_invalid_too() {
+    let _machine = shared();
+    // What waits for longer than 50 ms is dropped by the queue, to which the socket has given all of it.
+    let wire = Wire::limited(5);
+    let _origin = far_end(&wire);
+    let healthy = publish(&wire, "2mbps");
+    assert_eq!((healthy.total("socket_drops"), healthy.total("srt.send_dropped")), (0.0, 0.0));
+    assert_eq!(reason(&healthy, "queue_drops"), None);
+    let full = publish(&wire, "20mbps");
+    let said = reason(&full, "queue_drops").unwrap_or_else(|| panic!("{:#}", full.summary));
+    assert_eq!(said["state"], "invalid", "{said:#}");
+    assert!(said["text"].as_str().unwrap().contains("SndbufErrors"), "{said:#}");
+    assert!(full.total("srt.send_dropped") > 100.0 && full.total("socket_drops") == 0.0);
+}
