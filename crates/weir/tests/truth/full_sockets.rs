@@ -55,17 +55,21 @@ fn what_a_full_socket_does_not_send_makes_a_run_invalid_and_fails_no_server() {
 }
 
 #[test]
-fn what_a_queue_behind_the_socket_drops_makes_a_run_invalid_too() {
+fn what_a_queue_behind_the_socket_drops_is_said() {
     let _machine = shared();
     // What waits for longer than 50 ms is dropped by the queue, to which the socket has given all of it.
     let wire = Wire::limited(5);
     let _origin = far_end(&wire);
+    // The origin acknowledges what it has given up itself, so that publishers give up nothing.
+    let said = |run: &Run| {
+        let warnings = run.summary["warnings"].as_array().unwrap();
+        warnings.iter().any(|text| text.as_str().unwrap().contains("SndbufErrors"))
+    };
     let healthy = publish(&wire, "2mbps");
     assert_eq!((healthy.total("socket_drops"), healthy.total("srt.send_dropped")), (0.0, 0.0));
-    assert_eq!(reason(&healthy, "queue_drops"), None);
+    assert!(!said(&healthy) && reason(&healthy, "queue_drops").is_none(), "{}", healthy.err);
     let full = publish(&wire, "20mbps");
-    let said = reason(&full, "queue_drops").unwrap_or_else(|| panic!("{:#}", full.summary));
-    assert_eq!(said["state"], "invalid", "{said:#}");
-    assert!(said["text"].as_str().unwrap().contains("SndbufErrors"), "{said:#}");
-    assert!(full.total("srt.send_dropped") > 100.0 && full.total("socket_drops") == 0.0);
+    assert_eq!(full.total("socket_drops"), 0.0);
+    assert!(said(&full) || reason(&full, "queue_drops").is_some(), "{:#}", full.summary["warnings"]);
+    assert!(full.total("srt.reported_missing") > 100.0);
 }

@@ -72,7 +72,7 @@ func (s *server) take(request srt.ConnRequest) {
 }
 
 func main() {
-	it := &server{stream: srt.NewPubSub(srt.PubSubConfig{})}
+	it := &server{stream: srt.NewPubSub(srt.PubSubConfig{}), connections: []*connection{}}
 	if len(os.Args) > 2 {
 		it.passphrase = os.Args[2]
 	}
