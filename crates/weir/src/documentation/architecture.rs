@@ -47,3 +47,29 @@ fn the_diagram_of_crates_is_that_of_their_manifests() {
     }
     assert_eq!(drawn.len(), built.len());
 }
+
+#[test]
+fn crates_that_have_a_clients_session_are_optimised_for_speed() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut found = Vec::new();
+    for name in of_the_manifests().into_keys() {
+        let mut folders = vec![root().join("crates").join(&name).join("src")];
+        let mut has_one = false;
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let code = std::fs::read_to_string(&path).unwrap_or_default();
+                    has_one |= code.contains(concat!("impl ClientSession", " for "));
+                }
+            }
+        }
+        if has_one {
+            assert!(manifest.contains(&format!("\nweir-{name}.opt-level = 3\n")), "{name} is built for size");
+            found.push(name);
+        }
+    }
+    assert!(found.iter().any(|it| it == "protocols"), "{found:?}");
+}
