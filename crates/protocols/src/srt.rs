@@ -4,6 +4,7 @@ mod address;
 mod caller;
 mod figures;
 mod material;
+mod payloads;
 mod play;
 mod publish;
 

@@ -5,6 +5,7 @@ use super::address::{Request, SrtFields};
 use super::caller::{self, Caller, Role};
 use super::figures::SCHEMA;
 use super::material::{Content, Feed, PACKET};
+use super::payloads::Payloads;
 use std::sync::Arc;
 use weir_clients::{
     ClientPhase, ClientSession, ClientState, End, EndpointFinder, NewClient, PublishOptions, ShardRecorder,
@@ -33,8 +34,7 @@ pub(super) fn publish(
             content: Arc::clone(&content),
             feed: None,
             start: now,
-            payload: 0,
-            waiting: Vec::new(),
+            payloads: Payloads::default(),
         }
     };
     let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
@@ -49,10 +49,7 @@ struct Publisher {
     content: Arc<Content>,
     feed: Option<Feed>,
     start: Moment,
-    /// Bytes of a payload: whole packets of MPEG-TS.
-    payload: usize,
-    /// Packets that are due.
-    waiting: Vec<u8>,
+    payloads: Payloads,
 }
 
 impl Publisher {
@@ -67,7 +64,7 @@ impl Publisher {
                 );
                 return Err((Failure::Rejected, words));
             }
-            self.payload = (most / PACKET).min(7) * PACKET;
+            self.payloads = Payloads::new((most / PACKET).min(7) * PACKET);
             self.feed = Some(self.content.feed().map_err(|error| source_failed(&error))?);
         }
         let sent = self.send_due(context);
@@ -81,18 +78,30 @@ impl Publisher {
         let (Some(feed), Some(connection)) = (&mut self.feed, self.caller.connection()) else {
             return Ok(());
         };
+        let mut taken = 0;
+        let mut send = |payload: &[u8]| {
+            if connection.send(payload, now) {
+                taken += payload.len();
+            }
+        };
+        let mut result = Ok(());
         while self.start + feed.due() <= now {
             recorder.record(SEND_LAG, now.since(self.start + feed.due()).as_micros() as u64);
-            let sent = feed.take(now, &mut self.waiting).map_err(|error| source_failed(&error))?;
+            let sent = match feed.take(now, self.payloads.packets()) {
+                Ok(sent) => sent,
+                Err(error) => {
+                    result = Err(source_failed(&error));
+                    break;
+                }
+            };
             recorder.count(FRAMES, sent.frames);
             recorder.count(KEYFRAMES, sent.keyframes);
-            let taken = self.waiting.chunks(self.payload).filter(|payload| connection.send(payload, now));
-            let bytes: usize = taken.map(<[u8]>::len).sum();
-            recorder.count(UNITS, (bytes / PACKET) as u64);
-            recorder.count(MEDIA, bytes as u64);
-            self.waiting.clear();
+            self.payloads.leave(sent.frames > 0, now, &mut send);
         }
-        Ok(())
+        self.payloads.leave_late(now, &mut send);
+        recorder.count(UNITS, (taken / PACKET) as u64);
+        recorder.count(MEDIA, taken as u64);
+        result
     }
 }
 
@@ -134,13 +143,12 @@ impl ClientSession for Publisher {
 
     fn poll_timeout(&self, _: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let due = self.feed.as_ref().map(|feed| self.start + feed.due());
-        [due, self.caller.poll_timeout()].into_iter().flatten().min()
+        [due, self.payloads.due(), self.caller.poll_timeout()].into_iter().flatten().min()
     }
 
     fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.caller.begin_again(context);
-        (self.feed, self.payload) = (None, 0);
-        self.waiting.clear();
+        (self.feed, self.payloads) = (None, Payloads::default());
     }
 
     fn leave(&mut self, _: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
