@@ -1,4 +1,4 @@
-//! Runs × figures, which every answer stands on: a row a run, a column a figure, one form of a variant (the rows of one kind) and one
+//! Runs × figures, which series, comparison, sweep and history stand on: a row a run, a column a figure, one form of a variant (the rows of one kind) and one
 //! of a difference (of two kinds of rows in a column). Values only: each question decides by its own rule, in its own module.
 
 mod contrast;

@@ -86,7 +86,7 @@ pub trait ClientSession {
         Err((failure, said(words)))
     }
 
-    /// Behind every event that it has outlived: what is to be done whatever has happened.
+    /// Called after every event that did not end it: what is to be done whatever has happened.
     fn after_event(&mut self, _: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         Ok(())
     }

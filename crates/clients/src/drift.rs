@@ -1,4 +1,4 @@
-//! Delay drift: how far arrival has moved against media time since the first frame.
+//! Delay drift: how far arrival has moved against media time since the frame from which it follows that clock.
 
 use std::time::Duration;
 use weir_metrics::{FirstFrame, Moment};

@@ -23,10 +23,8 @@ use weir_metrics::{FigureGroup, Quantity, parse_quantity};
 
 /// `figure[.statistic] operator quantity`.
 ///
-/// The figure is a name of `docs/method`, or `failed.ratio`, `missed.ratio`, `played.ratio`, `starved.ratio` (of planned
-/// clients), `bitrate.ratio` and `frames.ratio` (actual by expected), `lost.ratio` (of what was sent), `stalled.ratio` (of playing
-/// time), `stall_free.ratio` (of viewers that played). The statistic is `p50`, `p90`, `p95`, `p99`, `p999`, `min`, `mean`, `max`
-/// for distributions, `rate` for a counter a second, `mean`,
+/// The figure is a name of `docs/method`, or a ratio that is made of several
+/// (`figure_ratio.rs`), such as `failed.ratio`. The statistic is a percentile, `min`, `mean` or `max` of a distribution, `rate` for a counter a second, `mean` or
 /// `max` for a level; a counter alone is its total. `drift.growth` is what viewers fall behind in a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {

@@ -1,4 +1,4 @@
-//! What can be listened for: a name, and what opens a listener on a worker.
+//! What can be listened for: a name, and what opens a listener, on workers or on the broker's thread.
 
 use crate::bulk::BulkSession;
 use crate::hls::HlsSession;

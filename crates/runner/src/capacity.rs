@@ -1,4 +1,4 @@
-//! `weir capacity`: trial after trial, until it is known how many clients a server carries.
+//! Searches, of `weir capacity`, of sweeps and of the library's `Capacity`: trial after trial, until it is known how many clients a server carries.
 
 mod judge;
 
@@ -325,7 +325,7 @@ impl TrialRunner for RealTrials<'_, '_> {
         Ok(prepare::plan(&self.of.subject.trial(loads, seconds), self.of.of.wrong)?.length)
     }
 
-    /// Runs one trial, prints what came of it and adds it to the summary.
+    /// Runs one trial, tells the observer what came of it and adds it to the summary.
     fn run(&mut self, trial: &PlannedTrial, left: Duration) -> Result<Option<Vec<Trial>>, RunError> {
         if self.session.interrupt.load(Relaxed) {
             return Ok(None);

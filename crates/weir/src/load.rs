@@ -1,4 +1,4 @@
-//! From the flags of `play` and `publish` to the scenario that they stand for.
+//! From the flags of `play`, `publish` and `capacity` to the scenario that they stand for.
 
 use crate::args::{Capacity, ClientOptions, Load, Play, Publish, RunOptions};
 use std::time::Duration;

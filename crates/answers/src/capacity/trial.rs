@@ -410,7 +410,7 @@ fn void(summary: &Summary, workload: u16, stage: u16, own_faults: u64) -> Option
 }
 
 /// A delay that grew while a load was held: the median latency of each second, or where nothing is stamped the median delay
-/// since the first frame.
+/// against the media clock.
 fn rise(series: &[Point], workload: usize, stage: &StageSummary) -> Option<FailedThreshold> {
     let window = stage.window_begin_seconds..stage.window_end_seconds;
     let points = |value: fn(&weir_engine::summary::WorkloadPoint) -> Option<f64>| {
