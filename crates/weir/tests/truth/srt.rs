@@ -1,7 +1,6 @@
 //! SRT: weir plays from ffmpeg and from srt-live-transmit and publishes into srt-live-transmit, all on libsrt; what it says was lost and
 //! recovered is what a relay between the two has left out.
 
-mod gosrt;
 mod peers;
 
 use crate::support::{Publishing, measure, no_file_has, origin_process, program, says, shared};
@@ -135,24 +134,17 @@ fn a_refusal_is_said_by_its_name() {
     drop(server);
 }
 
-/// Whose data packets a relay leaves out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Loses {
-    OfTheCaller,
-    OfTheListener,
-}
-
 /// Carries datagrams between a caller and a listener, and leaves out one first copy of a data packet in `one_in`.
 struct Relay {
     address: SocketAddr,
-    /// Sequence numbers of what was left out.
+    /// Message numbers of what was left out, of packets that the listener has sent.
     left_out: Arc<Mutex<BTreeSet<u32>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Relay {
-    fn start(listener: SocketAddr, one_in: u32, loses: Loses) -> Self {
+    fn start(listener: SocketAddr, one_in: u32) -> Self {
         let front = UdpSocket::bind("127.0.0.1:0").unwrap();
         let back = UdpSocket::bind("127.0.0.1:0").unwrap();
         back.connect(listener).unwrap();
@@ -164,36 +156,23 @@ impl Relay {
         let (lost, stopped) = (Arc::clone(&left_out), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
             let (mut caller, mut buffer, mut seen) = (None, [0; 2_048], 0u32);
-            let mut is_left_out = |sender: Loses, packet: &[u8]| {
-                let word = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
-                let is_first = word(0) & 1 << 31 == 0 && word(4) & 1 << 26 == 0;
-                seen += u32::from(is_first && sender == loses);
-                // Scattered, and the same in each run.
-                let is_left_out =
-                    is_first && sender == loses && seen.wrapping_mul(2_654_435_761) % one_in == 0;
-                if is_left_out {
-                    lost.lock().unwrap().insert(word(0));
-                }
-                is_left_out
-            };
-            loop {
+            while !stopped.load(Ordering::Relaxed) {
                 let mut idle = true;
                 while let Ok((length, from)) = front.recv_from(&mut buffer) {
                     (caller, idle) = (Some(from), false);
-                    if !is_left_out(Loses::OfTheCaller, &buffer[..length]) {
-                        let _ = back.send(&buffer[..length]);
-                    }
+                    let _ = back.send(&buffer[..length]);
                 }
                 while let Ok(length) = back.recv(&mut buffer) {
                     idle = false;
-                    let is_left_out = is_left_out(Loses::OfTheListener, &buffer[..length]);
-                    if let Some(caller) = caller.filter(|_| !is_left_out) {
+                    let message = u32::from_be_bytes([buffer[4], buffer[5], buffer[6], buffer[7]]);
+                    let is_first = buffer[0] & 0x80 == 0 && message & 1 << 26 == 0;
+                    seen += u32::from(is_first);
+                    // Scattered, and the same in each run.
+                    if is_first && seen.wrapping_mul(2_654_435_761) % one_in == 0 {
+                        lost.lock().unwrap().insert(message & 0x3FF_FFFF);
+                    } else if let Some(caller) = caller {
                         let _ = front.send_to(&buffer[..length], caller);
                     }
-                }
-                // What has come is carried on before it ends.
-                if idle && stopped.load(Ordering::Relaxed) {
-                    return;
                 }
                 if idle {
                     std::thread::sleep(Duration::from_micros(200));
@@ -217,7 +196,7 @@ fn what_a_relay_leaves_out_is_what_was_recovered() {
     let port = free_port("127.0.0.1");
     let server = ffmpeg(&format!("srt://127.0.0.1:{port}?mode=listener"));
     listening(port);
-    let relay = Relay::start(([127, 0, 0, 1], port).into(), 20, Loses::OfTheListener);
+    let relay = Relay::start(([127, 0, 0, 1], port).into(), 20);
     let url = format!("srt://{}?latency=600", relay.address);
     let run = measure(["play", &url, "-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "1s"]);
     assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);

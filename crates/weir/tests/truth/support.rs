@@ -11,7 +11,7 @@ mod browser_tab;
 pub(crate) mod experiment;
 mod exporter;
 mod gateway;
-pub(crate) mod go;
+mod go;
 mod ingester;
 mod live_tab;
 mod machines;

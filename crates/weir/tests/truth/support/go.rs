@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// The program whose sources are in a folder of `tests/truth`, built once.
-pub(crate) fn program(folder: &'static str) -> PathBuf {
+pub(super) fn program(folder: &'static str) -> PathBuf {
     static BUILT: LazyLock<Mutex<HashMap<&str, PathBuf>>> = LazyLock::new(Mutex::default);
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     built.entry(folder).or_insert_with(|| build(folder)).clone()
@@ -33,7 +33,7 @@ fn go() -> PathBuf {
     let places = ["go", "/usr/local/go/bin/go"].map(PathBuf::from);
     let runs = |go: &PathBuf| Command::new(go).arg("version").output().is_ok_and(|it| it.status.success());
     places.into_iter().find(runs).expect(
-        "go is missing; pion, mochi and gosrt need 1.24 or later, which Debian 12 has not: unpack the archive of \
+        "go is missing; pion and mochi need 1.24 or later, which Debian 12 has not: unpack the archive of \
          https://go.dev/dl/ into /usr/local",
     )
 }
