@@ -18,7 +18,7 @@ const LONGEST_DEBT: Duration = Duration::from_millis(250);
 /// Packets of this time leave together, so that pacing does not cost a system call and a wake-up for each packet: those of a frame at
 /// 25 frames a second. Libsrt spreads nothing unless it is told to (SRTO_MAXBW is infinite).
 const TOGETHER: Duration = Duration::from_millis(40);
-/// Bytes that leave together at the most, unless the rate asks for more: 24 packets, which any router's queue holds.
+/// Bytes that leave together at the most, unless the rate asks for more: 24 packets.
 const MOST_TOGETHER: f64 = 32_768.0;
 /// Packets of this time leave together at any rate.
 const LEAST_TOGETHER: Duration = Duration::from_millis(10);
