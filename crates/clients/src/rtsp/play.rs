@@ -21,7 +21,6 @@ use std::time::Duration;
 use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment};
 use weir_rtc::Datagram;
-use weir_rtc::rtp::Packet;
 use weir_rtsp::{Description, Item, LONGEST_BODY, Lower, MediaKind, Method, Reader, Response, Transport};
 use weir_shard::{Context, Datagrams, Edge, Incoming};
 
@@ -274,6 +273,7 @@ impl Viewer {
         let at = self.answered;
         let transport = response.fields.get("transport").and_then(|value| Transport::parse(value).next());
         let channel = 2 * at as u8;
+        let source = transport.as_ref().and_then(|it| it.ssrc);
         let route = match transport {
             Some(Transport { lower: Lower::Tcp, is_secure: false, interleaved, .. })
                 if self.port.is_none() =>
@@ -284,15 +284,16 @@ impl Viewer {
             Some(Transport {
                 lower: Lower::Udp, is_secure: false, is_multicast: false, server_port, ..
             }) if self.port.is_some() => server_port.unwrap_or_default(),
-            // Some cameras leave the field out.
-            None => (channel.into(), u16::from(channel) + 1),
+            // Some cameras leave the field out. By UDP it is not known then where reports are to go.
+            None if self.port.is_none() => (channel.into(), u16::from(channel) + 1),
+            None => (0, 0),
             Some(_) => {
                 let words = "SETUP is answered with another transport than was asked for".to_owned();
                 return Err((Failure::Rejected, words));
             }
         };
         if let Some(track) = self.tracks.get_mut(at) {
-            track.route = Some(route);
+            (track.route, track.announced) = (Some(route), source);
         }
         Ok(())
     }
@@ -318,18 +319,27 @@ impl Viewer {
         shard.of(self.planned()).count(STRAYS, 1);
     }
 
-    /// A datagram came: of the track whose server's port it came from, or else whose payload type it has.
+    /// A datagram came. Some servers send the tracks of all their sessions from one pair of ports, so that the port alone says little: a
+    /// packet is of a track that was described with its payload type; of several, of the one whose server's port it came from, and
+    /// then of the one that has its source. A report is of the track that has its source, or else of the port's.
     fn datagram(&mut self, from: SocketAddr, bytes: &[u8], now: Moment, shard: &mut ShardRecorder) {
         let kind = Datagram::of(bytes);
+        let is_packet = kind == Datagram::Rtp;
         let port = from.port();
-        let payload_type = Packet::parse(bytes).map(|packet| packet.payload_type()).ok();
-        let sends =
-            |track: &TrackReceiver| track.route.is_some_and(|(rtp, rtcp)| rtp == port || rtcp == port);
-        let at = self.tracks.iter().position(sends).or_else(|| {
-            let has = |track: &TrackReceiver| payload_type.is_some_and(|it| track.has(it));
-            self.tracks.iter().position(has)
-        });
-        match (kind, at.and_then(|at| self.tracks.get_mut(at))) {
+        let payload_type = bytes.get(1).map_or(0, |second| second & 0x7F);
+        // Where a packet has its source (RFC 3550 section 5.1), and a report that of its sender (section 6.4).
+        let source = if is_packet { bytes.get(8..12) } else { bytes.get(4..8) };
+        let source = source.and_then(<[u8]>::first_chunk).map(|it| u32::from_be_bytes(*it));
+        let fit = |track: &TrackReceiver| {
+            let is_of_port = track.route.is_some_and(|(rtp, rtcp)| rtp == port || rtcp == port);
+            let is_source = track.source().map(|known| Some(known) == source);
+            let is_its = if is_packet { track.has(payload_type) } else { is_source == Some(true) };
+            // A track whose source is not known yet may be that of a new one.
+            (is_its, is_of_port, is_source.map_or(1, |it| 2 * u8::from(it)))
+        };
+        let best = self.tracks.iter_mut().rev().max_by_key(|track| fit(track));
+        let track = best.filter(|track| matches!(fit(track), (true, ..) | (_, true, _)));
+        match (kind, track) {
             (Datagram::Rtp, Some(track)) => {
                 let began = *self.began.get_or_insert(now);
                 (self.ended, self.source) = (None, Some(from.ip()));

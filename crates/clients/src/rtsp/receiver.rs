@@ -54,6 +54,8 @@ pub(super) struct TrackReceiver {
     is_decoded: bool,
     /// The channels, or the server's ports, of RTP and RTCP.
     pub(super) route: Option<(u16, u16)>,
+    /// The source that its packets are to have, if the server has said so.
+    pub(super) announced: Option<u32>,
     account: Track,
     /// What makes frames of its payloads; none of what is counted only.
     tags: Option<Box<TagReader>>,
@@ -91,6 +93,7 @@ impl TrackReceiver {
         Self {
             role,
             route: None,
+            announced: None,
             account: Track::new(settings),
             formats: formats.to_vec(),
             played: None,
@@ -124,6 +127,11 @@ impl TrackReceiver {
 
     pub(super) fn role(&self) -> Role {
         self.role
+    }
+
+    /// The source of its packets, or the one that was announced as long as none has come.
+    pub(super) fn source(&self) -> Option<u32> {
+        self.account.ssrc().or(self.announced)
     }
 
     /// Whether packets of this type are of this track.

@@ -1,0 +1,202 @@
+//! RTSP with RTP as datagrams, on virtual time: of which track each of them is.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+use weir_clients::{
+    Ending, PlannedStart, PlayOptions, RtspTransport, ShardRecorder, Timeouts, Turn, Workload, rtsp,
+};
+use weir_metrics::{Counter, Failure};
+use weir_rtc::rtcp;
+use weir_rtc::rtp::Header;
+use weir_shard::{Event, Rig, Session};
+
+const URL: &str = "rtsp://127.0.0.1:9/live/a";
+const H264: &str =
+    "H264/90000\r\na=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0LAHtkDxWhAAAADAEAAAAwDxYuS,aMuMsg==";
+/// The sources of pictures and of sound.
+const PICTURES: u32 = 0x11;
+const SOUND: u32 = 0x22;
+
+/// A client of a server of a few lines.
+struct Stage {
+    rig: Rig<ShardRecorder>,
+    client: Box<dyn Session<ShardRecorder>>,
+    workload: Workload,
+    requests: usize,
+}
+
+impl Stage {
+    /// A client whose link is there.
+    fn of(workload: Workload) -> Self {
+        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
+        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
+        let client = workload.start(planned, rig.now, &mut rig.world);
+        let mut stage = Self { rig, client, workload, requests: 0 };
+        stage.dispatch(Event::Opening);
+        stage.dispatch(Event::Connected);
+        stage
+    }
+
+    /// A viewer that plays: pictures of payload type 96, and sound of this one. The server answers its SETUPs with these.
+    fn playing(sound: u8, transports: [&str; 2]) -> Self {
+        let options =
+            PlayOptions { timeouts: Timeouts::all(Duration::from_secs(10)), ..PlayOptions::default() };
+        let mut stage = Self::of(rtsp::play(&[URL.to_owned()], &options, RtspTransport::Udp).unwrap());
+        stage.answer("OPTIONS", "Public: GET_PARAMETER\r\n", "");
+        let description = format!(
+            "v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 {H264}\r\na=control:1\r\n\
+             m=audio 0 RTP/AVP {sound}\r\na=rtpmap:{sound} PCMA/8000\r\na=control:2\r\n"
+        );
+        stage.answer("DESCRIBE", "Content-Type: application/sdp\r\n", &description);
+        for transport in transports {
+            let transport = if transport.is_empty() {
+                String::new()
+            } else {
+                format!("Transport: RTP/AVP;unicast;client_port=40000-40000;{transport}\r\n")
+            };
+            stage.answer("SETUP", &format!("Session: 1;timeout=60\r\n{transport}"), "");
+        }
+        stage.answer("PLAY", "Session: 1\r\n", "");
+        stage
+    }
+
+    fn dispatch(&mut self, event: Event<'_>) {
+        self.rig.dispatch(&mut *self.client, event);
+    }
+
+    /// Answers the one request that has come, of this method. What was asked.
+    fn answer(&mut self, method: &str, fields: &str, body: &str) -> String {
+        let asked = String::from_utf8(self.rig.take_sent()).unwrap();
+        self.requests += 1;
+        let (number, length) = (self.requests, body.len());
+        assert!(asked.starts_with(method) && asked.contains(&format!("CSeq: {number}\r\n")), "{asked}");
+        let response =
+            format!("RTSP/1.0 200 OK\r\nCSeq: {number}\r\n{fields}Content-Length: {length}\r\n\r\n{body}");
+        self.dispatch(Event::Bytes(response.as_bytes()));
+        asked
+    }
+
+    /// The server sends this from a port.
+    fn datagram(&mut self, port: u16, bytes: &[u8]) {
+        let from = SocketAddr::from(([127, 0, 0, 1], port));
+        self.rig.tell_datagram(&mut *self.client, from, bytes);
+    }
+
+    /// A second of the stream: 25 pictures, and sound in 50 packets of this payload type, from these ports.
+    fn second(&mut self, sound: u8, ports: [u16; 2], second: u16) {
+        for number in second * 50..(second + 1) * 50 {
+            if number.is_multiple_of(2) {
+                let picture = number / 2;
+                let unit = if picture.is_multiple_of(25) { 0x65 } else { 0x41 };
+                let payload = [&[unit, 0x88][..], &[0x55; 60]].concat();
+                let timestamp = u32::from(picture) * 3_600;
+                self.datagram(ports[0], &packet(PICTURES, 96, picture, timestamp, true, &payload));
+            }
+            let sound = packet(SOUND, sound, number, u32::from(number) * 160, false, &[0x55; 160]);
+            self.datagram(ports[1], &sound);
+            self.rig.advance(&mut *self.client, Duration::from_millis(20));
+        }
+    }
+
+    fn counts<const N: usize>(&mut self, names: [&str; N]) -> [u64; N] {
+        self.dispatch(Event::Stop);
+        if !self.rig.closed {
+            self.dispatch(Event::Bytes(&[]));
+        }
+        let figures = self.rig.world.take_figures().remove(0);
+        let schema = self.workload.schema;
+        names.map(|name| figures.counter(Counter(schema.position(name).unwrap() as u16)))
+    }
+
+    /// How the client has failed, if it has.
+    fn failure(&mut self) -> Option<Failure> {
+        match self.rig.world.take_ended().pop() {
+            Some((_, Ending::Failed(failure))) => Some(failure),
+            _ => None,
+        }
+    }
+}
+
+fn packet(ssrc: u32, payload_type: u8, number: u16, timestamp: u32, marker: bool, payload: &[u8]) -> Vec<u8> {
+    let header = Header { marker, payload_type, sequence_number: number, timestamp, ssrc };
+    let mut bytes = Vec::new();
+    header.append(&[], &mut bytes).unwrap();
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn goodbye(source: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    rtcp::append_receiver_report(source, &[], &mut bytes);
+    rtcp::append_bye(source, &mut bytes);
+    bytes
+}
+
+/// MediaMTX has one pair of ports for all tracks of all sessions; others have one a track; of those behind a gateway neither is
+/// seen. Two tracks may be described with one payload type.
+#[test]
+fn each_datagram_is_of_its_track_whatever_ports_the_server_has() {
+    let own = ["server_port=8000-8001", "server_port=8002-8003"];
+    let one = ["server_port=8000-8001", "server_port=8000-8001"];
+    let announced = ["server_port=8000-8001;ssrc=00000011", "server_port=8000-8001;ssrc=00000022"];
+    for (what, sound, transports, ports) in [
+        ("a pair a track", 8, own, [8000, 8002]),
+        ("one pair", 8, one, [8000, 8000]),
+        ("one pair, with sources", 8, announced, [8000, 8000]),
+        ("ports that are not said", 8, ["", ""], [8000, 8000]),
+        ("a gateway", 8, own, [51_000, 52_000]),
+        ("one payload type, a pair a track", 96, own, [8000, 8002]),
+        ("one payload type, one pair", 96, one, [8000, 8000]),
+        ("one payload type, one pair, with sources", 96, announced, [8000, 8000]),
+    ] {
+        let mut stage = Stage::playing(sound, transports);
+        (0..4).for_each(|second| stage.second(sound, ports, second));
+        let counts = stage.counts(["frames", "rtsp.audio_frames", "rtsp.packets"]);
+        assert_eq!(counts, [100, 200, 300], "{what}");
+    }
+}
+
+/// What was said of the first of all tracks made the rest of a healthy server's packets strays, and its sound missing.
+#[test]
+fn no_packet_of_a_server_with_one_pair_of_ports_is_a_stray_or_lost() {
+    let ports = ["server_port=8000-8001"; 2];
+    let mut stage = Stage::playing(8, ports);
+    (0..4).for_each(|second| stage.second(8, [8000; 2], second));
+    let zeros = ["rtsp.strays", "rtsp.malformed", "rtsp.restarts", "lost", "rtsp.broken_frames", "reordered"];
+    assert_eq!(stage.counts(zeros), [0; 6]);
+}
+
+#[test]
+fn a_goodbye_is_that_of_the_track_with_its_source() {
+    let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);
+    stage.second(8, [8000; 2], 0);
+    stage.datagram(8001, &goodbye(SOUND));
+    stage.rig.advance(&mut *stage.client, Duration::from_secs(5));
+    assert_eq!(stage.failure(), None, "pictures may go on");
+    stage.datagram(8001, &goodbye(PICTURES));
+    stage.rig.advance(&mut *stage.client, Duration::from_secs(5));
+    assert_eq!(stage.failure(), Some(Failure::StreamEnded));
+}
+
+#[test]
+fn a_datagram_of_no_track_is_a_stray() {
+    let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);
+    stage.second(8, [8000; 2], 0);
+    stage.datagram(8000, &packet(PICTURES, 97, 40, 0, true, &[0x65; 9]));
+    stage.datagram(9000, &packet(7, 98, 40, 0, true, &[0x65; 9]));
+    stage.datagram(9001, &goodbye(0x33));
+    assert_eq!(stage.counts(["rtsp.strays"]), [3]);
+}
+
+#[test]
+fn reports_go_to_the_port_of_each_track_and_nowhere_if_none_is_known() {
+    for (transports, to) in [(["server_port=8000-8001"; 2], Some(8001)), ([""; 2], None)] {
+        let mut stage = Stage::playing(8, transports);
+        (0..5).for_each(|second| stage.second(8, [8000; 2], second));
+        let sent: Vec<_> = stage.rig.take_datagrams().into_iter().map(|(to, _)| to.port()).collect();
+        match to {
+            Some(port) => assert!(sent.len() >= 2 && sent.iter().all(|it| *it == port), "{sent:?}"),
+            None => assert!(sent.is_empty(), "{sent:?}"),
+        }
+    }
+}
