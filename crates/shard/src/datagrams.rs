@@ -29,6 +29,8 @@ pub(crate) const PIECES: usize = 8;
 const SHARE: usize = 4;
 /// For how long one is read at every event after more than that came.
 const HASTE: Duration = Duration::from_secs(1);
+/// How many ports are tried for a pair. Every second one is of the wrong parity, and its neighbour is tried then.
+const PAIR_TRIES: usize = 16;
 /// Two readings of one clock so close together are one.
 const TIGHT: Duration = Duration::from_micros(50);
 
@@ -52,6 +54,8 @@ pub(crate) struct DatagramLink {
     met: Option<LinkError>,
     /// Datagrams that did not leave because the socket was full, or because they were longer than the way out takes.
     refused: Cell<u64>,
+    /// Sockets at further ports of the session: what comes there is read with what comes here.
+    beside: Vec<Self>,
 }
 
 /// Datagrams of one sender that came together.
@@ -137,6 +141,35 @@ impl DatagramLink {
         Self::bound(local).map_err(|error| LinkError::io(&error, State::Connecting))
     }
 
+    /// Sockets at `pairs` pairs of ports, at least one.
+    pub(crate) fn open_pairs(local: IpAddr, pairs: usize) -> Result<Self, LinkError> {
+        let [mut first, second] = Self::open_pair(local)?;
+        first.beside.push(second);
+        for _ in 1..pairs {
+            first.beside.extend(Self::open_pair(local)?);
+        }
+        Ok(first)
+    }
+
+    /// Two sockets at ports that follow each other, the first of them even.
+    ///
+    /// RFC 3550 section 11: "For UDP and similar protocols, RTP SHOULD use an even destination port number and the corresponding
+    /// RTCP stream SHOULD use the next higher (odd) destination port number."
+    fn open_pair(local: IpAddr) -> Result<[Self; 2], LinkError> {
+        let open = |port| Self::open(SocketAddr::new(local, port));
+        let mut outcome = Err(LinkError::io(&ErrorKind::AddrInUse.into(), State::Connecting));
+        for _ in 0..PAIR_TRIES {
+            let one = open(0)?;
+            match open(one.port() ^ 1) {
+                Ok(other) if other.port() < one.port() => return Ok([other, one]),
+                Ok(other) => return Ok([one, other]),
+                // The neighbour is another's.
+                Err(error) => outcome = Err(error),
+            }
+        }
+        outcome
+    }
+
     fn bound(local: SocketAddr) -> io::Result<Self> {
         let socket = Socket::new(
             Domain::for_address(local),
@@ -168,11 +201,17 @@ impl DatagramLink {
             hasty_until: now,
             met: None,
             refused: Cell::new(0),
+            beside: Vec::new(),
         })
     }
 
     pub(crate) fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+
+    /// The sockets of all its ports, in their order.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.beside)
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -182,6 +221,17 @@ impl DatagramLink {
 
     /// Reads what waits, by one system call. `None`: nothing waited; or whether more may wait.
     pub(crate) fn receive(&mut self, buffer: &mut [u8], batch: &mut Batch) -> Option<bool> {
+        let received = self.receive_here(buffer, batch);
+        if self.beside.is_empty() || received == Some(true) {
+            return received;
+        }
+        // One event tells of all ports: there may be more until none of them has anything.
+        let is_read = received.is_some()
+            || self.beside.iter_mut().any(|socket| socket.receive_here(buffer, batch).is_some());
+        is_read.then_some(true)
+    }
+
+    fn receive_here(&mut self, buffer: &mut [u8], batch: &mut Batch) -> Option<bool> {
         let Batch { pieces, metas } = batch;
         metas.resize(PIECES, RecvMeta::default());
         let mut parts = buffer.chunks_exact_mut(PIECE);
@@ -234,7 +284,7 @@ impl DatagramLink {
 
     /// Whether datagrams should wait that do not, or should not any more.
     pub(crate) fn change(&self) -> Option<bool> {
-        let should = self.may_wait && self.emptied >= self.hasty_until;
+        let should = self.may_wait && self.beside.is_empty() && self.emptied >= self.hasty_until;
         (should != self.waits).then_some(should)
     }
 
@@ -285,13 +335,15 @@ impl DatagramLink {
     /// Datagrams that came and were dropped, or did not leave, because this socket was full.
     pub(crate) fn dropped(&self) -> u64 {
         // A socket that cannot be asked has dropped nothing that is known.
-        sys::dropped(self.socket.as_fd()).unwrap_or(0) + self.refused.get()
+        let dropped = |socket: &Self| sys::dropped(socket.socket.as_fd()).unwrap_or(0) + socket.refused.get();
+        self.sockets().map(dropped).sum()
     }
 
     /// Bytes that the kernel has taken and not sent yet, with what it needs beside them.
     pub(crate) fn unsent(&self) -> u64 {
         // Of a socket that cannot be asked, all has left.
-        sys::memory(self.socket.as_fd()).map_or(0, |memory| memory.unsent)
+        let unsent = |socket: &Self| sys::memory(socket.socket.as_fd()).map_or(0, |memory| memory.unsent);
+        self.sockets().map(unsent).sum()
     }
 }
 

@@ -50,6 +50,14 @@ impl Links {
         let stream = self.stream.as_ref()?.stream.local_addr().ok()?;
         Some(self.from.filter(|from| from.is_ipv4() == stream.is_ipv4()).unwrap_or(stream.ip()))
     }
+
+    /// Takes this link of datagrams in the place of another one; the address to be reached at.
+    fn hear(&mut self, link: DatagramLink, local: IpAddr) -> SocketAddr {
+        let address = SocketAddr::new(local, link.port());
+        self.datagrams = Some(Box::new(link));
+        self.unpolled = true;
+        address
+    }
 }
 
 impl Transmit for Links {
@@ -75,16 +83,27 @@ impl Transmit for Links {
         self.stream.as_ref().map_or(0, |stream| stream.acknowledged().bytes)
     }
 
+    fn peer_address(&self) -> Option<SocketAddr> {
+        self.stream.as_ref()?.stream.peer_addr().ok()
+    }
+
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
-        let local = self.local().ok_or_else(|| OpenError {
-            failure: Failure::SocketError,
-            words: "the link has no local address".to_owned(),
-        })?;
+        let local = self.local().ok_or_else(no_address)?;
         let link = DatagramLink::open(local_for(local, self.from.filter(|from| *from == local)))?;
-        let address = SocketAddr::new(local, link.port());
-        self.datagrams = Some(Box::new(link));
-        self.unpolled = true;
-        Ok(address)
+        Ok(self.hear(link, local))
+    }
+
+    fn open_datagram_pairs(&mut self, pairs: usize) -> Result<Vec<u16>, OpenError> {
+        let local = self.local().ok_or_else(no_address)?;
+        let link = DatagramLink::open_pairs(local, pairs)?;
+        let ports = link.sockets().step_by(2).map(DatagramLink::port).collect();
+        self.hear(link, local);
+        Ok(ports)
+    }
+
+    fn send_datagrams_from(&mut self, port: usize, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        let socket = self.datagrams.as_ref().and_then(|link| link.sockets().nth(port));
+        socket.map_or(0, |socket| socket.send(to, bytes, length))
     }
 
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
@@ -128,4 +147,8 @@ impl Transmit for Links {
             side.close();
         }
     }
+}
+
+fn no_address() -> OpenError {
+    OpenError { failure: Failure::SocketError, words: "the link has no local address".to_owned() }
 }

@@ -39,6 +39,8 @@ pub struct Rig<W> {
     pub hung_up: bool,
     /// Whether it lives on without a link.
     pub stands_by: bool,
+    /// The address of the peer of its link.
+    pub peer_address: SocketAddr,
     /// The local address of its datagrams, if it opened a link of them.
     pub datagram_address: SocketAddr,
     /// Whether it opened one.
@@ -87,6 +89,7 @@ impl<W> Rig<W> {
             reopened: None,
             hung_up: false,
             stands_by: false,
+            peer_address: SocketAddr::from(([127, 0, 0, 1], 9)),
             datagram_address: SocketAddr::from(([127, 0, 0, 1], 40_000)),
             hears_datagrams: false,
             datagram_peer: None,
@@ -121,6 +124,7 @@ impl<W> Rig<W> {
             unread: self.unread,
             acknowledged: self.acknowledged,
             room: &mut self.room,
+            peer_address: self.peer_address,
             address: self.datagram_address,
             hears_datagrams: &mut self.hears_datagrams,
             datagram_peer: &mut self.datagram_peer,
@@ -214,6 +218,7 @@ impl<W> Rig<W> {
             unread: self.unread,
             acknowledged: self.acknowledged,
             room: &mut self.room,
+            peer_address: self.peer_address,
             address: self.datagram_address,
             hears_datagrams: &mut self.hears_datagrams,
             datagram_peer: &mut self.datagram_peer,
@@ -240,6 +245,7 @@ struct Tape<'a> {
     unread: usize,
     acknowledged: u64,
     room: &'a mut usize,
+    peer_address: SocketAddr,
     address: SocketAddr,
     hears_datagrams: &'a mut bool,
     datagram_peer: &'a mut Option<SocketAddr>,
@@ -284,9 +290,23 @@ impl Transmit for Tape<'_> {
     fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
+
+    fn peer_address(&self) -> Option<SocketAddr> {
+        Some(self.peer_address)
+    }
+
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
         *self.hears_datagrams = true;
         Ok(self.address)
+    }
+
+    fn open_datagram_pairs(&mut self, pairs: usize) -> Result<Vec<u16>, OpenError> {
+        let first = self.open_datagrams()?.port();
+        Ok((first..).step_by(2).take(pairs).collect())
+    }
+
+    fn send_datagrams_from(&mut self, _: usize, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        self.send_datagrams(to, bytes, length)
     }
 
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {

@@ -178,8 +178,14 @@ pub(crate) trait Transmit {
     fn unread(&self) -> usize;
     /// Bytes that the peer's machine has acknowledged.
     fn acknowledged(&self) -> u64;
+    /// The address of the peer of this link, if it is a stream.
+    fn peer_address(&self) -> Option<SocketAddr>;
     /// Opens the link of datagrams; the address to be reached at.
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError>;
+    /// Opens the link of datagrams at pairs of ports; the first of each.
+    fn open_datagram_pairs(&mut self, pairs: usize) -> Result<Vec<u16>, OpenError>;
+    /// The same as the next from one of several ports.
+    fn send_datagrams_from(&mut self, port: usize, to: SocketAddr, bytes: &[u8], length: usize) -> usize;
     /// Sends datagrams of `length` bytes each. How many of the first the kernel took.
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize;
     /// Bytes of datagrams that it took and has not sent.
@@ -220,8 +226,20 @@ impl Transmit for NoLink {
         0
     }
 
+    fn peer_address(&self) -> Option<SocketAddr> {
+        None
+    }
+
     fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
         Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
+    }
+
+    fn open_datagram_pairs(&mut self, _: usize) -> Result<Vec<u16>, OpenError> {
+        self.open_datagrams().map(|_| Vec::new())
+    }
+
+    fn send_datagrams_from(&mut self, _: usize, _: SocketAddr, _: &[u8], _: usize) -> usize {
+        0
     }
 
     fn send_datagrams(&mut self, _: SocketAddr, _: &[u8], _: usize) -> usize {
@@ -326,6 +344,11 @@ impl<W> Context<'_, W> {
     /// free. Costs a system call.
     pub fn acknowledged(&self) -> u64 {
         self.link.acknowledged()
+    }
+
+    /// The address of the peer of this link, if it is a stream. Costs a system call.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        self.link.peer_address()
     }
 
     /// Asks for [`Event::Timer`] at `at`, instead of any earlier wish, or for none. A session has one deadline.
@@ -450,6 +473,16 @@ impl<W> Context<'_, W> {
         self.link.open_datagrams()
     }
 
+    /// Opens a link of datagrams as [`Self::open_datagrams`] does, at this many pairs of ports: the first of each is even, the second
+    /// the next one, as RTP and RTCP want them (RFC 3550 section 11). The first port of each pair; [`Event::Datagrams`] brings what
+    /// comes to any of them.
+    ///
+    /// # Errors
+    /// No descriptor or pair of ports was left.
+    pub fn open_datagram_pairs(&mut self, pairs: usize) -> Result<Vec<u16>, OpenError> {
+        self.link.open_datagram_pairs(pairs)
+    }
+
     /// Sends one datagram. Whether the kernel took it; what it does not take is gone.
     pub fn send_datagram(&mut self, to: SocketAddr, bytes: &[u8]) -> bool {
         self.link.send_datagrams(to, bytes, bytes.len()) == 1
@@ -519,6 +552,12 @@ impl Outgoing<'_> {
     /// See [`Context::send_datagrams`].
     pub fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
         self.0.send_datagrams(to, bytes, length)
+    }
+
+    /// Sends them from one of several ports ([`Context::open_datagram_pairs`]): 0 is the first of the first pair, 1 the second of
+    /// it, 2 the first of the next pair.
+    pub fn send_datagrams_from(&mut self, port: usize, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        self.0.send_datagrams_from(port, to, bytes, length)
     }
 
     /// Bytes of datagrams that the kernel has taken and not sent yet, with what it needs beside them: a way out that is slower than

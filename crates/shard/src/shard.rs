@@ -408,6 +408,7 @@ impl<W: World> Shard<W> {
                 self.guards.forget(guard.deadline);
             }
             if let Some(link) = entry.links.datagrams {
+                // Closing the descriptors of further ports deregisters them as well.
                 let _ = self.poll.registry().deregister(&mut SourceFd(&link.descriptor()));
             }
         }

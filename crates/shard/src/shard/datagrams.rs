@@ -43,11 +43,13 @@ impl<W: World> Shard<W> {
             && let Some(link) = &entry.links.datagrams
         {
             let token = Token(id.key as usize | DATAGRAMS);
-            let descriptor = link.descriptor();
-            self.poll
-                .registry()
-                .register(&mut SourceFd(&descriptor), token, Interest::READABLE)
-                .map_err(|error| LinkError { failure: Failure::SocketError, words: error.to_string() })?;
+            for socket in link.sockets() {
+                let descriptor = socket.descriptor();
+                self.poll
+                    .registry()
+                    .register(&mut SourceFd(&descriptor), token, Interest::READABLE)
+                    .map_err(|error| LinkError { failure: Failure::SocketError, words: error.to_string() })?;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Links of datagrams: alone, and beside a link that comes and goes.
 
-use crate::bench::{Bench, Happened, accept, endpoint, pattern, silent};
+use crate::bench::{Bench, Diary, Happened, accept, endpoint, pattern, silent};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -92,6 +92,52 @@ fn datagrams_outlive_the_link_that_they_were_opened_beside() {
     bench.shard.stop(id);
     assert!(bench.shard.is_empty());
     drop(stream);
+}
+
+#[test]
+fn each_pair_has_an_even_port_and_the_next_and_all_of_them_are_heard() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (peer, opened) = (peer(), Arc::new(Mutex::new(Vec::new())));
+    let (to, told) = (peer.local_addr().unwrap(), opened.clone());
+    let react = Box::new(move |event: Event<'_>, context: &mut weir_shard::Context<'_, _>| match event {
+        Event::Connected => *told.lock().unwrap() = context.open_datagram_pairs(2).unwrap(),
+        Event::Woken => {
+            assert_eq!(context.peer_address().map(|it| it.ip()), Some(to.ip()));
+            let mut link = context.split().1;
+            for port in 0..4 {
+                assert_eq!(link.send_datagrams_from(port, to, b"twice", 3), 2);
+            }
+            assert_eq!(link.send_datagrams_from(4, to, b"?", 1), 0);
+        }
+        _ => {}
+    });
+    let datagrams = |diary: &Diary| {
+        diary.of("client").iter().filter(|what| matches!(what, Happened::Datagram(..))).count()
+    };
+    let mut bench = Bench::new();
+    let id = bench.open("client", &endpoint(listener.local_addr().unwrap()), react);
+    let _stream = accept(&listener);
+    bench.run_until(|diary| diary.count("client", &Happened::Connected) == 1);
+    let firsts = opened.lock().unwrap().clone();
+    assert!(firsts.len() == 2 && firsts[0] != firsts[1], "{firsts:?}");
+    assert!(firsts.iter().all(|port| port % 2 == 0), "{firsts:?}");
+    let ports: Vec<u16> = firsts.iter().flat_map(|first| [*first, first + 1]).collect();
+    // One alone, the last first, and all at once.
+    let mut sent = 0;
+    for port in ports.iter().rev().chain(&ports).chain(&ports) {
+        peer.send_to(b"hello", (to.ip(), *port)).unwrap();
+        sent += 1;
+        if sent <= 4 {
+            bench.run_until(|diary| datagrams(diary) == sent);
+        }
+    }
+    bench.run_until(|diary| datagrams(diary) == 12);
+    bench.shard.wake_all([id]);
+    bench.run_until(|diary| diary.count("client", &Happened::Woken) == 1);
+    let mut buffer = [0; 10];
+    for port in ports.iter().flat_map(|port| [*port; 2]) {
+        assert_eq!(peer.recv_from(&mut buffer).unwrap().1, SocketAddr::new(to.ip(), port));
+    }
 }
 
 fn accept_beside(bench: &mut Bench, listener: &TcpListener) -> std::net::TcpStream {
