@@ -1,5 +1,5 @@
 //! Any bytes are what comes over an RTSP connection, or are not, and the same however they are cut; descriptions, transports and
-//! challenges are read in bounded memory, and payloads of what they describe become frames.
+//! challenges are read in bounded memory, interleaved packets come apart, and payloads of what they describe become frames.
 
 #![no_main]
 
@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 use weir_rtsp::{
-    Challenge, Description, Item, LONGEST_BODY, Login, MOST_MEDIA, Payload, Reader, RtspError, SessionHeader,
-    TagReader, Transport,
+    Challenge, Deinterleaver, Description, Item, LONGEST_BODY, Login, MOST_MEDIA, Payload, Reader, RtspError,
+    SessionHeader, TagReader, Transport,
 };
 
 /// What was read, and the kind of error that ended it: the words of one may show what stood behind it.
@@ -60,6 +60,12 @@ fn describe(bytes: &[u8]) {
 fuzz_target!(|data: &[u8]| {
     let Some((whole, pieces)) = halves(data) else { return };
     assert_eq!(read(&pieces), read(&[whole]));
+    let mut handed_on = 0;
+    Deinterleaver::default().take(whole, &mut |_, bytes, length| {
+        assert!(length > 0 && length <= bytes.len());
+        handed_on += bytes.len();
+    });
+    assert!(handed_on <= whole.len());
     describe(whole);
     let text = String::from_utf8_lossy(whole);
     let _ = (Transport::parse(&text).count(), SessionHeader::parse(&text));
