@@ -1,6 +1,7 @@
 //! RTSP players and publishers.
 
 mod connection;
+mod datagrams;
 mod figures;
 mod play;
 mod publish;

@@ -1,12 +1,13 @@
-//! RTSP with RTP as datagrams, on virtual time: of which track each of them is.
+//! RTSP with RTP as datagrams, on virtual time: of which track each of them is, and where those of a publisher go.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_clients::{
-    Ending, PlannedStart, PlayOptions, RtspTransport, ShardRecorder, Timeouts, Turn, Workload, rtsp,
+    Ending, PlannedStart, PlayOptions, PublishOptions, RtspTransport, ShardRecorder, Timeouts, Turn,
+    Workload, rtsp,
 };
 use weir_metrics::{Counter, Failure};
-use weir_rtc::rtcp;
+use weir_rtc::rtcp::{self, ReportBlock};
 use weir_rtc::rtp::Header;
 use weir_shard::{Event, Rig, Session};
 
@@ -198,5 +199,90 @@ fn reports_go_to_the_port_of_each_track_and_nowhere_if_none_is_known() {
             Some(port) => assert!(sent.len() >= 2 && sent.iter().all(|it| *it == port), "{sent:?}"),
             None => assert!(sent.is_empty(), "{sent:?}"),
         }
+    }
+}
+
+/// A publisher of pictures and sound, and what the server was asked; it names these ports for each track.
+fn publishing(server_ports: [&str; 2]) -> (Stage, [String; 2]) {
+    let workload = rtsp::publish(&[URL.to_owned()], &PublishOptions::default(), RtspTransport::Udp).unwrap();
+    let mut stage = Stage::of(workload);
+    stage.answer("OPTIONS", "", "");
+    stage.answer("ANNOUNCE", "", "");
+    let asked = server_ports.map(|ports| {
+        let fields =
+            format!("Session: 1\r\nTransport: RTP/AVP;unicast;{ports}source=192.0.2.1;mode=record\r\n");
+        stage.answer("SETUP", &fields, "")
+    });
+    stage.answer("RECORD", "Session: 1\r\n", "");
+    (stage, asked)
+}
+
+/// A server that has one pair of ports for all publishers, as MediaMTX has, knows each track by the address that it comes from.
+#[test]
+fn a_publisher_has_a_pair_of_ports_for_each_track_and_sends_to_the_server_where_it_was_found() {
+    let (mut stage, asked) = publishing(["server_port=8000-8001;"; 2]);
+    for (asked, ports) in asked.iter().zip(["40000-40001", "40002-40003"]) {
+        assert!(asked.contains(&format!("RTP/AVP;unicast;client_port={ports};mode=record")), "{asked}");
+    }
+    stage.rig.advance(&mut *stage.client, Duration::from_secs(6));
+    let sent = stage.rig.take_datagrams();
+    let to = |port| sent.iter().filter(move |(to, _)| *to == SocketAddr::from(([127, 0, 0, 1], port)));
+    let of = |payload_type: u8| to(8000).filter(move |(_, bytes)| bytes[1] & 0x7F == payload_type).count();
+    assert!(of(96) >= 150 && of(97) >= 250, "{} and {}", of(96), of(97));
+    assert!(to(8001).count() >= 4 && to(8001).all(|(_, bytes)| bytes[1] == 200), "reports of both tracks");
+    assert_eq!(to(8000).count() + to(8001).count(), sent.len());
+    let counts = stage.counts(["rtsp.packets", "sent", "rtsp.reported_lost"]);
+    assert_eq!(counts[0] as usize, of(96) + of(97));
+    let bytes: usize = sent.iter().map(|(_, bytes)| bytes.len()).sum();
+    assert!(counts[1] as usize > bytes, "and the dialogue: {counts:?}, {bytes}");
+    assert_eq!(counts[2], 0);
+}
+
+#[test]
+fn what_the_last_report_says_of_a_track_was_lost_by_it() {
+    let (mut stage, _) = publishing(["server_port=8000-8001;", "server_port=8002-8003;"]);
+    stage.rig.advance(&mut *stage.client, Duration::from_secs(1));
+    let sent = stage.rig.take_datagrams();
+    let source = |port| {
+        let (_, bytes) = sent.iter().find(|(to, _)| to.port() == port).unwrap();
+        u32::from_be_bytes(bytes[8..12].try_into().unwrap())
+    };
+    for (port, source, lost) in [
+        (8001, source(8000), 3),
+        (8001, source(8000), 5),
+        (8003, source(8002), 2),
+        (8003, 0x77, 1_000),
+        (8003, source(8002), -4),
+    ] {
+        let block = ReportBlock {
+            source,
+            fraction_lost: 0,
+            cumulative_lost: lost,
+            highest_sequence_number: 0,
+            jitter: 0,
+            last_sender_report: 0,
+            delay_since_last_sender_report: 0,
+        };
+        let mut report = Vec::new();
+        rtcp::append_receiver_report(9, &[block], &mut report);
+        stage.datagram(port, &report);
+    }
+    assert_eq!(stage.counts(["rtsp.reported_lost", "rtsp.receiver_reports"]), [5, 5]);
+}
+
+#[test]
+fn a_publisher_that_is_told_no_ports_or_whose_connection_ends_has_failed() {
+    let (mut stage, _) = publishing(["server_port=8000-8001;"; 2]);
+    stage.rig.advance(&mut *stage.client, Duration::from_secs(1));
+    stage.dispatch(Event::HungUp { failure: Failure::ClosedByPeer, words: "" });
+    assert_eq!(stage.failure(), Some(Failure::ClosedByPeer));
+    for transport in ["RTP/AVP;unicast", "RTP/AVP/TCP;unicast;interleaved=0-1", "RTP/SAVP;server_port=8-9"] {
+        let mut stage = Stage::of(
+            rtsp::publish(&[URL.to_owned()], &PublishOptions::default(), RtspTransport::Udp).unwrap(),
+        );
+        stage.answer("OPTIONS", "", "");
+        stage.answer("ANNOUNCE", "", "");
+        stage.answer("SETUP", &format!("Session: 1\r\nTransport: {transport}\r\n"), "");
+        assert_eq!(stage.failure(), Some(Failure::Rejected), "{transport}");
     }
 }

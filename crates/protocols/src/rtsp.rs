@@ -35,7 +35,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         make: play,
     }),
     publish: Some(Publish {
-        options: &[Group::of::<Content>(), Group::of::<Stamp>(), Group::of::<Reconnect>()],
+        options: &[
+            Group::of::<Content>(),
+            Group::of::<Stamp>(),
+            Group::of::<Rtsp>(),
+            Group::of::<Reconnect>(),
+        ],
         output: content::output,
         asked: |_, _| Vec::new(),
         unfilled: PUBLISHER,
@@ -53,7 +58,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
 #[derive(Args)]
 #[command(next_help_heading = "RTSP")]
 struct Rtsp {
-    /// RTSP: what carries RTP: tcp, interleaved in the connection; or udp, in which every viewer reads at every event
+    /// RTSP: what carries RTP: tcp, interleaved in the connection; or udp, by which every viewer reads at every event
     #[arg(long, value_name = "NAME", default_value = "tcp")]
     transport: RtspTransport,
 }
@@ -67,5 +72,6 @@ fn play(making: Making<'_, PlayOptions>) -> Result<Workload, WorkloadError> {
 }
 
 fn publish(making: Making<'_, PublishOptions>) -> Result<Workload, WorkloadError> {
-    rtsp::publish(making.urls, &content::options(making.options, making.given, making.run.seed)?)
+    let options = content::options(making.options, making.given, making.run.seed)?;
+    rtsp::publish(making.urls, &options, making.given.read::<Rtsp>()?.transport)
 }

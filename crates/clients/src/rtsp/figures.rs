@@ -16,6 +16,7 @@ weir_metrics::figures! {
     RESTARTS: Counter = "rtsp.restarts", Count, "times that the numbers of a track's packets began again";
     SENDER_REPORTS: Counter = "rtsp.sender_reports", Count, "RTCP sender reports received or sent";
     RECEIVER_REPORTS: Counter = "rtsp.receiver_reports", Count, "RTCP receiver reports sent or received";
+    REPORTED_LOST: Counter = "rtsp.reported_lost", Count, "publishers: packets that the server's last reports said were lost";
     KEEP_ALIVES: Counter = "rtsp.keep_alives", Count, "requests that kept a session alive";
     LOGINS: Counter = "rtsp.logins", Count, "requests that were repeated with a login";
     OPTIONS_TIME: Spread = "rtsp.options_time", Micros, "from OPTIONS to its response";

@@ -1,21 +1,22 @@
 //! An RTSP publisher.
 
+use super::RtspTransport;
 use super::connection::Connection;
-use super::figures::RECEIVER_REPORTS;
+use super::datagrams::DatagramRoutes;
 use super::refusal::refusal;
 use super::request::Request;
 use super::sending::{Content, Sending, control};
-use crate::client_session::{ClientSession, End};
+use crate::client_session::{ClientSession, End, said};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::redirect::Redirects;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_metrics::common::{READS, RECEIVED, SENT};
+use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment};
-use weir_rtc::rtcp::{Compound, Packet};
+use weir_rtc::Datagram;
 use weir_rtsp::{Item, Lower, Method, Reader, Response, Transport};
-use weir_shard::Context;
+use weir_shard::{Context, Datagrams, Incoming};
 
 /// Bytes that may wait for a server before the publisher waits as well. The kernel's buffer comes on top.
 const UNSENT_LIMIT: usize = 256 * 1024;
@@ -29,6 +30,7 @@ pub(super) struct SharedOptions {
     /// How long a server may take nothing.
     pub(super) send_timeout: Duration,
     pub(super) content: Content,
+    pub(super) transport: RtspTransport,
     pub(super) redirects: Redirects,
 }
 
@@ -40,6 +42,8 @@ pub(super) struct Publisher {
     connection: Connection,
     reader: Reader,
     sending: Sending,
+    /// Where packets go, if they go as datagrams.
+    routes: Option<DatagramRoutes>,
     /// Tracks that are set up.
     tracks: usize,
     /// Set while something waits for the server.
@@ -71,6 +75,7 @@ impl Publisher {
             connection: Connection::new(planned, request, redirects, true, now),
             reader: Reader::new(),
             sending: sending(&common, planned, now),
+            routes: None,
             tracks: 0,
             blocked: None,
             common,
@@ -98,18 +103,7 @@ impl Publisher {
             Method::Announce => self.set_up(now),
             Method::Setup => {
                 let transport = response.fields.get("transport").and_then(|it| Transport::parse(it).next());
-                match transport {
-                    Some(Transport { lower: Lower::Tcp, interleaved, .. }) => {
-                        if let Some(channels) = interleaved {
-                            self.sending.set_channels(self.tracks, channels);
-                        }
-                    }
-                    _ => {
-                        let words =
-                            "SETUP is answered with another transport than RTP in the connection".to_owned();
-                        return Err((Failure::Rejected, words));
-                    }
-                }
+                self.route(transport)?;
                 self.tracks += 1;
                 self.set_up(now);
             }
@@ -123,13 +117,41 @@ impl Publisher {
         Ok(())
     }
 
+    /// A track is set up: where its packets go.
+    fn route(&mut self, transport: Option<Transport>) -> Result<(), End> {
+        let is_route = match (transport, &mut self.routes) {
+            (Some(Transport { lower: Lower::Tcp, is_secure: false, interleaved, .. }), None) => {
+                if let Some(channels) = interleaved {
+                    self.sending.set_channels(self.tracks, channels);
+                }
+                true
+            }
+            (Some(transport @ Transport { lower: Lower::Udp, is_secure: false, .. }), Some(routes)) => {
+                routes.add(&transport)
+            }
+            _ => false,
+        };
+        if is_route {
+            return Ok(());
+        }
+        let words = match self.routes {
+            None => "SETUP is answered with another transport than RTP in the connection",
+            Some(_) => "SETUP is answered with another transport than UDP, or without the server's ports",
+        };
+        Err((Failure::Rejected, words.to_owned()))
+    }
+
     /// Asks for the next track, or to record all of them.
     fn set_up(&mut self, now: Moment) {
         let uri = self.connection.uri().to_owned();
         match self.sending.channels(self.tracks) {
             Some(channels) => {
                 let track = format!("{}/{}", uri.trim_end_matches('/'), control(self.tracks));
-                let transport = Transport::tcp(channels).recording().to_string();
+                let transport = match &self.routes {
+                    Some(routes) => routes.wanted(),
+                    None => Transport::tcp(channels),
+                };
+                let transport = transport.recording().to_string();
                 self.connection.ask(Method::Setup, &track, vec![("Transport", transport)], now);
             }
             None => {
@@ -155,9 +177,7 @@ impl Publisher {
                 }
                 Some(Item::Request(request)) => self.connection.on_request(&request),
                 Some(Item::Frame { bytes, .. }) => {
-                    let reports = Compound::new(bytes).flatten();
-                    let count = reports.filter(|it| matches!(it, Packet::ReceiverReport(_))).count();
-                    shard.of(self.state.planned()).count(RECEIVER_REPORTS, count as u64);
+                    self.sending.on_report(bytes, shard.of(self.state.planned()));
                 }
                 Some(Item::Rest(_)) => {}
             }
@@ -190,8 +210,14 @@ impl Publisher {
         self.connection.flush(context);
         let output = self.sending.output();
         if !output.is_empty() {
-            context.send(output);
-            context.world.of(self.state.planned()).count(SENT, output.len() as u64);
+            let sent = match &mut self.routes {
+                Some(routes) => routes.send(output, context),
+                None => {
+                    context.send(output);
+                    output.len()
+                }
+            };
+            context.world.of(self.state.planned()).count(SENT, sent as u64);
             output.clear();
         }
     }
@@ -212,11 +238,19 @@ impl Publisher {
         };
     }
 
+    /// Books what is known at the end of a link only.
+    fn book_end(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let dropped = if self.routes.is_some() { context.dropped_datagrams() } else { 0 };
+        let recorder = context.world.of(self.state.planned());
+        recorder.count(SOCKET_DROPS, dropped);
+        self.sending.book_reports(recorder);
+    }
+
     /// Forgets what belongs to a link.
     fn restart(&mut self, now: Moment) {
         self.reader = Reader::new();
         self.sending = sending(&self.common, self.state.planned(), now);
-        (self.tracks, self.blocked) = (0, None);
+        (self.tracks, self.blocked, self.routes) = (0, None, None);
     }
 }
 
@@ -236,8 +270,43 @@ impl ClientSession for Publisher {
 
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         self.state.reach(ClientPhase::Handshaking, context.now, context.world);
+        if self.common.transport == RtspTransport::Udp
+            && let Some(server) = context.peer_address()
+        {
+            let opened = context.open_datagram_pairs(self.sending.tracks());
+            let ports = opened.map_err(|error| (error.failure, error.words))?;
+            self.routes = Some(DatagramRoutes::new(ports, server.ip()));
+        }
         self.connection.connected(context.now);
         Ok(())
+    }
+
+    fn handle_datagrams(
+        &mut self,
+        mut datagrams: Datagrams<'_>,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
+        let recorder = context.world.of(self.state.planned());
+        let mut received = 0;
+        while let Some(Incoming { bytes, .. }) = datagrams.take_next() {
+            received += bytes.len() as u64;
+            if Datagram::of(bytes) == Datagram::Rtcp {
+                self.sending.on_report(bytes, recorder);
+            }
+        }
+        recorder.count(READS, 1);
+        recorder.count(RECEIVED, received);
+        Ok(())
+    }
+
+    /// The server has ended the connection, although datagrams would still go: whether it takes them is not known any more.
+    fn handle_hung_up(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        _: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
+        Err((failure, said(words)))
     }
 
     fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
@@ -280,11 +349,13 @@ impl ClientSession for Publisher {
     }
 
     fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        self.book_end(context);
         self.connection.begin_again(context.now);
         self.restart(context.now);
     }
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
+        self.book_end(context);
         if failure.is_none() {
             let uri = self.connection.uri().to_owned();
             self.connection.tear_down(&uri, context);

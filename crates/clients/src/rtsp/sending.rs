@@ -1,6 +1,6 @@
-//! What a publisher sends: frames as interleaved RTP packets, and reports on them.
+//! What a publisher sends: frames as interleaved RTP packets, and reports on them; and what the server reports.
 
-use super::figures::{AUDIO_FRAMES, PACKETS, SENDER_REPORTS};
+use super::figures::{AUDIO_FRAMES, PACKETS, RECEIVER_REPORTS, REPORTED_LOST, SENDER_REPORTS};
 use crate::client_session::End;
 use crate::host_clock::HostClock;
 use crate::material::Material;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use weir_media::{AudioCodec, Frame, PictureCodec, Source, Stamp, Track, VideoConfig};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
+use weir_rtc::rtcp::Compound;
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::Format;
 use weir_rtc::sender::Sender;
@@ -45,6 +46,8 @@ struct SentTrack {
     sender: Sender,
     /// The channels of RTP and RTCP.
     channels: (u8, u8),
+    /// Packets that the server's last report says were lost.
+    reported_lost: u64,
 }
 
 /// What is sent, and to be sent next.
@@ -91,7 +94,7 @@ impl Sending {
             let first = (ssrc >> 9) as u16;
             let sender =
                 Sender::new(ssrc, format.payload_type, format.clock_rate, first, ssrc.rotate_left(13));
-            SentTrack { kind, format, sender, channels: (2 * at, 2 * at + 1) }
+            SentTrack { kind, format, sender, channels: (2 * at, 2 * at + 1), reported_lost: 0 }
         });
         Self {
             sound: source.audio_config().map(|audio| audio.codec).unwrap_or_default(),
@@ -120,6 +123,11 @@ impl Sending {
             is_back_channel: false,
         });
         Description { control: Some("*".to_owned()), range: None, media: media.collect() }
+    }
+
+    /// How many tracks there are.
+    pub(super) fn tracks(&self) -> usize {
+        self.tracks.len()
     }
 
     /// The channels of a track; `None` behind the last one.
@@ -208,6 +216,27 @@ impl Sending {
         append_packet(track.channels.0, &header, &self.payload, &mut self.out);
         recorder.count(MEDIA, (SOUND_HEADER + frame.len()) as u64);
         recorder.count(PACKETS, 1);
+    }
+
+    /// RTCP of the server came.
+    pub(super) fn on_report(&mut self, bytes: &[u8], recorder: &mut Recorder) {
+        for packet in Compound::new(bytes).flatten() {
+            let rtcp::Packet::ReceiverReport(report) = packet else { continue };
+            recorder.count(RECEIVER_REPORTS, 1);
+            for block in report.blocks {
+                let mut tracks = self.tracks.iter_mut();
+                if let Some(track) = tracks.find(|track| track.sender.ssrc() == block.source) {
+                    // Below zero when duplicates outnumber losses (RFC 3550 section 6.4.1).
+                    track.reported_lost = block.cumulative_lost.max(0) as u64;
+                }
+            }
+        }
+    }
+
+    /// Books what the last reports have said; once.
+    pub(super) fn book_reports(&mut self, recorder: &mut Recorder) {
+        let lost = self.tracks.iter_mut().map(|track| std::mem::take(&mut track.reported_lost));
+        recorder.count(REPORTED_LOST, lost.sum());
     }
 
     /// Reports, where it is time to.

@@ -48,7 +48,11 @@ pub fn play(
 ///
 /// # Errors
 /// A URL that leads nowhere, TLS settings or material that cannot be made.
-pub fn publish(urls: &[String], options: &PublishOptions) -> Result<Workload, WorkloadError> {
+pub fn publish(
+    urls: &[String],
+    options: &PublishOptions,
+    transport: RtspTransport,
+) -> Result<Workload, WorkloadError> {
     let mut finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
     let endpoints = Endpoints::find("publish", urls, &mut finder, |target| Ok(Request::new(target)))?;
     let material = Material::prepare_of(&options.material, options.stamp, &PictureCodec::ALL)?;
@@ -57,6 +61,7 @@ pub fn publish(urls: &[String], options: &PublishOptions) -> Result<Workload, Wo
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
         content: Content { material, stamp: options.stamp, clock: HostClock::read() },
+        transport,
         redirects: Redirects::new(finder),
     });
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
