@@ -202,6 +202,40 @@ fn reports_go_to_the_port_of_each_track_and_nowhere_if_none_is_known() {
     }
 }
 
+#[test]
+fn a_viewer_whose_connection_ends_plays_on_as_long_as_datagrams_come() {
+    let hang_up = Event::HungUp { failure: Failure::ClosedByPeer, words: "" };
+    let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);
+    stage.second(8, [8000; 2], 0);
+    stage.dispatch(hang_up);
+    stage.rig.take_sent();
+    // For longer than the session's time, half of which has a request in it otherwise.
+    (1..40).for_each(|second| stage.second(8, [8000; 2], second));
+    assert_eq!((stage.failure(), stage.rig.take_sent()), (None, Vec::new()));
+    stage.rig.advance(&mut *stage.client, Duration::from_millis(1_900));
+    assert_eq!(stage.failure(), None);
+    stage.rig.advance(&mut *stage.client, Duration::from_millis(200));
+    assert_eq!(stage.failure(), Some(Failure::ClosedByPeer));
+}
+
+#[test]
+fn a_connection_that_ends_after_the_goodbye_of_all_tracks_ends_the_stream() {
+    let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);
+    stage.second(8, [8000; 2], 0);
+    [PICTURES, SOUND].into_iter().for_each(|source| stage.datagram(8001, &goodbye(source)));
+    stage.dispatch(Event::HungUp { failure: Failure::ClosedByPeer, words: "" });
+    assert_eq!(stage.failure(), Some(Failure::StreamEnded));
+}
+
+#[test]
+fn a_connection_that_ends_before_the_response_to_play_is_the_end() {
+    let options = PlayOptions::default();
+    let mut stage = Stage::of(rtsp::play(&[URL.to_owned()], &options, RtspTransport::Udp).unwrap());
+    stage.answer("OPTIONS", "", "");
+    stage.dispatch(Event::HungUp { failure: Failure::Reset, words: "" });
+    assert_eq!(stage.failure(), Some(Failure::Reset));
+}
+
 /// A publisher of pictures and sound, and what the server was asked; it names these ports for each track.
 fn publishing(server_ports: [&str; 2]) -> (Stage, [String; 2]) {
     let workload = rtsp::publish(&[URL.to_owned()], &PublishOptions::default(), RtspTransport::Udp).unwrap();

@@ -89,6 +89,11 @@ impl Connection {
         self.ask(Method::Options, &uri, Vec::new(), now);
     }
 
+    /// The link has ended, and the client goes on without: nothing is asked any more.
+    pub(super) fn hung_up(&mut self) {
+        (self.is_up, self.keep_alive_at, self.body) = (false, None, None);
+    }
+
     pub(super) fn is_up(&self) -> bool {
         self.is_up
     }

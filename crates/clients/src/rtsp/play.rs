@@ -81,6 +81,8 @@ struct Viewer {
     source: Option<IpAddr>,
     /// The server has said goodbye in all tracks: when that becomes a failure.
     ended: Option<Moment>,
+    /// The connection has ended, and datagrams may still come: how, and when that becomes a failure unless one does.
+    hung_up: Option<(End, Moment)>,
 }
 
 impl Player {
@@ -113,6 +115,7 @@ impl Player {
             port: None,
             source: None,
             ended: None,
+            hung_up: None,
         };
         Self { reader: Reader::new(), viewer }
     }
@@ -343,6 +346,9 @@ impl Viewer {
             (Datagram::Rtp, Some(track)) => {
                 let began = *self.began.get_or_insert(now);
                 (self.ended, self.source) = (None, Some(from.ip()));
+                if let Some((_, until)) = &mut self.hung_up {
+                    *until = now + self.common.end_grace;
+                }
                 track.rtp(bytes, now.since(began), &mut self.flv, now, shard);
             }
             (Datagram::Rtcp, Some(track)) => {
@@ -411,7 +417,24 @@ impl Viewer {
         self.book(now, shard);
         (self.tracks, self.urls, self.answered) = (Vec::new(), Vec::new(), 0);
         (self.described, self.began, self.report_at, self.ended) = (None, None, None, None);
-        (self.port, self.source) = (None, None);
+        (self.port, self.source, self.hung_up) = (None, None, None);
+    }
+
+    /// Counts what its socket has dropped.
+    fn count_drops(&self, context: &mut Context<'_, ShardRecorder>) {
+        if self.port.is_some() {
+            let dropped = context.dropped_datagrams();
+            context.world.of(self.planned()).count(SOCKET_DROPS, dropped);
+        }
+    }
+
+    /// How it ends that the connection has ended.
+    fn closed(&self, (failure, words): End) -> End {
+        match self.ended {
+            // A server that has ended the stream before has not broken off.
+            Some(_) => (Failure::StreamEnded, "the server said goodbye and closed the link".to_owned()),
+            None => (failure, words),
+        }
     }
 }
 
@@ -479,6 +502,9 @@ impl ClientSession for Player {
                 "the server said goodbye to every track (RTCP BYE)".to_owned(),
             ));
         }
+        if let Some((end, _)) = viewer.hung_up.take_if(|(_, until)| *until <= context.now) {
+            return Err(viewer.closed(end));
+        }
         viewer.flv.handle_timeout(context);
         viewer.connection.handle_timeout(&viewer.aggregate, context.now, context.world);
         viewer.report(context);
@@ -503,11 +529,25 @@ impl ClientSession for Player {
         words: &str,
         _: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        Err(match self.viewer.ended {
-            // A server that has ended the stream before has not broken off.
-            Some(_) => (Failure::StreamEnded, "the server said goodbye and closed the link".to_owned()),
-            None => (failure, said(words)),
-        })
+        Err(self.viewer.closed((failure, said(words))))
+    }
+
+    /// RFC 2326 section 1.1: "An RTSP session is in no way tied to a transport-level connection such as a TCP connection." What a
+    /// server sends without one is played, as long as it comes.
+    fn handle_hung_up(
+        &mut self,
+        failure: Failure,
+        words: &str,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
+        let viewer = &mut self.viewer;
+        // No response to PLAY comes any more, or no media.
+        if viewer.report_at.is_none() || viewer.ended.is_some() {
+            return Err(viewer.closed((failure, said(words))));
+        }
+        viewer.connection.hung_up();
+        viewer.hung_up = Some(((failure, said(words)), context.now + viewer.common.end_grace));
+        Ok(())
     }
 
     fn after_event(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
@@ -530,12 +570,13 @@ impl ClientSession for Player {
     fn poll_timeout(&self, context: &Context<'_, ShardRecorder>) -> Option<Moment> {
         let viewer = &self.viewer;
         let connection = viewer.connection.poll_timeout(context.now);
-        let own = [viewer.report_at, viewer.ended];
+        let own = [viewer.report_at, viewer.ended, viewer.hung_up.as_ref().map(|(_, until)| *until)];
         own.into_iter().chain([viewer.flv.poll_timeout(), connection]).flatten().min()
     }
 
     fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.reader = Reader::new();
+        self.viewer.count_drops(context);
         self.viewer.connection.begin_again(context.now);
         self.viewer.restart(context.now, context.world);
         self.viewer.flv.begin_again(context.world);
@@ -545,10 +586,7 @@ impl ClientSession for Player {
         let viewer = &mut self.viewer;
         viewer.tracks.iter_mut().for_each(TrackReceiver::settle_all);
         viewer.book(context.now, context.world);
-        if viewer.port.is_some() {
-            let dropped = context.dropped_datagrams();
-            context.world.of(viewer.planned()).count(SOCKET_DROPS, dropped);
-        }
+        viewer.count_drops(context);
         viewer.flv.leave(context.now, context.world);
         if failure.is_none() {
             let uri = std::mem::take(&mut viewer.aggregate);
