@@ -11,6 +11,7 @@ use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Hub, Port, RtcSession};
 use crate::rtmp::RtmpSession;
+use crate::rtsp::RtspSession;
 use crate::stream::{History, Terms};
 use crate::tuner::{Catalogue, Tuners};
 use crate::worker::{OriginSettings, Worker};
@@ -29,7 +30,7 @@ const MOST_UNSENT: usize = 80 << 20;
 pub fn play(data: &[u8]) {
     let Some((&protocol, script)) = data.split_first() else { return };
     let settings = settings();
-    match protocol % 6 {
+    match protocol % 7 {
         0 => {
             let mut rig = Rig::new(Worker::new(settings));
             let mut session = RtmpSession::new(&mut rig.world, peer());
@@ -67,6 +68,12 @@ pub fn play(data: &[u8]) {
             rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);
         }
+        6 => {
+            let mut rig = Rig::new(Worker::new(settings));
+            let mut session = RtspSession::new(&mut rig.world, peer());
+            rig.dispatch(&mut session, Event::Connected);
+            drive(&mut rig, &mut session, None, script);
+        }
         _ => {
             let mut rig = Rig::new(Worker::new(settings));
             let mut session = crate::bulk::BulkSession::new(&mut rig.world);
@@ -95,6 +102,10 @@ fn drive<W: World>(
             7 => rig.make_room(session, usize::from(*length) * 64),
             4 => match &mut port {
                 Some(port) => rig.tell_datagram(*port, SocketAddr::from(([127, 0, 0, 3], 3)), piece),
+                // From the port that a script names most easily.
+                None if rig.hears_datagrams => {
+                    rig.tell_datagram(session, SocketAddr::from(([127, 0, 0, 1], 3)), piece);
+                }
                 None => rig.dispatch(session, Event::Woken),
             },
             _ => rig.dispatch(session, Event::Bytes(piece)),
@@ -173,15 +184,17 @@ mod tests {
             (3, b"GET /mqtt HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mqtt\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x82\x90\0\0\0\0\x10\x0c\0\x04MQTT\x04\x02\0\x3c\0\0\xc0\0"),
             (4, b"weir bulk 1 up\n"),
             (5, b"GET /live/a.m3u8?_HLS_msn=1 HTTP/1.1\r\n\r\nGET /live/a/0.ts HTTP/1.1\r\n\r\n"),
+            (6, b"ANNOUNCE rtsp://h/a RTSP/1.0\r\nContent-Length: 66\r\n\r\nv=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:1   \r\n\
+                SETUP rtsp://h/a/1 RTSP/1.0\r\nTransport: RTP/AVP;client_port=3-4\r\n\r\nRECORD rtsp://h/a RTSP/1.0\r\n\r\n"),
         ] {
-            play(&[&[protocol][..], &says(bytes), &[5, 255, 6, 0, 7, 200, 4, 0]].concat());
+            play(&[&[protocol][..], &says(bytes), &[4, 4, 0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0x65, 0, 0, 0, 5, 255, 6, 0, 7, 200, 4, 0]].concat());
         }
     }
 
     #[test]
     fn any_script_plays_to_its_end() {
         let mut state = 7_u64;
-        for protocol in 0..6 {
+        for protocol in 0..7 {
             for _ in 0..200 {
                 let mut script = vec![protocol];
                 script.extend((0..400).map(|_| {

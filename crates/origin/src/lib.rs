@@ -39,6 +39,7 @@ pub use mqtt::MessageCounts;
 pub use origin::Origin;
 pub use policy::{Departure, MissingStream, Patience};
 pub use rtc::{Counts as RtcCounts, IntakeCounts};
+pub use rtsp::RtspCounts;
 pub use server::{Accept, BULK, HLS, HTTP, MQTT, RTC, RTMP, RTSP, SRT, Server, Sessions};
 pub use stream::{History, Kind};
 pub use tuner::{ChannelType, Material, MaterialError, Service, Tuners};

@@ -11,6 +11,7 @@ use crate::mqtt::{self, MessageCounts};
 use crate::registry::Registry;
 use crate::rtc;
 use crate::rtmp::begin_forwarding;
+use crate::rtsp::RtspCounts;
 use crate::server::{self, Accept, Server, Sessions};
 use crate::stream::Terms;
 use crate::tuner::{self, Catalogue};
@@ -212,6 +213,13 @@ impl Origin {
     pub fn bulk(&self) -> BulkCounts {
         let mut counts = BulkCounts::default();
         self.reports().for_each(|report| counts.add(&report.bulk));
+        counts
+    }
+
+    /// What it has done by RTSP up to now; datagrams of a viewer once it is gone.
+    pub fn rtsp(&self) -> RtspCounts {
+        let mut counts = RtspCounts::default();
+        self.reports().for_each(|report| counts.add(&report.rtsp));
         counts
     }
 

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
-use weir_shard::Context;
+use weir_shard::{Context, Outgoing};
 
 /// Units that faults may hold back for one viewer. What is more waits in the stream's log, and is
 /// skipped there like everything that a slow viewer does not take.
@@ -24,6 +24,9 @@ const FORWARD_MERGE: Duration = Duration::from_millis(40);
 /// Frames a packet otherwise than its stream does: for another link, at a timestamp that is later by
 /// the given microseconds. `None`: this link has no use for the packet.
 pub(crate) type Rewrite = Box<dyn Fn(&Packet, i64) -> Option<Packet>>;
+
+/// Puts framed packets onto something else than the link. How many of their bytes it took.
+pub(crate) type Sink = Box<dyn FnMut(&[IoSlice<'_>], &mut Outgoing<'_>) -> usize>;
 
 /// The kind of viewer.
 pub(crate) enum Watcher {
@@ -57,6 +60,8 @@ struct ViewerFaults {
     script: Option<Box<Script>>,
     gate: Gate<()>,
     rewrite: Rewrite,
+    /// Where packets go, if not onto the link.
+    sink: Option<Sink>,
 }
 
 /// How things stand after [`Viewer::pump`].
@@ -103,7 +108,7 @@ impl Viewer {
             (None, None) => None,
             (script, rewrite) => {
                 let rewrite = rewrite.unwrap_or_else(plain);
-                Some(Box::new(ViewerFaults { script, gate: Gate::new(), rewrite }))
+                Some(Box::new(ViewerFaults { script, gate: Gate::new(), rewrite, sink: None }))
             }
         };
         let stream_now = worker.stream(stream);
@@ -202,7 +207,7 @@ impl Viewer {
             self.cursor.settle(log, now);
             let mut next = [None; BATCH];
             let gathered = self.cursor.gather(log, &mut next);
-            let ViewerFaults { script, gate, rewrite } = &mut *faults;
+            let ViewerFaults { script, gate, rewrite, .. } = &mut *faults;
             let mut on = |packet: Packet, ruling: Ruling| {
                 if ruling.dropped {
                     dropped.count(&packet);
@@ -244,11 +249,15 @@ impl Viewer {
                 GateFront::LinkEnd(_) | GateFront::Wait(_) => 0,
             };
             let mut next = [None; BATCH];
-            next.iter_mut().zip(faults.gate.units().take(ready)).for_each(|(place, unit)| {
+            let ViewerFaults { gate, sink, .. } = &mut *faults;
+            next.iter_mut().zip(gate.units().take(ready)).for_each(|(place, unit)| {
                 *place = Some(&unit.packet);
             });
             let (worker, mut link) = context.split();
-            let written = self.outlet.write(&next[..ready], &mut |slices| link.write(slices));
+            let written = self.outlet.write(&next[..ready], &mut |slices| match sink {
+                Some(sink) => sink(slices, &mut link),
+                None => link.write(slices),
+            });
             for _ in 0..written.packets {
                 faults.gate.pop();
             }
@@ -315,6 +324,20 @@ impl Viewer {
             counts.sent.add(&sent);
             counts.link_bytes += bytes as u64;
         }
+    }
+
+    /// Packets that are rewritten for this viewer go this way from now on, and not onto the link.
+    pub(crate) fn send_by(&mut self, sink: Sink) {
+        if let Some(faults) = &mut self.faults {
+            faults.sink = Some(sink);
+        }
+    }
+
+    /// Goes on, as a viewer does that comes now: what the stream brought since it was pumped last is over, and not lost.
+    pub(crate) fn resume(&mut self, worker: &Worker) {
+        self.cursor = Cursor::new(&worker.stream(self.stream).log);
+        // Its link was not written to meanwhile.
+        self.blocked = None;
     }
 
     /// Bytes that went over its link; zero for links that do not count them.

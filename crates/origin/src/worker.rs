@@ -8,6 +8,7 @@ use crate::hls::Shelves;
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
 use crate::rtc::{Hub, HubReport};
+use crate::rtsp::RtspCounts;
 use crate::stream::{Joined, Log, Opening, Packet, Terms};
 use crate::tuner::Catalogue;
 use slab::Slab;
@@ -117,6 +118,7 @@ pub(crate) struct Report {
     pub(crate) effects: Vec<Effect>,
     pub(crate) hub: HubReport,
     pub(crate) bulk: BulkCounts,
+    pub(crate) rtsp: RtspCounts,
 }
 
 /// A packet that came, from a publisher or another worker.
@@ -201,6 +203,7 @@ pub struct Worker {
     /// Where WebRTC's peers are, if there are to be any.
     pub(crate) rtc: Option<Box<Hub>>,
     pub(crate) bulk: BulkCounts,
+    pub(crate) rtsp: RtspCounts,
     pub(crate) stopping: bool,
 }
 
@@ -223,6 +226,7 @@ impl Worker {
             sources: Vec::new(),
             rtc: None,
             bulk: BulkCounts::default(),
+            rtsp: RtspCounts::default(),
             stopping: false,
         }
     }
@@ -540,7 +544,7 @@ impl World for Worker {
                 // The asker may have given up.
                 let hub = self.rtc.as_ref().map(|hub| hub.report()).unwrap_or_default();
                 let effects = self.effects.clone();
-                let _ = reply.send(Report { counts, effects, hub, bulk: self.bulk });
+                let _ = reply.send(Report { counts, effects, hub, bulk: self.bulk, rtsp: self.rtsp });
             }
             Message::Stop => self.stopping = true,
         }

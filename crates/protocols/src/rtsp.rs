@@ -49,7 +49,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     ingest: None,
     serve: Some(Serve {
         server: &weir_origin::RTSP,
-        help: "Listen for RTSP, usually on :8554: publishers, and viewers of what is published, over interleaved TCP",
+        help: "Listen for RTSP, usually on :8554: publishers, and viewers of what is published, by TCP or UDP",
         needs_publishers: false,
     }),
 };

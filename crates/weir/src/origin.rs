@@ -125,6 +125,11 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, RunError> {
             rtc.picture_losses,
         );
     }
+    let rtsp = origin.rtsp();
+    if rtsp.publishers > 0 {
+        let publishers = several(rtsp.publishers, "RTSP publisher");
+        let _ = writeln!(out, "{publishers}; {} packets taken, {} missing", rtsp.packets, rtsp.lost);
+    }
     let intake = rtc.intake;
     if intake.publishers > 0 {
         let _ = writeln!(

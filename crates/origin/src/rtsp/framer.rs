@@ -29,7 +29,11 @@ const ORIGIN: i64 = 3_600_000_000;
 /// One track of a viewer.
 struct FramedTrack {
     kind: MediaKind,
+    /// Its position in the description.
+    at: usize,
     sender: Sender,
+    /// The number of its next packet.
+    next_number: u16,
     channels: (u8, u8),
     report_at: Option<Moment>,
 }
@@ -53,7 +57,8 @@ impl Framer {
                 let first = (ssrc >> 9) as u16;
                 let sender =
                     Sender::new(ssrc, format.payload_type, format.clock_rate, first, ssrc.rotate_left(13));
-                Some(FramedTrack { kind, sender, channels: (*channels)?, report_at: None })
+                let channels = (*channels)?;
+                Some(FramedTrack { kind, at, sender, next_number: first, channels, report_at: None })
             },
         );
         Self {
@@ -108,8 +113,7 @@ impl Framer {
         let has_sets = nals().any(|unit| is(unit, UnitType::SequenceParameterSet));
         let sets = if tag.is_keyframe() && !has_sets { &self.sets[..] } else { &[] };
         self.packetiser.packetise(sets.iter().map(Vec::as_slice).chain(nals()), |payload, last| {
-            let header = track.sender.next(time, last, payload.len());
-            append_packet(track.channels.0, &header, payload, out);
+            track.append(time, last, payload, out);
         });
         (!out.is_empty()).then_some(())
     }
@@ -131,9 +135,17 @@ impl Framer {
             }
             _ => return None,
         };
-        let header = track.sender.next(time, marker, self.payload.len());
-        append_packet(track.channels.0, &header, &self.payload, out);
+        track.append(time, marker, &self.payload, out);
         Some(())
+    }
+
+    /// What the next packet of each track is, as the response to PLAY says it (RFC 2326 section 12.33).
+    pub(super) fn info(&self, base: &str) -> String {
+        let tracks = self.tracks.iter();
+        let info: Vec<_> = tracks
+            .map(|track| format!("url={base}/trackID={};seq={}", track.at, track.next_number))
+            .collect();
+        info.join(",")
     }
 
     /// What ends the tracks: a goodbye in each.
@@ -156,6 +168,12 @@ pub(super) fn ssrc(random: u32, track: usize) -> u32 {
 }
 
 impl FramedTrack {
+    fn append(&mut self, time: Duration, marker: bool, payload: &[u8], out: &mut Vec<u8>) {
+        let header = self.sender.next(time, marker, payload.len());
+        self.next_number = header.sequence_number.wrapping_add(1);
+        append_packet(self.channels.0, &header, payload, out);
+    }
+
     /// Reports, where it is time to, in front of the packets of `time`.
     fn report(&mut self, time: Duration, buffer: &mut Vec<u8>, out: &mut Vec<u8>) {
         let now = clock::now();

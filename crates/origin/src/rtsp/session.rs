@@ -1,7 +1,10 @@
 //! One accepted RTSP connection: a viewer, a publisher, or a client that has not said yet which.
 
 mod requests;
+#[cfg(test)]
+mod tests;
 
+use super::datagrams::DatagramRoutes;
 use super::framer::Framer;
 use super::intake::PublishedTracks;
 use super::presentation::Presentation;
@@ -15,8 +18,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_rtsp::{Item, Message, Reader, Request};
-use weir_shard::{Context, Session};
+use weir_rtsp::{Item, Lower, Message, Reader, Request};
+use weir_shard::{Context, Datagrams, Incoming, Session};
 use weir_web::credentials;
 
 /// Bytes of the dialogue that may wait for a peer that does not read.
@@ -31,7 +34,9 @@ const PACKETS_A_TURN: usize = 1_024;
 const SESSION_TIMEOUT: Duration = Duration::from_secs(60);
 /// What can be asked for.
 const METHODS: &str =
-    "OPTIONS, DESCRIBE, ANNOUNCE, SETUP, PLAY, RECORD, GET_PARAMETER, SET_PARAMETER, TEARDOWN";
+    "OPTIONS, DESCRIBE, ANNOUNCE, SETUP, PLAY, PAUSE, RECORD, GET_PARAMETER, SET_PARAMETER, TEARDOWN";
+/// How often a publisher is told what came of it (RFC 3550 section 6.2: five seconds at the least).
+const REPORT: Duration = Duration::from_secs(5);
 
 /// A session of an RTSP connection.
 pub(crate) struct RtspSession {
@@ -48,6 +53,10 @@ struct Handler {
     number: u32,
     /// Whether a session was begun, by SETUP.
     has_session: bool,
+    /// What carries the tracks that were set up: all of them the same.
+    lower: Option<Lower>,
+    /// The session's ports, once a track was to be carried by datagrams.
+    routes: Option<Rc<RefCell<DatagramRoutes>>>,
     /// Bytes sent before the peer became a viewer.
     said: u64,
     /// The viewer's number, once it has asked for a stream.
@@ -75,6 +84,11 @@ enum RtspPhase {
         viewer: Box<Viewer>,
         framer: Rc<RefCell<Framer>>,
     },
+    /// Has a stream, and is sent nothing of it until it asks to play again.
+    Paused {
+        viewer: Box<Viewer>,
+        framer: Rc<RefCell<Framer>>,
+    },
     /// Sets up the tracks that it has announced.
     Announcing {
         name: Arc<str>,
@@ -94,6 +108,8 @@ struct Publishing {
     resume: Option<Moment>,
     /// Up to when its rate is used up.
     used: Moment,
+    /// When it is told next what came of it.
+    report_at: Moment,
 }
 
 impl RtspSession {
@@ -108,6 +124,8 @@ impl RtspSession {
                 phase: RtspPhase::Accepted,
                 number: (link as u32).wrapping_add(1).wrapping_mul(0x9E37_79B9),
                 has_session: false,
+                lower: None,
+                routes: None,
                 said: 0,
                 viewer: None,
                 cut: None,
@@ -144,10 +162,7 @@ impl RtspSession {
             }
         }
         handler.pace(bytes.len() - rest.len(), context);
-        if let RtspPhase::Publishing(publishing) = &mut handler.phase {
-            let wakes = publishing.publisher.flush(context.world);
-            context.wake_all(wakes);
-        }
+        handler.after_packets(context);
         handler.pump(context);
     }
 }
@@ -170,6 +185,7 @@ impl Handler {
             "ANNOUNCE" => self.announce(&request, &number, context),
             "SETUP" => self.set_up(&request, &number, context),
             "PLAY" => self.play(&request, &number, context),
+            "PAUSE" => self.pause(&number, context),
             "RECORD" => self.record(&request, &number, context),
             "TEARDOWN" => {
                 let answer = self.response(200, &number);
@@ -192,6 +208,50 @@ impl Handler {
         self.cut = cut;
     }
 
+    /// Datagrams came: packets and reports of a publisher, reports of a viewer, and what opens the peer's firewall.
+    fn on_datagrams(&mut self, mut datagrams: Datagrams<'_>, context: &mut Context<'_, Worker>) {
+        let peer = self.peer.ip().to_canonical();
+        while let Some(Incoming { arrived, source, bytes }) = datagrams.take_next() {
+            let RtspPhase::Publishing(publishing) = &mut self.phase else { continue };
+            if source.ip().to_canonical() != peer {
+                continue;
+            }
+            let Publishing { publisher, tracks, .. } = &mut **publishing;
+            let (worker, cut) = (&mut *context.world, &mut self.cut);
+            tracks.datagram(source.port(), bytes, arrived, &mut |packet, opening| {
+                *cut = cut.take().or(publisher.take(packet, opening, worker, arrived));
+            });
+        }
+        self.after_packets(context);
+    }
+
+    /// Passes on what packets of a publisher have brought.
+    fn after_packets(&mut self, context: &mut Context<'_, Worker>) {
+        if let RtspPhase::Publishing(publishing) = &mut self.phase {
+            publishing.tracks.book(&mut context.world.rtsp);
+            let wakes = publishing.publisher.flush(context.world);
+            context.wake_all(wakes);
+        }
+    }
+
+    /// Tells a publisher what came of it, where it is time to.
+    fn report(&mut self, context: &mut Context<'_, Worker>) {
+        let RtspPhase::Publishing(publishing) = &mut self.phase else { return };
+        if publishing.report_at > context.now {
+            return;
+        }
+        publishing.report_at = context.now + REPORT;
+        let report = publishing.tracks.report(self.number, context.now);
+        match &self.routes {
+            Some(routes) if self.lower == Some(Lower::Udp) => {
+                routes.borrow_mut().send(&report, &mut context.split().1);
+            }
+            // A publisher that reads nothing is told no more.
+            _ if context.unsent() > 0 => {}
+            _ => context.send(&report),
+        }
+    }
+
     /// Holds up the reading of a publisher that a fault has read slowly.
     fn pace(&mut self, bytes: usize, context: &mut Context<'_, Worker>) {
         let RtspPhase::Publishing(publishing) = &mut self.phase else { return };
@@ -211,7 +271,12 @@ impl Handler {
             // The next publication may have other tracks than were described.
             Standing::Ended | Standing::Begun => {
                 let goodbye = framer.borrow().goodbye();
-                viewer.send(&goodbye, context);
+                match &self.routes {
+                    Some(routes) if self.lower == Some(Lower::Udp) => {
+                        routes.borrow_mut().send(&goodbye, &mut context.split().1);
+                    }
+                    _ => viewer.send(&goodbye, context),
+                }
                 self.leave(context);
                 self.phase = RtspPhase::Leaving(context.now + CLOSE_TIMEOUT);
             }
@@ -234,7 +299,9 @@ impl Handler {
     fn say(&mut self, answer: Message, context: &mut Context<'_, Worker>) {
         let bytes = answer.end();
         match &mut self.phase {
-            RtspPhase::Playing { viewer, .. } => viewer.send(&bytes, context),
+            RtspPhase::Playing { viewer, .. } | RtspPhase::Paused { viewer, .. } => {
+                viewer.send(&bytes, context);
+            }
             phase => {
                 self.said += bytes.len() as u64;
                 context.send(&bytes);
@@ -292,9 +359,13 @@ impl Handler {
     /// Takes the peer off its stream.
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
         self.stop_waiting(context);
+        if let Some(routes) = &self.routes {
+            context.world.rtsp.datagrams += std::mem::take(&mut routes.borrow_mut().sent);
+        }
         match std::mem::replace(&mut self.phase, RtspPhase::Asking) {
-            RtspPhase::Playing { viewer, .. } => viewer.leave(context),
-            RtspPhase::Publishing(publishing) => {
+            RtspPhase::Playing { viewer, .. } | RtspPhase::Paused { viewer, .. } => viewer.leave(context),
+            RtspPhase::Publishing(mut publishing) => {
+                publishing.tracks.book(&mut context.world.rtsp);
                 let wakes = publishing.publisher.end(context.world, context.now);
                 context.wake_all(wakes);
             }
@@ -316,6 +387,7 @@ impl Handler {
             RtspPhase::Playing { viewer, .. } => viewer.deadline(context.world, now),
             RtspPhase::Publishing(publishing) => {
                 let deadline = publishing.publisher.deadline(context.world, now);
+                let deadline = deadline.min(publishing.report_at);
                 Some(publishing.resume.map_or(deadline, |resume| resume.min(deadline)))
             }
             RtspPhase::Leaving(at) => Some(*at),
@@ -337,12 +409,17 @@ impl Session<Worker> for RtspSession {
         self.read(bytes, context);
     }
 
+    fn handle_datagrams(&mut self, datagrams: Datagrams<'_>, context: &mut Context<'_, Worker>) {
+        self.handler.on_datagrams(datagrams, context);
+    }
+
     fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
         self.handler.pump(context);
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let RtspPhase::Playing { viewer, .. } = &mut self.handler.phase {
+        if let RtspPhase::Playing { viewer, .. } | RtspPhase::Paused { viewer, .. } = &mut self.handler.phase
+        {
             viewer.woken();
         }
         self.handler.on_stream(context);
@@ -356,6 +433,7 @@ impl Session<Worker> for RtspSession {
             handler.cut = Some(cut);
             return;
         }
+        handler.report(context);
         match &mut handler.phase {
             RtspPhase::Playing { .. } => handler.pump(context),
             RtspPhase::Publishing(publishing) => {
@@ -377,6 +455,11 @@ impl Session<Worker> for RtspSession {
     }
 
     fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
+        self.handler.end(Some(LinkEnd::Close), context);
+    }
+
+    /// The session is that of its connection, also where media goes by datagrams: it ends with it.
+    fn handle_hung_up(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
         self.handler.end(Some(LinkEnd::Close), context);
     }
 
@@ -407,55 +490,4 @@ fn name_of(uri: &str) -> Option<Arc<str>> {
         uri.split_once("://").map_or(uri, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
     let path = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
     (!path.is_empty() && path.len() <= NAME_LIMIT).then(|| path.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::harness::settings;
-    use weir_shard::{Event, Rig};
-
-    #[test]
-    fn a_stream_goes_by_its_path() {
-        for (uri, expected) in [
-            ("rtsp://h:8554/live/a", Some("live/a")),
-            ("rtsp://h/live/a/?token=x", Some("live/a")),
-            ("/live", Some("live")),
-            ("rtsp://h", None),
-            ("*", Some("*")),
-        ] {
-            assert_eq!(name_of(uri).as_deref(), expected, "{uri}");
-        }
-    }
-
-    #[test]
-    fn requests_are_answered_in_turn_and_what_is_not_rtsp_ends_the_link() {
-        let mut rig = Rig::new(Worker::new(settings()));
-        let mut session = RtspSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
-        rig.dispatch(&mut session, Event::Connected);
-        rig.dispatch(
-            &mut session,
-            Event::Bytes(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nPLAY rtsp://h/a RTSP/1.0\r\nCSeq: 2\r\n\r\n"),
-        );
-        let sent = String::from_utf8_lossy(&rig.sent).into_owned();
-        assert!(sent.contains("CSeq: 1\r\n") && sent.contains("Public: OPTIONS"), "{sent}");
-        assert!(sent.contains("455 Method Not Valid in This State\r\nCSeq: 2"), "{sent}");
-        assert!(!rig.closed);
-        let description = "v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:1\r\n";
-        let publish = format!(
-            "ANNOUNCE rtsp://h/a RTSP/1.0\r\nCSeq: 3\r\nContent-Length: {}\r\n\r\n{description}\
-             SETUP rtsp://h/a/7 RTSP/1.0\r\nCSeq: 4\r\nTransport: RTP/AVP/TCP;interleaved=0-1;mode=record\r\n\r\n\
-             SETUP rtsp://h/a/1 RTSP/1.0\r\nCSeq: 5\r\nTransport: RTP/AVP/TCP;interleaved=0-1;mode=record\r\n\r\n\
-             RECORD rtsp://h/a RTSP/1.0\r\nCSeq: 6\r\n\r\nDESCRIBE rtsp://h/a RTSP/1.0\r\nCSeq: 7\r\n\r\n",
-            description.len()
-        );
-        rig.dispatch(&mut session, Event::Bytes(publish.as_bytes()));
-        let sent = String::from_utf8_lossy(&rig.sent).into_owned();
-        for (number, status) in [(3, 200), (4, 404), (5, 200), (6, 200), (7, 455)] {
-            let words = format!("{status} {}\r\nCSeq: {number}\r\n", weir_rtsp::reason(status));
-            assert!(sent.contains(&words), "{words} in {sent}");
-        }
-        rig.dispatch(&mut session, Event::Bytes(b"\x16\x03\x01"));
-        assert!(rig.closed);
-    }
 }

@@ -18,6 +18,7 @@ mod refusals;
 mod relay;
 mod rtc;
 mod rtsp;
+mod rtsp_by_udp;
 mod scenarios;
 mod thresholds;
 mod tls;

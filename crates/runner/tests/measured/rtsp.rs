@@ -7,20 +7,20 @@ use weir_origin::{ANY_PORT, MissingStream, Origin, OriginConfig, RTSP};
 use weir_testing::{Kept, program, soon};
 
 /// A stream on air that is served by RTSP, too, with these faults.
-fn on_air(faults: &[&str]) -> (Air, String) {
+pub(crate) fn on_air(faults: &[&str]) -> (Air, String) {
     let air = air(&config(faults).listening(&RTSP, ANY_PORT));
     let url = format!("rtsp://{}/live/a", air.origin.address("rtsp").unwrap());
     (air, url)
 }
 
 /// An origin that listens for RTSP here, and its streams' URL.
-fn listening(address: SocketAddr) -> (Origin, String) {
+pub(crate) fn listening(address: SocketAddr) -> (Origin, String) {
     let origin = Origin::start(&config(&[]).listening(&RTSP, address)).unwrap();
     let url = format!("rtsp://{}/live/a", origin.address("rtsp").unwrap());
     (origin, url)
 }
 
-fn wait_for(origin: &Origin) {
+pub(crate) fn wait_for(origin: &Origin) {
     soon("the stream is on air", || {
         origin.counts().stream("live/a").is_some_and(|stream| stream.live && stream.received.video > 0)
     });
