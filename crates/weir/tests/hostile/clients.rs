@@ -3,6 +3,7 @@
 mod mqtt;
 mod rtc;
 mod rtmp;
+mod rtsp;
 mod web;
 
 use crate::process::{Process, TEST_TIMEOUT};
@@ -263,6 +264,6 @@ const ROWS: &[Row] = &[
 #[test]
 fn hostile_clients_cost_the_origin_little_and_others_nothing() {
     let rows: Vec<&Row> =
-        [ROWS, rtmp::ROWS, rtc::ROWS, web::ROWS, mqtt::ROWS].into_iter().flatten().collect();
+        [ROWS, rtmp::ROWS, rtsp::ROWS, rtc::ROWS, web::ROWS, mqtt::ROWS].into_iter().flatten().collect();
     crate::all(&rows, |row| row.name, |row| run(row));
 }

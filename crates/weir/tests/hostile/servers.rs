@@ -3,7 +3,7 @@
 use crate::process::Process;
 use crate::rtmp::{handshake, message};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_rtmp::message::MessageKind;
@@ -257,6 +257,29 @@ fn rtsp_picture(stream: &mut TcpStream) -> std::io::Result<()> {
     flood(stream, &packets)
 }
 
+/// Takes a publisher by UDP at a port that is not there, and floods it with what looks like reports.
+fn rtsp_datagrams(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut port = None;
+    for number in 1.. {
+        let asked = request(stream)?;
+        let named = asked.split("client_port=").nth(1).and_then(|rest| rest.split('-').next()?.parse().ok());
+        port = named.or(port);
+        let transport = "Transport: RTP/AVP;unicast;source=192.0.2.1;server_port=9-10;mode=record\r\n";
+        let answer = format!("RTSP/1.0 200 OK\r\nCSeq: {number}\r\nSession: 1\r\n{transport}\r\n");
+        stream.write_all(answer.as_bytes())?;
+        if asked.starts_with("RECORD") {
+            break;
+        }
+    }
+    let (socket, port) = (UdpSocket::bind("127.0.0.1:0")?, port.unwrap_or(9_u16));
+    for number in 0..200_000_u32 {
+        let [a, b, c, d] = number.wrapping_mul(2_654_435_761).to_be_bytes();
+        let report = [0x80 | a & 31, 201, b & 1, c, 0, 0, 0, 1, d, c, b, a];
+        let _ = socket.send_to(&report.repeat(usize::from(b)), ("127.0.0.1", port));
+    }
+    Ok(())
+}
+
 /// Takes a publisher and never reads what it sends.
 fn rtmp_deaf(stream: &mut TcpStream) -> std::io::Result<()> {
     rtmp_consent(stream)?;
@@ -379,6 +402,28 @@ const ROWS: &[Row] = &[
     Row { name: "RTSP: a description of 4 GB", serve: rtsp_body, ..RTSP },
     Row { name: "RTSP: a description that goes on behind its end", serve: rtsp_lines, ..RTSP },
     Row { name: "RTSP: a picture that never ends", serve: rtsp_picture, ..RTSP },
+    Row {
+        name: "RTSP: a flood of reports to a publisher by UDP",
+        arguments: &[
+            "publish",
+            "rtsp://127.0.0.1:PORT/live/a",
+            "--transport",
+            "udp",
+            "-c",
+            "2",
+            "-d",
+            "2s",
+            "--warmup",
+            "0s",
+            "--timeout",
+            "1s",
+            "--no-tui",
+            "-o",
+            "run",
+        ],
+        serve: rtsp_datagrams,
+        ..ROW
+    },
     Row { name: "HTTP: a head that never ends", serve: http_head, ..TS },
     Row { name: "HTTP: zeros for a transport stream", serve: http_zeros, ..TS },
     Row { name: "HTTP: chunks of one byte, and one of 16 EiB", serve: http_chunks, ..TS },
