@@ -1,9 +1,9 @@
-//! RTMP over TLS: whom weir trusts.
+//! RTMP and RTSP over TLS: whom weir trusts.
 
 use crate::support::{Publishing, config, measure};
 use std::path::PathBuf;
 use tempfile::TempDir;
-use weir_origin::{ANY_PORT, Identity, Origin, OriginConfig, RTMP};
+use weir_origin::{ANY_PORT, Identity, Origin, OriginConfig, RTMP, RTSP, Server};
 use weir_runner::ErrorKind::Thresholds;
 use weir_testing::soon;
 
@@ -24,17 +24,29 @@ fn certificate(names: &[&str]) -> Certificate {
 }
 
 fn secure_origin(certificate: &Certificate) -> (Origin, String) {
+    secure_origin_of(&RTMP, certificate)
+}
+
+/// An origin that listens for this by TLS alone, and its streams' URL.
+fn secure_origin_of(server: &'static Server, certificate: &Certificate) -> (Origin, String) {
+    let scheme = server.secure_name.unwrap();
     let identity = Identity { chain: certificate.chain.clone(), key: certificate.key.clone() };
     let config = OriginConfig { listen: Vec::new(), ..config(&[]) };
-    let origin = Origin::start(&config.listening_secure(&RTMP, ANY_PORT, identity)).unwrap();
-    let url = format!("rtmps://{}/live/a", origin.address("rtmps").unwrap());
+    let origin = Origin::start(&config.listening_secure(server, ANY_PORT, identity)).unwrap();
+    let url = format!("{scheme}://{}/live/a", origin.address(scheme).unwrap());
     (origin, url)
 }
 
 #[test]
 fn a_certificate_is_trusted_by_its_file_or_by_request_and_not_else() {
+    for server in [&RTMP, &RTSP] {
+        trusted_by_its_file_or_by_request(server);
+    }
+}
+
+fn trusted_by_its_file_or_by_request(server: &'static Server) {
     let certificate = certificate(&["127.0.0.1", "localhost"]);
-    let (origin, url) = secure_origin(&certificate);
+    let (origin, url) = secure_origin_of(server, &certificate);
     let cacert = certificate.chain.to_str().unwrap();
     let _publishing = Publishing::of(&format!(
         "cacert: '{cacert}'\nworkloads: [{{publish: '{url}', duration: 300s, gop: 1s}}]"
