@@ -24,7 +24,7 @@ TEST_THREADS ?= 8
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
 	prometheus-node-exporter nats-server systemd python3-aiortc python3-paho-mqtt python3-venv coturn maven openjdk-17-jdk-headless \
-	clickhouse-server srt-tools gir1.2-gst-rtsp-server-1.0 python3-gi gstreamer1.0-plugins-base gstreamer1.0-plugins-good \
+	clickhouse-server srt-tools gir1.2-gst-rtsp-server-1.0 gstreamer1.0-rtsp python3-gi gstreamer1.0-plugins-base gstreamer1.0-plugins-good \
 	gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly $(NODE_PACKAGES)
 # Where npm is there without Debian's package of that name, node is another's, and stays.
 NODE_PACKAGES = $(if $(shell command -v npm),,nodejs npm)

@@ -48,6 +48,7 @@ mod push;
 mod registry;
 mod restarts;
 mod rtsp;
+mod rtsp_origin;
 mod scenarios;
 mod secrets;
 mod series;

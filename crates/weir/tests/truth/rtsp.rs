@@ -1,7 +1,8 @@
-//! RTSP: weir plays from GStreamer's server and publishes to an ffmpeg that listens.
+//! RTSP: weir plays from GStreamer's server, by TLS as well, and publishes to it and to an ffmpeg that listens.
 
 use crate::support::{Kept, Run, measure, program, shared, undisturbed};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 use weir_testing::free_port;
 
@@ -35,6 +36,79 @@ impl GstServer {
         let url = self.url("", path);
         measure([["play", url.as_str(), "--arrival", "2/s"].as_slice(), options].concat())
     }
+}
+
+/// A certificate of 127.0.0.1 that it has signed itself, and its key, in files of a folder.
+pub(crate) fn self_signed(folder: &Path) -> [String; 2] {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let pem = [("chain.pem", made.cert.pem()), ("key.pem", made.signing_key.serialize_pem())];
+    pem.map(|(name, pem)| {
+        let path = folder.join(name);
+        std::fs::write(&path, pem).unwrap();
+        path.to_str().unwrap().to_owned()
+    })
+}
+
+#[test]
+fn rtsps_of_a_camera_is_played_where_its_own_certificate_is_trusted_or_none_is_asked_for() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let [chain, key] = self_signed(folder.path());
+    let server = GstServer::start(&["tls", &chain, &key]);
+    let url = server.url("", "av").replace("rtsp://", "rtsps://");
+    let play = |trust: &[&str]| measure([&["play", &url, "-d", "5s", "--warmup", "1s"][..], trust].concat());
+    for trust in [&["--insecure"][..], &["--cacert", &chain]] {
+        let run = play(trust);
+        assert_eq!((run.code, run.total("played")), (0, 1.0), "{trust:?}: {}", run.err);
+        assert_eq!((run.total("lost"), run.total("rtsp.malformed")), (0.0, 0.0), "{trust:?}");
+        assert!(run.total("frames") >= 70.0 && run.total("rtsp.audio_frames") > 0.0, "{trust:?}");
+    }
+    let run = play(&[]);
+    assert_eq!((run.total("played"), run.slots("failed")), (0.0, 1), "{}", run.err);
+    assert!(run.err.contains("certificate"), "{}", run.err);
+}
+
+/// GStreamer's server records what weir publishes by either transport.
+#[test]
+fn a_server_that_records_gets_every_frame_by_tcp_and_by_udp() {
+    let _machine = shared();
+    for transport in ["tcp", "udp"] {
+        let mut command = program("/usr/bin/python3", "gir1.2-gst-rtsp-server-1.0");
+        command.args(["-c", include_str!("support/gst_rtsp_recorder.py")]);
+        let mut server = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut said = BufReader::new(server.0.stdout.take().unwrap()).lines();
+        let port = said.next().unwrap().unwrap();
+        let url = format!("rtsp://127.0.0.1:{}/live", port.trim());
+        let run = measure(["publish", &url, "--transport", transport, "-d", "6s", "--warmup", "0s"]);
+        assert_eq!(run.total("played"), 1.0, "{transport}: {}", run.err);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        drop(server.0.stdin.take());
+        let counts = said.next().unwrap().unwrap();
+        let count = |name: &str| -> f64 {
+            let mut words = counts.split_whitespace();
+            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok()).unwrap()
+        };
+        let (frames, sounds) = (run.total("frames"), run.total("rtsp.audio_frames"));
+        // It begins when both tracks are there, and what it holds back at the end is not handed on.
+        let came = (count("frames"), count("sounds"));
+        assert!(came.0 <= frames && came.0 >= frames - 15.0, "{transport}: {counts} of {frames}");
+        assert!(came.1 <= sounds && came.1 >= sounds - 30.0, "{transport}: {counts} of {sounds}");
+        assert_eq!((run.total("rtsp.reported_lost"), run.total("socket_drops")), (0.0, 0.0), "{transport}");
+    }
+}
+
+/// RFC 6416: what cameras call MP4A-LATM. Its frames are counted; what is in them is not read.
+#[test]
+fn sound_in_latm_is_counted_and_named() {
+    let _machine = shared();
+    let server = GstServer::start(&[]);
+    let run = measure(["play", &server.url("", "latm"), "-d", "6s", "--warmup", "1s"]);
+    assert_eq!(run.total("played"), 1.0, "{}", run.err);
+    let (sounds, seconds) = (run.total("rtsp.audio_frames"), 5.0);
+    // 44,100 samples a second in frames of 1,024.
+    assert!(sounds >= 40.0 * seconds, "{sounds}");
+    assert_eq!(sounds, run.total("rtsp.other_codecs"));
+    assert_eq!((run.total("lost"), run.total("rtsp.malformed")), (0.0, 0.0));
 }
 
 /// Default thresholds hold, and nothing was lost.
