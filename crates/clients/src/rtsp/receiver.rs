@@ -60,9 +60,8 @@ pub(super) struct TrackReceiver {
     /// What makes frames of its payloads; none of what is counted only.
     tags: Option<Box<TagReader>>,
     booked: Totals,
-    /// Missing packets and gaps when they were looked at last, and those that were missing then and the time before; when to
-    /// look again.
-    missing: (u64, u64),
+    /// The fewest missing packets and gaps since they were looked at last, and in the second before that; when to look again.
+    fewest: (u64, u64),
     settled: (u64, u64),
     settle_at: Option<Moment>,
     /// The server has said goodbye.
@@ -100,7 +99,7 @@ impl TrackReceiver {
             is_decoded,
             tags: None,
             booked: Totals::default(),
-            missing: (0, 0),
+            fewest: (0, 0),
             settled: (0, 0),
             settle_at: None,
             has_ended: false,
@@ -164,7 +163,11 @@ impl TrackReceiver {
         let hints = codec.map_or_else(Hints::default, |codec| codec.hints(payload));
         self.has_ended = false;
         let number = match self.account.receive(now, &packet, hints) {
-            Arrival::Ahead { number, .. } | Arrival::Late { number, .. } => number,
+            Arrival::Ahead { number, .. } => number,
+            Arrival::Late { number, .. } => {
+                self.note_missing();
+                number
+            }
             Arrival::Duplicate | Arrival::Stray => return,
             Arrival::Restart { .. } => return self.tags.iter_mut().for_each(|tags| tags.restart()),
         };
@@ -238,17 +241,30 @@ impl TrackReceiver {
         recorder.count(RECEIVER_REPORTS, 1);
     }
 
-    /// Looks at what is missing: what was already when it was looked at before is lost.
-    fn settle(&mut self) {
+    fn missing(&self) -> (u64, u64) {
         let loss = self.account.loss();
-        let now = (loss.lost(), loss.gaps);
-        let before = std::mem::replace(&mut self.missing, now);
-        self.settled = (before.0.min(now.0), before.1.min(now.1));
+        (loss.lost(), loss.gaps)
+    }
+
+    /// A packet that was missing has come: notes how few are missing now. Fewer than are booked as lost do not matter.
+    fn note_missing(&mut self) {
+        if self.fewest.0 > self.booked.lost || self.fewest.1 > self.booked.gaps {
+            let now = self.missing();
+            self.fewest = (self.fewest.0.min(now.0), self.fewest.1.min(now.1));
+        }
+    }
+
+    /// Looks at what is missing: as many as were at every moment since it was looked at before are lost. Where packets overtake each
+    /// other all the time, one may be on its way at each look.
+    fn settle(&mut self) {
+        self.note_missing();
+        let now = self.missing();
+        self.settled = std::mem::replace(&mut self.fewest, now);
     }
 
     /// What is missing at the end does not come any more.
     pub(super) fn settle_all(&mut self) {
-        (0..2).for_each(|_| self.settle());
+        self.settled = self.missing();
         self.settle_at = None;
     }
 
@@ -365,5 +381,22 @@ mod tests {
             sound.packet(number, 0, Duration::from_millis(millis));
         }
         assert_eq!(sound.lost(), 1);
+    }
+
+    #[test]
+    fn where_packets_overtake_each_other_all_the_time_none_is_lost_by_that() {
+        let mut sound = Sound::new();
+        sound.packet(1, 0, Duration::ZERO);
+        for pair in 1..300 {
+            for (number, millis) in [(2 * pair + 1, 20), (2 * pair, 35)] {
+                sound.packet(number, 0, Duration::from_millis(40 * u64::from(pair) + millis));
+            }
+        }
+        assert_eq!(sound.lost(), 0);
+        // And one that is.
+        for number in 603..1_000 {
+            sound.packet(number, 0, Duration::from_millis(12_000 + 20 * u64::from(number - 600)));
+        }
+        assert_eq!(sound.lost(), 3);
     }
 }
