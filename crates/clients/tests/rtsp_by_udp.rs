@@ -167,6 +167,59 @@ fn no_packet_of_a_server_with_one_pair_of_ports_is_a_stray_or_lost() {
     assert_eq!(stage.counts(zeros), [0; 6]);
 }
 
+/// One picture of two packets.
+fn picture(number: u16) -> [Vec<u8>; 2] {
+    let timestamp = u32::from(number) * 3_600;
+    let kind = if number == 0 { 5 } else { 1 };
+    // FU-A (RFC 6184 section 5.8): the start of a NAL unit, and its end.
+    [(0x80, 2 * number), (0x40, 2 * number + 1)].map(|(flag, at)| {
+        let payload = [&[0x7C, flag | kind][..], &[0x88; 90]].concat();
+        packet(PICTURES, 96, at, timestamp, flag == 0x40, &payload)
+    })
+}
+
+/// Players put into order what networks deliver out of it (GStreamer's `rtpjitterbuffer`, ffmpeg's `reorder_queue_size`).
+#[test]
+fn packets_that_overtake_others_break_no_picture() {
+    let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);
+    picture(0).iter().for_each(|packet| stage.datagram(8000, packet));
+    for pair in 0..50 {
+        let [one, other] = [2 * pair + 1, 2 * pair + 2].map(picture);
+        let packets = match pair % 4 {
+            0 => [&one[1], &one[0], &other[0], &other[1]],
+            1 => [&other[0], &other[1], &one[0], &one[1]],
+            2 => [&one[0], &other[1], &other[0], &one[1]],
+            _ => [&one[0], &one[1], &other[0], &other[1]],
+        };
+        for packet in packets {
+            stage.datagram(8000, packet);
+            stage.rig.advance(&mut *stage.client, Duration::from_millis(20));
+        }
+    }
+    let counts = stage.counts(["frames", "rtsp.broken_frames", "lost", "rtsp.packets"]);
+    assert_eq!(counts, [101, 0, 0, 202]);
+}
+
+#[test]
+fn what_is_behind_a_lost_packet_waits_for_a_tenth_of_a_second_and_not_for_the_next_packet() {
+    let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);
+    picture(0).iter().for_each(|packet| stage.datagram(8000, packet));
+    stage.datagram(8000, &picture(1)[0]);
+    picture(2).iter().for_each(|packet| stage.datagram(8000, packet));
+    let frames = |stage: &mut Stage| {
+        let schema = stage.workload.schema;
+        let planned =
+            PlannedStart { client: 0, workload: 0, cell: 0, at: stage.rig.now, turn: Turn::default() };
+        stage.rig.world.of(planned).counter(Counter(schema.position("frames").unwrap() as u16))
+    };
+    stage.rig.advance(&mut *stage.client, Duration::from_millis(99));
+    assert_eq!(frames(&mut stage), 1);
+    stage.rig.advance(&mut *stage.client, Duration::from_millis(2));
+    assert_eq!(frames(&mut stage), 3);
+    // What is missing may be of either picture.
+    assert_eq!(stage.counts(["frames", "rtsp.broken_frames", "lost"]), [3, 2, 1]);
+}
+
 #[test]
 fn a_goodbye_is_that_of_the_track_with_its_source() {
     let mut stage = Stage::playing(8, ["server_port=8000-8001"; 2]);

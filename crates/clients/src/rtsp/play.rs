@@ -298,6 +298,9 @@ impl Viewer {
         };
         if let Some(track) = self.tracks.get_mut(at) {
             (track.route, track.announced) = (Some(route), source);
+            if self.port.is_some() {
+                track.expect_datagrams();
+            }
         }
         Ok(())
     }
@@ -375,10 +378,31 @@ impl Viewer {
         self.flv.book(now, shard);
     }
 
+    /// Packets that have waited long enough for others are read.
+    fn release(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let is_due = |track: &TrackReceiver| track.poll_timeout().is_some_and(|at| at <= now);
+        if !self.tracks.iter().any(is_due) {
+            return;
+        }
+        let since = self.began.map_or(Duration::ZERO, |began| now.since(began));
+        self.tracks.iter_mut().for_each(|track| track.handle_timeout(since, &mut self.flv, now, shard));
+        self.book(now, shard);
+        self.flv.end_of_read(false, now, shard);
+    }
+
+    /// What is missing does not come any more.
+    fn settle(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let since = self.began.map_or(Duration::ZERO, |began| now.since(began));
+        for track in &mut self.tracks {
+            track.release_all(since, &mut self.flv, now, shard);
+            track.settle_all();
+        }
+        self.book(now, shard);
+    }
+
     /// Forgets what belongs to a link: what was missing on it does not come any more.
     fn restart(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        self.tracks.iter_mut().for_each(TrackReceiver::settle_all);
-        self.book(now, shard);
+        self.settle(now, shard);
         (self.tracks, self.urls, self.answered) = (Vec::new(), Vec::new(), 0);
         (self.described, self.began, self.report_at, self.ended) = (None, None, None, None);
         (self.port, self.source, self.hung_up) = (None, None, None);
@@ -469,6 +493,7 @@ impl ClientSession for Player {
         if let Some((end, _)) = viewer.hung_up.take_if(|(_, until)| *until <= context.now) {
             return Err(viewer.closed(end));
         }
+        viewer.release(context.now, context.world);
         viewer.flv.handle_timeout(context);
         viewer.connection.handle_timeout(&viewer.aggregate, context.now, context.world);
         viewer.report(context);
@@ -535,7 +560,8 @@ impl ClientSession for Player {
         let viewer = &self.viewer;
         let connection = viewer.connection.poll_timeout(context.now);
         let own = [viewer.report_at, viewer.ended, viewer.hung_up.as_ref().map(|(_, until)| *until)];
-        own.into_iter().chain([viewer.flv.poll_timeout(), connection]).flatten().min()
+        let waiting = viewer.tracks.iter().filter_map(TrackReceiver::poll_timeout);
+        own.into_iter().chain([viewer.flv.poll_timeout(), connection]).flatten().chain(waiting).min()
     }
 
     fn begin_again(&mut self, context: &mut Context<'_, ShardRecorder>) {
@@ -548,8 +574,7 @@ impl ClientSession for Player {
 
     fn leave(&mut self, failure: Option<Failure>, context: &mut Context<'_, ShardRecorder>) {
         let viewer = &mut self.viewer;
-        viewer.tracks.iter_mut().for_each(TrackReceiver::settle_all);
-        viewer.book(context.now, context.world);
+        viewer.settle(context.now, context.world);
         viewer.count_drops(context);
         viewer.flv.leave(context.now, context.world);
         if failure.is_none() {

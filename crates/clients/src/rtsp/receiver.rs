@@ -13,6 +13,7 @@ use weir_metrics::{Moment, Recorder};
 use weir_rtc::VideoCodec;
 use weir_rtc::account::{Arrival, Hints, Kind, Track, TrackSettings};
 use weir_rtc::nack;
+use weir_rtc::reorder::{Limits, Reorder, Unit};
 use weir_rtc::rtcp::{self, Compound};
 use weir_rtc::rtp::Packet;
 use weir_rtc::sdp::Format;
@@ -25,6 +26,9 @@ const LONGEST_PICTURE: usize = 8 * 1024 * 1024;
 
 /// How long a packet may be missing that comes late and is not lost.
 const SETTLE: Duration = Duration::from_secs(1);
+
+/// How long a datagram waits for one that it may have overtaken. What is behind a lost one is late by that.
+const REORDER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Formats that accompany sound and pictures: their packets are no frames (RFC 3389, RFC 4733, RFC 2198, RFC 4588, RFC 5109,
 /// RFC 8627).
@@ -59,6 +63,8 @@ pub(super) struct TrackReceiver {
     account: Track,
     /// What makes frames of its payloads; none of what is counted only.
     tags: Option<Box<TagReader>>,
+    /// What puts datagrams back into their order; interleaved packets have theirs.
+    reorder: Option<Box<Reorder>>,
     booked: Totals,
     /// The fewest missing packets and gaps since they were looked at last, and in the second before that; when to look again.
     fewest: (u64, u64),
@@ -98,6 +104,7 @@ impl TrackReceiver {
             played: None,
             is_decoded,
             tags: None,
+            reorder: None,
             booked: Totals::default(),
             fewest: (0, 0),
             settled: (0, 0),
@@ -122,6 +129,14 @@ impl TrackReceiver {
             self.tags = kind.map(|kind| Box::new(TagReader::new(kind, format, kept)));
         }
         self.played == Some(payload_type)
+    }
+
+    /// Its packets are datagrams. Those of several formats share one sequence, of which not all are played: their order stays.
+    pub(super) fn expect_datagrams(&mut self) {
+        if self.formats.len() == 1 {
+            let limits = Limits { patience: REORDER_TIMEOUT, ..Limits::default() };
+            self.reorder = Some(Box::new(Reorder::new(limits)));
+        }
     }
 
     pub(super) fn role(&self) -> Role {
@@ -169,36 +184,52 @@ impl TrackReceiver {
                 number
             }
             Arrival::Duplicate | Arrival::Stray => return,
-            Arrival::Restart { .. } => return self.tags.iter_mut().for_each(|tags| tags.restart()),
-        };
-        let planned = flv.state.planned();
-        // Comfort noise, keys and repairs have numbers of the same sequence.
-        if !self.plays(payload_type) {
-            return shard.of(planned).count(OTHER_PACKETS, 1);
-        }
-        let Some(tags) = &mut self.tags else { return shard.of(planned).count(OTHER_PACKETS, 1) };
-        let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let is_opaque = tags.is_opaque();
-        let packet = Payload { number, timestamp, marker, bytes: payload, since };
-        let is_read = tags.push(&packet, &mut |tag: &Tag<'_>| {
-            shard.of(planned).count(OTHER_FRAMES, u64::from(is_opaque));
-            if tag.is_broken {
-                shard.of(planned).count(BROKEN_FRAMES, 1);
-                if flv.state.phase() < ClientPhase::Playing {
-                    return;
-                }
+            Arrival::Restart { .. } => {
+                self.release_all(since, flv, now, shard);
+                return self.tags.iter_mut().for_each(|tags| tags.restart());
             }
-            let kind = match tag.kind {
-                MediaKind::Audio => message::MediaKind::Audio,
-                _ => message::MediaKind::Video,
-            };
-            // A broken picture may have come up to its last packets: a decoder is not given it as if it were whole.
-            let is_cut = tag.is_broken && tag.head.len() == tag.length;
-            let head = &tag.head[..tag.head.len() - usize::from(is_cut)];
-            let body = FlvBody { kind, timestamp: tag.timestamp, length: tag.length as u32, head };
-            flv.take(&body, now, shard);
-        });
-        shard.of(planned).count(MALFORMED, u64::from(!is_read));
+        };
+        // Comfort noise, keys and repairs have numbers of the same sequence.
+        let is_played = self.plays(payload_type);
+        let Some(tags) = self.tags.as_mut().filter(|_| is_played) else {
+            return shard.of(flv.state.planned()).count(OTHER_PACKETS, 1);
+        };
+        let unit = Unit { number, timestamp: packet.timestamp(), marker: packet.marker(), payload };
+        match &mut self.reorder {
+            Some(reorder) => reorder.push(now, unit, |unit| read(tags, &unit, since, flv, now, shard)),
+            None => read(tags, &unit, since, flv, now, shard),
+        }
+    }
+
+    /// When packets have waited long enough for others.
+    pub(super) fn poll_timeout(&self) -> Option<Moment> {
+        self.reorder.as_ref()?.due()
+    }
+
+    /// Packets that have waited long enough are read, this long after the first of the stream.
+    pub(super) fn handle_timeout(
+        &mut self,
+        since: Duration,
+        flv: &mut FlvViewer,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) {
+        if let (Some(reorder), Some(tags)) = (&mut self.reorder, &mut self.tags) {
+            reorder.handle_timeout(now, |unit| read(tags, &unit, since, flv, now, shard));
+        }
+    }
+
+    /// No packet waits for others any more.
+    pub(super) fn release_all(
+        &mut self,
+        since: Duration,
+        flv: &mut FlvViewer,
+        now: Moment,
+        shard: &mut ShardRecorder,
+    ) {
+        if let (Some(reorder), Some(tags)) = (&mut self.reorder, &mut self.tags) {
+            reorder.restart(|unit| read(tags, &unit, since, flv, now, shard));
+        }
     }
 
     /// A compound RTCP packet came.
@@ -299,6 +330,41 @@ impl TrackReceiver {
             recorder.count(RESTARTS, now.restarts - before.restarts);
         }
     }
+}
+
+/// Reads a packet that is played: its frames go to the viewer.
+#[inline]
+fn read(
+    tags: &mut TagReader,
+    unit: &Unit<'_>,
+    since: Duration,
+    flv: &mut FlvViewer,
+    now: Moment,
+    shard: &mut ShardRecorder,
+) {
+    let planned = flv.state.planned();
+    let is_opaque = tags.is_opaque();
+    let Unit { number, timestamp, marker, payload: bytes } = *unit;
+    let packet = Payload { number, timestamp, marker, bytes, since };
+    let is_read = tags.push(&packet, &mut |tag: &Tag<'_>| {
+        shard.of(planned).count(OTHER_FRAMES, u64::from(is_opaque));
+        if tag.is_broken {
+            shard.of(planned).count(BROKEN_FRAMES, 1);
+            if flv.state.phase() < ClientPhase::Playing {
+                return;
+            }
+        }
+        let kind = match tag.kind {
+            MediaKind::Audio => message::MediaKind::Audio,
+            _ => message::MediaKind::Video,
+        };
+        // A broken picture may have come up to its last packets: a decoder is not given it as if it were whole.
+        let is_cut = tag.is_broken && tag.head.len() == tag.length;
+        let head = &tag.head[..tag.head.len() - usize::from(is_cut)];
+        let body = FlvBody { kind, timestamp: tag.timestamp, length: tag.length as u32, head };
+        flv.take(&body, now, shard);
+    });
+    shard.of(planned).count(MALFORMED, u64::from(!is_read));
 }
 
 #[cfg(test)]
