@@ -137,6 +137,11 @@ impl Link {
         self.tls.is_some()
     }
 
+    /// The protocol that TLS has settled on.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.alpn_protocol()
+    }
+
     /// Puts what was read into the TLS machine and moves what it holds in clear to `plain`.
     pub(crate) fn decrypt(&mut self, mut cipher: &[u8], plain: &mut Vec<u8>) -> Decrypted {
         let Some(tls) = &mut self.tls else { return Decrypted { opened: false, end: None } };

@@ -147,6 +147,14 @@ impl Transmit for Links {
             side.close();
         }
     }
+
+    fn alpn(&self) -> Option<&[u8]> {
+        self.stream.as_ref()?.alpn()
+    }
+
+    fn alpn_side(&self) -> Option<&[u8]> {
+        self.side.as_ref()?.alpn()
+    }
 }
 
 fn no_address() -> OpenError {

@@ -55,6 +55,8 @@ pub struct Rig<W> {
     pub side: Option<Endpoint>,
     /// What it has sent there.
     pub side_sent: Vec<u8>,
+    /// The protocol that TLS has settled on, of either link.
+    pub alpn: Option<Vec<u8>>,
     /// Whether its last call asked for a read.
     pub pulled: bool,
     /// The sessions that it woke.
@@ -97,6 +99,7 @@ impl<W> Rig<W> {
             dropped: 0,
             side: None,
             side_sent: Vec::new(),
+            alpn: None,
             pulled: false,
             woken: Vec::new(),
             established: false,
@@ -132,6 +135,7 @@ impl<W> Rig<W> {
             dropped: self.dropped,
             side: &mut self.side,
             side_sent: &mut self.side_sent,
+            alpn: self.alpn.as_deref(),
         };
         session.handle(
             event,
@@ -226,6 +230,7 @@ impl<W> Rig<W> {
             dropped: self.dropped,
             side: &mut self.side,
             side_sent: &mut self.side_sent,
+            alpn: self.alpn.as_deref(),
         };
         link.send(&waiting);
         if refused && self.unsent.is_empty() {
@@ -253,6 +258,7 @@ struct Tape<'a> {
     dropped: u64,
     side: &'a mut Option<Endpoint>,
     side_sent: &'a mut Vec<u8>,
+    alpn: Option<&'a [u8]>,
 }
 
 impl Tape<'_> {
@@ -343,5 +349,13 @@ impl Transmit for Tape<'_> {
 
     fn close_side(&mut self) {
         *self.side = None;
+    }
+
+    fn alpn(&self) -> Option<&[u8]> {
+        self.alpn
+    }
+
+    fn alpn_side(&self) -> Option<&[u8]> {
+        self.alpn
     }
 }

@@ -202,6 +202,10 @@ pub(crate) trait Transmit {
     fn unsent_side(&self) -> usize;
     /// Lets go of the link beside this one.
     fn close_side(&mut self);
+    /// The protocol that TLS has settled on.
+    fn alpn(&self) -> Option<&[u8]>;
+    /// As [`Self::alpn`], of the link beside this one.
+    fn alpn_side(&self) -> Option<&[u8]>;
 }
 
 /// The link of a session that got none: takes nothing.
@@ -267,6 +271,14 @@ impl Transmit for NoLink {
     }
 
     fn close_side(&mut self) {}
+
+    fn alpn(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn alpn_side(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// Where a session says that its peer stands.
@@ -527,6 +539,16 @@ impl<W> Context<'_, W> {
     /// is established.
     pub fn send_side(&mut self, bytes: &[u8]) {
         self.link.send_side(bytes);
+    }
+
+    /// The protocol that both ends of this link have settled on, if it is one of TLS, is established, and they did (ALPN, RFC 7301).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.link.alpn()
+    }
+
+    /// The same of the link beside this one.
+    pub fn alpn_side(&self) -> Option<&[u8]> {
+        self.link.alpn_side()
     }
 
     /// Lets go of the link beside this one: it brings no more events.

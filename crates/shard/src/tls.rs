@@ -85,6 +85,14 @@ pub enum TlsError {
 /// # Errors
 /// A certificate or a key that cannot be read, or that do not fit each other.
 pub fn client_config(tls: &ClientTls) -> Result<Arc<ClientConfig>, TlsError> {
+    client_config_offering(tls, &[])
+}
+
+/// The same of clients that offer these protocols, the most wanted first (ALPN, RFC 7301).
+///
+/// # Errors
+/// As [`client_config`].
+pub fn client_config_offering(tls: &ClientTls, protocols: &[&[u8]]) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let (given, checks_name) = match &tls.trust {
         Trust::Anyone => (None, false),
@@ -98,12 +106,13 @@ pub fn client_config(tls: &ClientTls) -> Result<Arc<ClientConfig>, TlsError> {
         .with_safe_default_protocol_versions()?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let config = match &tls.identity {
+    let mut config = match &tls.identity {
         None => builder.with_no_client_auth(),
         Some(Identity { chain, key }) => {
             builder.with_client_auth_cert(certificates(chain)?, private_key(key)?)?
         }
     };
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(Arc::new(config))
 }
 
@@ -114,7 +123,7 @@ pub(crate) fn words(error: &Error) -> String {
             "the server asks for a certificate of the client; give one with --cert and --key".to_owned()
         }
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            "the server speaks none of the protocols that were offered, perhaps HTTP/2 only".to_owned()
+            "the server speaks none of the protocols that were offered (ALPN), perhaps another version of HTTP only".to_owned()
         }
         Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<SelfSigned>() => {
             other.0.to_string()
