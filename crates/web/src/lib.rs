@@ -7,6 +7,7 @@ mod error;
 mod fields;
 mod given_fields;
 mod head;
+pub mod http2;
 mod message;
 mod request;
 mod response;
