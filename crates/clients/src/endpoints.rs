@@ -29,6 +29,8 @@ pub struct EndpointFinder {
     resolver: Resolver,
     addresses: HashMap<(String, u16), Vec<SocketAddr>>,
     config: Option<Arc<ClientConfig>>,
+    /// What links of TLS offer by ALPN.
+    protocols: &'static [&'static [u8]],
     warnings: Vec<String>,
 }
 
@@ -42,6 +44,7 @@ impl EndpointFinder {
             resolver: resolve::system,
             addresses: HashMap::new(),
             config: None,
+            protocols: &[],
             warnings: Vec::new(),
         }
     }
@@ -50,6 +53,12 @@ impl EndpointFinder {
     #[must_use]
     pub fn resolving(self, resolve: Resolve) -> Self {
         Self { resolve, ..self }
+    }
+
+    /// The same, on links that offer these protocols by ALPN if they are of TLS, the most wanted first.
+    #[must_use]
+    pub fn offering(self, protocols: &'static [&'static [u8]]) -> Self {
+        Self { protocols, ..self }
     }
 
     /// The way to a target, the first of several. Asks the resolver, so it may take a while.
@@ -96,7 +105,10 @@ impl EndpointFinder {
             Link::Tls => {
                 let config = match &self.config {
                     Some(config) => Arc::clone(config),
-                    None => Arc::clone(self.config.insert(tls::client_config(&self.tls)?)),
+                    None => {
+                        let made = tls::client_config_offering(&self.tls, self.protocols)?;
+                        Arc::clone(self.config.insert(made))
+                    }
                 };
                 Transport::Tls(config, target.server_name()?)
             }

@@ -14,8 +14,10 @@ mod flv_viewer;
 #[doc(hidden)]
 pub mod harness;
 mod host_clock;
+mod http_answer;
 mod http_connection;
 mod http_get;
+mod http_links;
 mod http_request;
 mod material;
 pub mod mqtt;
@@ -52,8 +54,10 @@ pub use drift::Drift;
 pub use endpoints::{EndpointFinder, Endpoints};
 pub use flv_viewer::{FlvBody, FlvFigures, FlvViewer};
 pub use host_clock::{HostClock, follow_wall_clock};
-pub use http_connection::{Answer, HttpConnection, LinkEnd};
+pub use http_answer::{Answer, Piece};
+pub use http_connection::{EndedLink, HttpConnection, LinkEnd};
 pub use http_get::{HttpGet, Step, refusal};
+pub use http_links::HttpVersion;
 pub use http_request::{HttpOptions, Request};
 pub use material::{Material, MaterialError, MaterialOptions};
 pub use mqtt::{

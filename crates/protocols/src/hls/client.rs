@@ -9,7 +9,7 @@ mod seeks;
 mod track;
 
 use self::ladder::Ladder;
-use self::link::{Link, LinkName, Loading};
+use self::link::{Link, LinkName};
 use self::reading::Reading;
 use self::track::Track;
 use super::SCHEMES;
@@ -27,8 +27,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
     ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, HostClock, HttpConnection,
-    HttpOptions, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, StampScanner,
-    Target, TargetError, Timeouts, Workload, WorkloadError, ts,
+    HttpOptions, HttpVersion, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder,
+    StampScanner, Target, TargetError, Timeouts, Workload, WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment, Recorder, Schema};
@@ -55,17 +55,20 @@ pub(super) fn play(
         Ok(Target { scheme, ..target })
     });
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
-    let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls).resolving(options.resolve);
+    let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls)
+        .resolving(options.resolve)
+        .offering(HttpVersion::One.offered());
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
     let timeouts = options.timeouts;
     let (choice, low_latency, bandwidth) = (fields.variant, fields.low_latency, fields.bandwidth);
     let witnesses = options.clone();
-    let (cmcd, start_at, seek) = (fields.cmcd, fields.start_at, fields.seek);
+    let (cmcd, start_at, seek, version) = (fields.cmcd, fields.start_at, fields.seek, HttpVersion::One);
     let (clock, variables) = (HostClock::read(), Arc::new(Variables::default()));
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
-        let connection = HttpConnection::new(planned.number(), &request, endpoint.clone(), redirects.clone());
+        let (endpoint, redirects) = (endpoint.clone(), redirects.clone());
+        let connection = HttpConnection::new(planned.number(), &request, endpoint, redirects, version);
         Viewer {
             first: Link::new(connection, now),
             second: None,
@@ -164,15 +167,20 @@ impl Viewer {
             && self.playback.as_ref().is_some_and(is_dry)
     }
 
+    /// Whether something that is asked for comes on the session's own link.
+    fn loads_on_own_link(&self) -> bool {
+        self.links().any(|link| link.is_loading() && link.connection.is_on_own_link())
+    }
+
     /// The player has run dry, unless something waits unread.
     fn run_dry(&mut self, dry: Moment, context: &mut Context<'_, ShardRecorder>) {
         let now = context.now;
-        let is_loading = |link: &Link| !link.connection.is_idle() && link.connection.is_up();
-        if self.second.as_deref().is_some_and(is_loading) && self.looked_at.replace(dry) != Some(dry) {
+        let is_beside = |link: &Link| link.is_loading() && !link.connection.is_on_own_link();
+        if self.links().any(is_beside) && self.looked_at.replace(dry) != Some(dry) {
             // Before the next deadline, links are read.
             return;
         }
-        if is_loading(&self.first) && self.throttle.is_none() {
+        if self.loads_on_own_link() && self.throttle.is_none() {
             self.pulling = true;
             context.pull();
         } else if let Some(playback) = &mut self.playback {
@@ -205,20 +213,23 @@ impl Viewer {
         words: &str,
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
-        let Some(link) = self.link_mut(name) else { return Ok(()) };
-        let effective = link.connection.request().cloned();
-        match link.connection.on_closed(failure, words) {
-            LinkEnd::Failed(..) if matches!(link.loading, Some((_, Loading::Hint(..)))) => {
-                self.give_up_hint(name, context);
-                Ok(())
+        let Some(ended) = self.link_mut(name).map(|link| link.connection.end_link()) else { return Ok(()) };
+        for name in [LinkName::First, LinkName::Second] {
+            let Some(link) = self.link_mut(name) else { continue };
+            let effective = link.connection.request().cloned();
+            match link.connection.on_closed(ended, failure, words) {
+                LinkEnd::Failed(..) if link.is_hinting() => {
+                    self.give_up_hint(name, context);
+                }
+                LinkEnd::Failed(failure, words) => return Err((failure, words)),
+                LinkEnd::Whole => {
+                    self.rebase(name, effective);
+                    self.end(name, context)?;
+                }
+                LinkEnd::Idle => {}
             }
-            LinkEnd::Failed(failure, words) => Err((failure, words)),
-            LinkEnd::Whole => {
-                self.rebase(name, effective);
-                self.end(name, context)
-            }
-            LinkEnd::Idle => Ok(()),
         }
+        Ok(())
     }
 }
 
@@ -234,7 +245,7 @@ impl ClientSession for Viewer {
     fn handle_connected(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         // HTTP has no handshake of its own.
         self.state.reach(ClientPhase::Requesting, context.now, context.world);
-        self.first.connection.on_connected();
+        self.first.connection.on_connected(context.alpn())?;
         if let Some(throttle) = &self.throttle {
             context.limit_reads(throttle.most_read());
         }
@@ -256,12 +267,10 @@ impl ClientSession for Viewer {
 
     fn handle_side(&mut self, event: Side<'_>, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         match event {
-            Side::Connected => {
-                if let Some(link) = &mut self.second {
-                    link.connection.on_connected();
-                }
-                Ok(())
-            }
+            Side::Connected => match &mut self.second {
+                Some(link) => link.connection.on_connected(context.alpn_side()),
+                None => Ok(()),
+            },
             Side::Bytes(bytes) => self.read(LinkName::Second, bytes, context),
             Side::Closed { failure, words } => self.ended(LinkName::Second, failure, words, context),
         }
@@ -301,7 +310,7 @@ impl ClientSession for Viewer {
     fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
         if self.playback.as_ref().is_some_and(|playback| playback.runs_dry().is_some()) {
             self.state.fed(context.now, context.world);
-        } else if !self.first.connection.is_idle() && self.first.connection.is_up() {
+        } else if self.loads_on_own_link() {
             context.pull();
         } else {
             self.state.starve(context.now, context.world);
@@ -333,8 +342,14 @@ impl ClientSession for Viewer {
         let planned = self.state.planned();
         for name in [LinkName::First, LinkName::Second] {
             if let Some(link) = self.link_mut(name) {
+                let waited = link.connection.waits_for_stream();
                 link.connection.go_on(planned, context)?;
-                context.world.of(planned).count(CONNECTIONS, link.connection.take_opened());
+                if waited && !link.connection.waits_for_stream() {
+                    // That the server takes few requests at a time is a rule of its own: the wait is counted, and not in its times.
+                    link.asked = context.now;
+                }
+                let recorder = context.world.of(planned);
+                recorder.count(CONNECTIONS, link.connection.take_opened());
             }
         }
         Ok(())

@@ -25,10 +25,31 @@ use weir_metrics::common::{FRAMES, FRAMES_ANNOUNCED, KEYFRAMES, MEDIA, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_shard::Context;
 use weir_web::Response;
+use weir_web::http2::MOST_AT_ONCE;
 
 impl Viewer {
-    /// Takes what a read brought.
+    /// Takes what a read brought: by HTTP/2 it may be of all that is asked for.
     pub(super) fn take(
+        &mut self,
+        link: LinkName,
+        bytes: &[u8],
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
+        if !self.link(link).is_some_and(|at| at.connection.is_http2()) {
+            return self.take_answers(link, bytes, context);
+        }
+        for bytes in bytes.chunks(MOST_AT_ONCE) {
+            if let Some(at) = self.link_mut(link) {
+                at.connection.feed(bytes);
+            }
+            self.take_answers(LinkName::First, &[], context)?;
+            self.take_answers(LinkName::Second, &[], context)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what has come of the answers to what one connection asks for.
+    fn take_answers(
         &mut self,
         link: LinkName,
         mut bytes: &[u8],
@@ -39,13 +60,18 @@ impl Viewer {
             let effective = at.connection.request().cloned();
             match at.connection.take(&mut bytes, context) {
                 Answer::Head(response) => self.head(link, &response, context)?,
-                Answer::Piece(piece) => self.piece(link, piece, context)?,
+                Answer::Piece(piece) => self.piece(link, &piece, context)?,
                 Answer::End => {
                     self.rebase(link, effective);
                     self.end(link, context)?;
                 }
                 Answer::More => return Ok(()),
-                Answer::Failed(failure, words) => return Err((failure, words)),
+                Answer::Reset(..) if at.is_hinting() => {
+                    self.give_up_hint(link, context);
+                }
+                Answer::Failed(failure, words) | Answer::Reset(failure, words) => {
+                    return Err((failure, words));
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_clients::{HttpConnection, Request};
 use weir_metrics::Moment;
 
-/// The connections of a viewer.
+/// The connections of a viewer: links of HTTP/1.1, or streams of one of HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkName {
     First,
@@ -112,6 +112,16 @@ impl Link {
 
     /// Whether nothing is under way that a viewer waits for.
     pub(super) fn is_idle(&self) -> bool {
-        self.connection.is_idle() || matches!(self.loading, Some((_, Loading::Hint(..))))
+        self.connection.is_idle() || self.is_hinting()
+    }
+
+    /// Whether a part is under way that no playlist has named yet.
+    pub(super) fn is_hinting(&self) -> bool {
+        matches!(self.loading, Some((_, Loading::Hint(..))))
+    }
+
+    /// Whether something is under way on a link that is there.
+    pub(super) fn is_loading(&self) -> bool {
+        !self.connection.is_idle() && self.connection.is_up()
     }
 }

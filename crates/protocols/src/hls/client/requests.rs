@@ -102,11 +102,10 @@ impl Viewer {
             return Ok(());
         }
         for link in [LinkName::First, LinkName::Second] {
-            let is_hinting = |it: &Link| matches!(it.loading, Some((_, Loading::Hint(..))));
             match self.link(link) {
                 Some(it) if it.connection.is_idle() => self.ask_on(link, context)?,
                 // What was named in its place is waited for.
-                Some(it) if is_hinting(it) && self.main.schedule.has_segment() => {
+                Some(it) if it.is_hinting() && self.main.schedule.has_segment() => {
                     self.first.connection.abort(context);
                     self.first.loading = None;
                     self.recorder(context.world).count(HINTS_UNUSED, 1);
@@ -307,7 +306,9 @@ impl Viewer {
         let link = self.link(name)?;
         let waits = self.state.phase() == ClientPhase::Playing
             && !link.connection.is_idle()
-            && !link.connection.is_answered();
+            && !link.connection.is_answered()
+            // The server does not know of it yet.
+            && !link.connection.waits_for_stream();
         let (track, _) = link.loading.as_ref()?;
         // A server that holds a request answers when there is something new, or says after three target durations that there is not.
         let longest = self.track(*track).map(|track| track.schedule.longest_hold()).unwrap_or_default();
