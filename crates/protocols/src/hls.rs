@@ -1,4 +1,5 @@
-//! HTTP Live Streaming (RFC 8216; draft-pantos-hls-rfc8216bis-22): viewers of playlists and Media Segments over HTTP/1.1.
+//! HTTP Live Streaming (RFC 8216; draft-pantos-hls-rfc8216bis-22): viewers of playlists and Media Segments over HTTP/1.1 and
+//! HTTP/2.
 
 mod bandwidth;
 mod cache;
@@ -98,6 +99,15 @@ const EARLY: Excess = Excess {
     words: "{count} of {beside} reloads asked for what was to come and were answered without it (hls.early): the server says CAN-BLOCK-RELOAD=YES; players ask many times a second then",
 };
 
+/// RFC 9113, section 5.1.2: how many requests a connection carries at a time is for the server to say.
+const HTTP2_WAITS: Excess = Excess {
+    counter: figures::HTTP2_WAITS,
+    beside: figures::HTTP2_REQUESTS,
+    above: 0.0,
+    invalid_from: None,
+    words: "{count} of {beside} requests by HTTP/2 waited until another had ended, because the server takes no more at a time on one connection (SETTINGS_MAX_CONCURRENT_STREAMS; hls.http2_waits): stalls may come of that limit and not of a slow server",
+};
+
 /// What a date says by another clock is off by as much as the clocks are apart.
 const CLOCKS_APART: Excess = Excess {
     counter: figures::CLOCKS_APART,
@@ -115,7 +125,17 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     redirects: true,
     schema: Schema::new(figures::FIGURES),
     columns: &[],
-    excesses: &[STALE, EXCEEDED, REFUSED, NOT_FOUND, UNDECRYPTED, LOST_PACKETS, EARLY, CLOCKS_APART],
+    excesses: &[
+        STALE,
+        EXCEEDED,
+        REFUSED,
+        NOT_FOUND,
+        UNDECRYPTED,
+        LOST_PACKETS,
+        EARLY,
+        HTTP2_WAITS,
+        CLOCKS_APART,
+    ],
     datagrams: None,
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],

@@ -15,7 +15,9 @@ use self::track::Track;
 use super::SCHEMES;
 use super::bandwidth::Throttle;
 use super::cmcd::Cmcd;
-use super::figures::{CLOCK_AHEAD, CLOCK_ERROR, CLOCKS_APART, CONNECTIONS, FIGURES};
+use super::figures::{
+    CLOCK_AHEAD, CLOCK_ERROR, CLOCKS_APART, CONNECTIONS, FIGURES, HTTP2_REQUESTS, HTTP2_WAITS,
+};
 use super::inspector::Inspector;
 use super::playback::Playback;
 use super::schedule::Schedule;
@@ -27,8 +29,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{
     ClientPhase, ClientSession, ClientState, End, EndpointFinder, Endpoints, HostClock, HttpConnection,
-    HttpOptions, HttpVersion, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder,
-    StampScanner, Target, TargetError, Timeouts, Workload, WorkloadError, ts,
+    HttpOptions, LinkEnd, NewClient, PlayOptions, Redirects, Request, Scheme, ShardRecorder, StampScanner,
+    Target, TargetError, Timeouts, Workload, WorkloadError, ts,
 };
 use weir_metrics::common::{READS, RECEIVED};
 use weir_metrics::{Failure, Moment, Recorder, Schema};
@@ -57,13 +59,13 @@ pub(super) fn play(
     let targets = targets.collect::<Result<Vec<_>, TargetError>>()?;
     let mut finder = EndpointFinder::new(ALL_SCHEMES, &options.tls)
         .resolving(options.resolve)
-        .offering(HttpVersion::One.offered());
+        .offering(fields.http_version.offered());
     let endpoints = Endpoints::of(targets, &mut finder, |target| request(&target, http))?;
     let redirects = Redirects::new(finder);
     let timeouts = options.timeouts;
     let (choice, low_latency, bandwidth) = (fields.variant, fields.low_latency, fields.bandwidth);
     let witnesses = options.clone();
-    let (cmcd, start_at, seek, version) = (fields.cmcd, fields.start_at, fields.seek, HttpVersion::One);
+    let (cmcd, start_at, seek, version) = (fields.cmcd, fields.start_at, fields.seek, fields.http_version);
     let (clock, variables) = (HostClock::read(), Arc::new(Variables::default()));
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, request, endpoint, now, .. } = client;
@@ -350,6 +352,8 @@ impl ClientSession for Viewer {
                 }
                 let recorder = context.world.of(planned);
                 recorder.count(CONNECTIONS, link.connection.take_opened());
+                recorder.count(HTTP2_REQUESTS, link.connection.take_sent_by_http2());
+                recorder.count(HTTP2_WAITS, link.connection.take_stream_waits());
             }
         }
         Ok(())

@@ -5,6 +5,8 @@ weir_metrics::figures! {
     pub(crate) FIGURES;
     CONNECTIONS: Counter = "hls.connections", Count, "links that viewers began";
     REQUESTS: Counter = "hls.requests", Count, "requests for playlists and segments, redirects apart";
+    HTTP2_REQUESTS: Counter = "hls.http2_requests", Count, "those of them that were sent by HTTP/2";
+    HTTP2_WAITS: Counter = "hls.http2_waits", Count, "those that waited for the end of another, since the server takes no more at a time on one connection";
     PLAYLIST_BYTES: Counter = "hls.playlist_bytes", Bytes, "bytes of playlists";
     RELOADS: Counter = "hls.reloads", Count, "media playlists that were loaded again";
     STALE: Counter = "hls.stale", Count, "reloads of a playlist that had not changed for two and a half target durations";

@@ -4,6 +4,7 @@ use super::seeking::SeekInterval;
 use clap::Args;
 use std::str::FromStr;
 use std::time::Duration;
+use weir_clients::HttpVersion;
 use weir_metrics::BitRate;
 
 /// The options of viewers of HLS.
@@ -31,6 +32,9 @@ pub(super) struct HlsFields {
     /// loaded first
     #[arg(long, value_name = "every:TIME")]
     pub(super) seek: Option<SeekInterval>,
+    /// Which version of HTTP to ask by: over TLS the one that the server picks of 2 and 1.1, as browsers do, or one alone (auto, 1.1, 2)
+    #[arg(long, value_name = "VERSION", default_value = "auto")]
+    pub(super) http_version: HttpVersion,
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {

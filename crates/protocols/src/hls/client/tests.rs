@@ -1,3 +1,4 @@
+mod http2;
 mod low_latency;
 mod recording;
 
@@ -6,7 +7,7 @@ use crate::hls::date;
 use crate::hls::figures::*;
 use crate::hls::playlist::LONGEST_PLAYLIST;
 use std::time::Duration;
-use weir_clients::{PlannedStart, Turn};
+use weir_clients::{HttpVersion, PlannedStart, Turn};
 use weir_metrics::Counter;
 use weir_metrics::common::{MEDIA, PLAYED, STALLED, STALLS, STARVED};
 use weir_shard::{Event, Rig, Session};
@@ -33,6 +34,7 @@ impl Bench {
             low_latency: true,
             start_at,
             seek,
+            http_version: HttpVersion::Auto,
         })
     }
 
@@ -473,6 +475,7 @@ fn a_viewer_of_a_narrow_link_reads_no_faster() {
         low_latency: true,
         start_at: None,
         seek: None,
+        http_version: HttpVersion::Auto,
     };
     let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
     let mut rig = Rig::new(ShardRecorder::new([workload.schema]));
@@ -513,6 +516,7 @@ fn a_viewer_sends_back_the_cookies_that_it_was_given_and_no_other_viewers() {
         low_latency: true,
         start_at: None,
         seek: None,
+        http_version: HttpVersion::Auto,
     };
     let workload = play(&[url], &PlayOptions::default(), &HttpOptions::default(), &fields).unwrap();
     // Viewers of one thread, who share their requests.

@@ -99,7 +99,7 @@ fn a_part_that_is_not_there_is_counted_and_a_held_request_may_take_three_target_
 }
 
 /// The same with the part that is to come as a hint.
-fn hinting(first: u64, whole: u64, behind: u32) -> String {
+pub(super) fn hinting(first: u64, whole: u64, behind: u32) -> String {
     let playlist = low_latency(first, whole, behind, 0);
     format!("{playlist}#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{whole}.{behind}.mp4\"\n")
 }

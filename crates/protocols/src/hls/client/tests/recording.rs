@@ -16,6 +16,7 @@ fn start(start_at: Option<u64>, seek: Option<&str>) -> Bench {
         low_latency: true,
         start_at: start_at.map(Duration::from_secs),
         seek: seek.map(|text| text.parse().unwrap()),
+        http_version: HttpVersion::Auto,
     })
 }
 
