@@ -1,5 +1,7 @@
 //! Hostile servers, each for one of weir's clients: the run ends as runs end, in time, and has cost little.
 
+mod http2;
+
 use crate::process::Process;
 use crate::rtmp::{handshake, message};
 use std::io::{Read, Write};
