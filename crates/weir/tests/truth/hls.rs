@@ -199,6 +199,42 @@ fn viewers_of_a_recording_begin_in_its_middle_and_seek() {
     });
 }
 
+/// What weir counts by version is what nginx was asked by: over TLS HTTP/2, on one connection a viewer, unless the other is asked for.
+#[test]
+fn over_tls_nginx_is_asked_by_http_2_and_by_http_1_1_where_that_is_asked_for() {
+    let _machine = shared();
+    undisturbed(|| {
+        let nginx = Nginx::start();
+        let _publishing = Publishing::start(
+            &nginx.url("a").replace("/live/", "/hls/"),
+            &["--gop", "1s", "--bitrate", "1mbps"],
+        );
+        soon("four segments are there", || nginx.segments("a") >= 4);
+        let (url, certificate) = (nginx.secure_playlist("a"), nginx.certificate());
+        let few = ["-c", "3", "-d", "6s", "--warmup", "0s", "--cacert", &certificate];
+        for (version, protocol) in [("auto", "HTTP/2.0"), ("2", "HTTP/2.0"), ("1.1", "HTTP/1.1")] {
+            let run = measure(["play", &url, "--http-version", version].into_iter().chain(few));
+            plays(&run, 3.0);
+            let seen = nginx.take_versions();
+            assert!(seen.iter().all(|[_, version, _]| version == protocol), "{seen:?}");
+            let ports: BTreeSet<_> = seen.iter().map(|[port, ..]| port).collect();
+            assert_eq!(ports.len(), 3, "{seen:?}");
+            // Of what is under way when a viewer leaves, nginx may know nothing.
+            let requests = run.total("hls.requests");
+            assert!(
+                (requests - 3.0..=requests).contains(&(seen.len() as f64)),
+                "{} of {requests}",
+                seen.len()
+            );
+            let by_http2 = if protocol == "HTTP/2.0" { requests } else { 0.0 };
+            assert_eq!(run.total("hls.http2_requests"), by_http2, "{version}");
+        }
+        // A server that is asked by a version that it does not speak.
+        let run = measure(["play", &nginx.playlist("a"), "-c", "1", "-d", "2s", "--http-version", "2"]);
+        assert!(run.err.contains("the server speaks HTTP/1.1 on this link, and not HTTP/2"), "{}", run.err);
+    });
+}
+
 /// What holds where all is well.
 fn plays(run: &Run, clients: f64) {
     assert_eq!(run.total("played"), clients, "{:#}", run.summary["verdict"]);

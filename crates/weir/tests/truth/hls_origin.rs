@@ -1,7 +1,8 @@
 //! HLS of the origin: ffmpeg plays every frame that was published, and weir reports exactly the faults that are scripted.
 
 use crate::hls::nothing_is_missing;
-use crate::support::{Air, Publishing, Run, air, config, measure, program, shared, soon};
+use crate::support::{Air, Nginx, Publishing, Run, air, config, measure, program, shared, soon, undisturbed};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer, SegmentKey};
 
@@ -189,6 +190,76 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
         let run = measure(["play", &url, "-c", "1", "-d", "6s", "--warmup", "0s", "--low-latency", "off"]);
         assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.parts"]), [1.0, 0.0, 0.0]);
     }
+}
+
+/// Through nginx, which speaks HTTP/2: what the server holds, playlists and parts, is asked for beside each other on one connection.
+#[test]
+fn viewers_of_parts_have_one_connection_by_http_2_and_two_by_http_1_1() {
+    let _machine = shared();
+    undisturbed(|| {
+        let nginx = Nginx::start();
+        let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
+        let (air, _) = on_air(hls, &[]);
+        let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+        soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
+        let url = nginx.secure_way_to(air.origin.address("hls").unwrap(), "/live/a.m3u8");
+        let certificate = nginx.certificate();
+        for (version, connections) in [("2", 3.0), ("1.1", 6.0)] {
+            let few = ["-c", "3", "-d", "8s", "--warmup", "0s", "--cacert", &certificate];
+            let run = measure(["play", &url, "--http-version", version].into_iter().chain(few));
+            assert_eq!(
+                numbers(&run, ["played", "hls.low_latency", "hls.early"]),
+                [3.0, 3.0, 0.0],
+                "{version}"
+            );
+            assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
+            let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
+            assert!(
+                loaded >= 3.0 * 7.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)),
+                "{version}: {announced} {loaded}"
+            );
+            // By HTTP/1.1 a hint that is given up costs a connection.
+            let begun = run.total("hls.connections");
+            assert!(begun == connections || version == "1.1" && begun > connections, "{version}: {begun}");
+            let by_http2 = if version == "2" { run.total("hls.requests") } else { 0.0 };
+            assert_eq!(run.total("hls.http2_requests"), by_http2, "{version}");
+        }
+    });
+}
+
+/// nginx ends a connection of HTTP/2 by GOAWAY (NO_ERROR) after `keepalive_requests`, while it still holds what it has taken before.
+#[test]
+fn connections_that_nginx_ends_after_twenty_requests_cost_viewers_of_parts_nothing() {
+    let _machine = shared();
+    undisturbed(|| {
+        let nginx = Nginx::start();
+        let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
+        let (air, _) = on_air(hls, &[]);
+        let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+        soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
+        let url = nginx.briefly(&nginx.secure_way_to(air.origin.address("hls").unwrap(), "/live/a.m3u8"));
+        let certificate = nginx.certificate();
+        let run = measure(["play", &url, "-c", "3", "-d", "12s", "--warmup", "0s", "--cacert", &certificate]);
+        assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.early"]), [3.0, 3.0, 0.0], "{}", run.err);
+        assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
+        assert_eq!(numbers(&run, ["stalls", "starved", "hls.http2_waits"]), [0.0; 3], "{}", run.err);
+        let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
+        assert!(
+            loaded >= 3.0 * 11.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)),
+            "{announced} {loaded}"
+        );
+        // 98: weir was the limit, and the run says nothing of nginx.
+        assert!([0, 98].contains(&run.code) && run.slots("failed") == 0, "{}", run.err);
+        let seen = nginx.take_versions();
+        assert!(seen.iter().all(|[_, version, _]| version == "HTTP/2.0"), "{seen:?}");
+        let mut by_port = BTreeMap::new();
+        for [port, ..] in &seen {
+            *by_port.entry(port).or_insert(0_u32) += 1;
+        }
+        // Ten requests a second and viewer.
+        assert!(by_port.len() >= 3 * 4 && by_port.values().all(|requests| *requests <= 20), "{by_port:?}");
+        assert_eq!(run.total("hls.connections"), by_port.len() as f64, "{by_port:?}");
+    });
 }
 
 /// Streams of one folder are variants of one; a viewer plays what its link brings.

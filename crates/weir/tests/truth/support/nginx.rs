@@ -16,6 +16,9 @@ pub(crate) struct Nginx {
     /// Where it plays and publishes.
     address: SocketAddr,
     http: u16,
+    https: u16,
+    /// Over TLS, where a connection carries twenty requests.
+    brief_https: u16,
     directory: TempDir,
 }
 
@@ -32,16 +35,27 @@ impl Nginx {
     /// The same, at an address of this machine.
     pub(crate) fn at(host: Ipv4Addr, connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let (port, http) = (free_port(), free_port());
+        let (port, http, https, brief_https) = (free_port(), free_port(), free_port(), free_port());
         let path = directory.path().display();
         let module = "/usr/lib/nginx/modules/ngx_rtmp_module.so";
         let there = std::path::Path::new(module).exists();
         assert!(there, "{module} is missing; apt-get install nginx libnginx-mod-rtmp");
+        let over_tls = |port: u16, rule: &str| {
+            format!(
+                "server {{ listen 127.0.0.1:{port} ssl http2; access_log {path}/versions.log versions; {rule}
+                    ssl_certificate {path}/chain.pem; ssl_certificate_key {path}/key.pem;
+                    location /hls {{ root {path}; add_header Cache-Control no-cache; }}
+                    location ~ ^/to/(\\d+)(/.*)$ {{ proxy_pass http://127.0.0.1:$1$2$is_args$args; proxy_buffering off;
+                        proxy_http_version 1.1; proxy_set_header Connection ''; proxy_read_timeout 30s; }} }}"
+            )
+        };
+        let secure = [over_tls(https, ""), over_tls(brief_https, "keepalive_requests 20;")].concat();
         let configuration = format!(
             "load_module {module};
              daemon off; worker_processes 1; pid {path}/pid; error_log {path}/error.log notice;
              events {{ worker_connections {connections}; }}
              http {{ access_log off; log_format members '$remote_port $cookie_member $status';
+                 log_format versions '$remote_port $server_protocol $status';
                  map $cookie_member $joining {{ '' 'member=$request_id; Path=/members; HttpOnly'; }}
                  client_body_temp_path {path}/body; proxy_temp_path {path}/proxy;
                  fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;
@@ -49,7 +63,8 @@ impl Nginx {
                     location /hls {{ root {path}; add_header Cache-Control no-cache; }}
                     location ~ ^/members/(.*m3u8)$ {{ alias {path}/hls/$1; add_header Set-Cookie $joining; }}
                     location ~ ^/members/(.*ts)$ {{ alias {path}/hls/$1; access_log {path}/members.log members;
-                        if ($cookie_member = '') {{ return 403; }} }} }} }}
+                        if ($cookie_member = '') {{ return 403; }} }} }}
+                 {secure} }}
              rtmp {{ access_log off; server {{ listen {host}:{port}; chunk_size 4096;
                  application live {{ live on; }}
                  application hls {{ live on; hls on; hls_path {path}/hls; hls_fragment 1s; hls_playlist_length 8s;
@@ -62,15 +77,19 @@ impl Nginx {
         for path in [directory.path(), &hls] {
             std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
         }
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        std::fs::write(directory.path().join("chain.pem"), made.cert.pem()).unwrap();
+        std::fs::write(directory.path().join("key.pem"), made.signing_key.serialize_pem()).unwrap();
         let file = directory.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();
         let mut command = program("/usr/sbin/nginx", "nginx libnginx-mod-rtmp");
         command.arg("-c").arg(&file).arg("-e").arg(directory.path().join("start.log"));
         let process = Kept::start(&mut command);
         soon("nginx listens", || {
-            [(host, port), (Ipv4Addr::LOCALHOST, http)].iter().all(|place| TcpStream::connect(place).is_ok())
+            let local = [http, https, brief_https].map(|port| (Ipv4Addr::LOCALHOST, port));
+            local.iter().chain([&(host, port)]).all(|place| TcpStream::connect(place).is_ok())
         });
-        Self { process, address: (host, port).into(), http, directory }
+        Self { process, address: (host, port).into(), http, https, brief_https, directory }
     }
 
     pub(crate) fn url(&self, stream: &str) -> String {
@@ -87,6 +106,34 @@ impl Nginx {
         format!("http://127.0.0.1:{}/hls/{stream}.m3u8", self.http)
     }
 
+    /// The same over TLS, by HTTP/2 or HTTP/1.1, whichever the client asks for.
+    pub(crate) fn secure_playlist(&self, stream: &str) -> String {
+        format!("https://127.0.0.1:{}/hls/{stream}.m3u8", self.https)
+    }
+
+    /// A path of another server of this machine, over TLS.
+    pub(crate) fn secure_way_to(&self, server: SocketAddr, path: &str) -> String {
+        format!("https://127.0.0.1:{}/to/{}{path}", self.https, server.port())
+    }
+
+    /// The same, where nginx ends each connection after twenty requests (`keepalive_requests`).
+    pub(crate) fn briefly(&self, url: &str) -> String {
+        url.replace(&format!(":{}/", self.https), &format!(":{}/", self.brief_https))
+    }
+
+    /// The certificate that it shows there.
+    pub(crate) fn certificate(&self) -> String {
+        self.directory.path().join("chain.pem").display().to_string()
+    }
+
+    /// Of each request over TLS since the last call: the client's port, the version of HTTP, and the status of the answer.
+    pub(crate) fn take_versions(&self) -> Vec<[String; 3]> {
+        let log = self.directory.path().join("versions.log");
+        let text = std::fs::read_to_string(&log).unwrap();
+        std::fs::write(&log, "").unwrap();
+        text.lines().map(three_words).collect()
+    }
+
     /// The same playlist, for those who send back the cookie that comes with it: others are refused its segments.
     pub(crate) fn playlist_of_members(&self, stream: &str) -> String {
         format!("http://127.0.0.1:{}/members/{stream}.m3u8", self.http)
@@ -95,8 +142,7 @@ impl Nginx {
     /// Of each segment that one of these was sent: port and cookie of who asked for it, and the status of the answer.
     pub(crate) fn members(&self) -> Vec<[String; 3]> {
         let log = std::fs::read_to_string(self.directory.path().join("members.log")).unwrap();
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        log.lines().map(|line| words(line).try_into().unwrap()).collect()
+        log.lines().map(three_words).collect()
     }
 
     /// How many segments a playlist names.
@@ -123,6 +169,10 @@ impl Nginx {
         link.read_to_string(&mut page).unwrap();
         page
     }
+}
+
+fn three_words(line: &str) -> [String; 3] {
+    line.split(' ').map(str::to_owned).collect::<Vec<_>>().try_into().unwrap()
 }
 
 impl Drop for Nginx {
