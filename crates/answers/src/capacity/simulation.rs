@@ -342,6 +342,34 @@ fn an_upper_bound_that_is_refuted_lets_the_climb_go_on_to_the_most_that_may_be_t
     assert_eq!(search.step(), Step::Climb { loads: vec![80, 100], seconds: 15 });
 }
 
+#[test]
+fn a_search_whose_time_is_over_says_what_was_carried_on_both_sides_of_a_false_step() {
+    // As it was with nginx, four of whose viewers met a segment that it had deleted: two slices of 80, and then all of it.
+    let mut search = Search::new(Goal { most: 160, ..GOAL });
+    search.step();
+    search.climbed(&[carried(10), carried(20), carried(40), failed(80)]);
+    let half = Trial { bad_seconds: 15, ..carried(80) };
+    let long = |load| Trial { good_seconds: 60, ..carried(load) };
+    let made = [carried(40), carried(57), carried(68), half, carried(74), carried(77)];
+    let confirming = [77, 77, 77, 77, 80].map(long);
+    for trial in made.into_iter().chain(confirming) {
+        let Step::Hold { load, .. } = search.step() else { panic!("{:?}", search.step()) };
+        assert_eq!(load, trial.load);
+        search.held(&trial);
+        let lower = search.answer_now().bounds.lower;
+        assert!(lower.is_some_and(|lower| lower >= 40), "{:?}", search.answer_now());
+    }
+    search.step();
+    search.climbed(&[carried(160)]);
+    for _ in 0..3 {
+        let Step::Hold { load: 160, purpose: Purpose::Confirm, .. } = search.step() else { panic!() };
+        search.held(&long(160));
+        let Answer { evidence, bounds: Bounds { lower, upper }, .. } = search.answer_now();
+        assert_eq!((evidence, upper), (Evidence::Undecided, None));
+        assert!(lower.is_some_and(|lower| lower >= 68), "{lower:?}");
+    }
+}
+
 fn carried(load: u32) -> Trial {
     Trial { load, good_seconds: 15, ..Trial::default() }
 }

@@ -133,7 +133,8 @@ impl Search {
     fn supported(&self, known: &BTreeMap<u32, LoadRecord>, bounds: Bounds) -> Bounds {
         let loads = |passed: bool| {
             let of = self.outcomes.iter().filter(move |it| it.passed() == passed).map(|it| it.trial.load);
-            of.filter(|load| !is_left_behind(known, *load))
+            // That a load failed by a false step is known of what was carried above it, which says nothing against its passes.
+            of.filter(move |load| passed || !is_left_behind(known, *load))
         };
         let least_failed = loads(false).min().unwrap_or(u32::MAX);
         let most_passed = loads(true).max().unwrap_or(0);
