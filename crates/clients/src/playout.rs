@@ -64,6 +64,17 @@ impl Playout {
         }
     }
 
+    /// Some of what was to be buffered before it begins, this much, does not come: it begins with what is left.
+    pub fn begin_with_less(&mut self, now: Moment, missed: Duration) -> Option<Change> {
+        let State::Filling = self.state else { return None };
+        self.start = self.start.saturating_sub(micros(missed));
+        let has_enough = self.received > 0 && self.received >= self.start;
+        has_enough.then(|| {
+            self.state = State::Playing { epoch: now, from: 0 };
+            Change::Started
+        })
+    }
+
     /// Takes note that nothing more had come by `now`.
     pub fn handle_timeout(&mut self, now: Moment) -> Option<Change> {
         let dry = self.runs_dry().filter(|dry| *dry <= now)?;
@@ -155,6 +166,20 @@ mod tests {
 
     /// Name, start, resume, (arrival, media received), (stalled since, until).
     type Case<'a> = (&'a str, u64, u64, &'a [(u64, u64)], &'a [(u64, u64)]);
+
+    #[test]
+    fn a_player_begins_with_what_is_left_of_its_buffer_and_never_with_nothing() {
+        let mut playout = Playout::new(ms(6_000), Duration::ZERO);
+        assert_eq!(playout.begin_with_less(at(0), ms(2_000)), None);
+        assert_eq!(playout.receive(at(1), ms(2_000)), None);
+        assert_eq!(playout.begin_with_less(at(2), ms(2_000)), Some(Change::Started));
+        assert_eq!(playout.runs_dry(), Some(at(2_002)));
+        // It plays: what is missed now is missed when it has shown what it has.
+        assert_eq!(playout.begin_with_less(at(3), ms(2_000)), None);
+        let mut empty = Playout::new(ms(2_000), Duration::ZERO);
+        assert_eq!(empty.begin_with_less(at(0), ms(4_000)), None);
+        assert_eq!(empty.receive(at(1), ms(500)), Some(Change::Started));
+    }
 
     #[test]
     fn a_player_stalls_when_it_has_shown_all_it_got() {

@@ -310,9 +310,7 @@ impl ClientSession for Viewer {
 
     /// Between two segments a viewer gets nothing: it starves when nothing has come for its timeout after its player has run dry.
     fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        if self.playback.as_ref().is_some_and(|playback| playback.runs_dry().is_some()) {
-            self.state.fed(context.now, context.world);
-        } else if self.loads_on_own_link() {
+        if self.loads_on_own_link() {
             context.pull();
         } else {
             self.state.starve(context.now, context.world);

@@ -25,6 +25,12 @@ impl Playback {
         self.book(change, now, recorder);
     }
 
+    /// This much of what was to come does not: it begins with what is left, if it has not begun.
+    pub(super) fn miss(&mut self, now: Moment, missed: Duration, recorder: &mut Recorder) {
+        let change = self.playout.begin_with_less(now, missed);
+        self.book(change, now, recorder);
+    }
+
     /// What is there is of no use any more: plays again as soon as this much is whole, counted from nothing.
     pub(super) fn restart(&mut self, start: Duration, now: Moment, recorder: &mut Recorder) {
         self.leave(now, recorder);

@@ -357,6 +357,13 @@ impl Viewer {
             let announced = inspector.missed(duration);
             self.recorder(context.world).count(FRAMES_ANNOUNCED, announced);
         }
+        if let Some(playback) = &mut self.playback {
+            playback.miss(context.now, duration, context.world.of(self.state.planned()));
+            // A player that begins here lacks nothing before it has shown what it has.
+            if let Some(dry) = playback.runs_dry() {
+                self.state.fed(dry, context.world);
+            }
+        }
     }
 
     /// A segment or a part is whole.
@@ -370,7 +377,6 @@ impl Viewer {
         recorder.count(UNITS, 1);
         recorder.count(LOADED, media.duration.as_micros() as u64);
         self.state.reach(ClientPhase::Playing, now, context.world);
-        self.state.fed(now, context.world);
         let Some(track) = self.track_mut(name) else { return };
         track.loaded += media.duration;
         let loaded = self.loaded();
@@ -378,13 +384,15 @@ impl Viewer {
         let recorder = context.world.of(self.state.planned());
         let Some(playback) = &mut self.playback else { return };
         playback.receive(now, loaded, recorder);
+        let dry = playback.runs_dry();
         // What is shown lies before the end of what is loaded by what is in the buffer.
-        if let Some((end, dry)) = media.end_date.zip(playback.runs_dry()).filter(|_| name == TrackName::Main)
-        {
+        if let Some((end, dry)) = media.end_date.zip(dry).filter(|_| name == TrackName::Main) {
             let ahead = self.main.shown().saturating_sub(loaded) + dry.since(now);
             let shown = end.saturating_sub(ahead.as_nanos() as i64);
             recorder.record_signed(LATENCY, wall.saturating_sub(shown).div_euclid(1_000));
         }
+        // A player lacks nothing before it has shown what is in its buffer.
+        self.state.fed(dry.unwrap_or(now), context.world);
     }
 
     /// A playlist is whole.

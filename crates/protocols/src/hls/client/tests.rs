@@ -1,6 +1,7 @@
 mod http2;
 mod low_latency;
 mod recording;
+mod standstill;
 
 use super::*;
 use crate::hls::date;
