@@ -60,6 +60,11 @@ pub trait ClientSession {
         context.pull();
     }
 
+    /// Whether what has come lacks nothing but a keyframe, as far as can be told.
+    fn lacks_only_a_keyframe(&self) -> bool {
+        false
+    }
+
     /// How it fails when its phase has lasted too long.
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         let (failure, words) = self.state().overdue();
@@ -207,7 +212,10 @@ impl<C: ClientSession> Driver<C> {
                 if state.is_hungry(now) {
                     client.handle_hunger(context);
                 } else if state.deadline().is_some_and(|deadline| deadline <= now) {
-                    return Err(client.overdue(context));
+                    let may_wait = client.lacks_only_a_keyframe();
+                    if !may_wait || !client.state_mut().waits_on(now, context.world) {
+                        return Err(client.overdue(context));
+                    }
                 }
                 Ok(())
             }

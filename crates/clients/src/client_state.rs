@@ -5,7 +5,8 @@ use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
     ACTIVE, AWAY, AWAY_TIME, CONNECT, CONNECTED, EXITS_BEFORE_START, FIRST_BYTE, FIRST_FRAME, HANDSHAKE,
-    LEFT_AWAY, PLAYED, REQUEST, START_LAG, STARTED, STARTUP, STARVED, STARVING,
+    KEYFRAME_WAITS, KEYFRAME_WAITS_OVER, LEFT_AWAY, PLAYED, REQUEST, START_LAG, STARTED, STARTUP, STARVED,
+    STARVING,
 };
 use weir_metrics::{Failure, Moment, Recorder, Spread};
 
@@ -27,6 +28,16 @@ pub enum ClientPhase {
     /// Is over; nothing is recorded any more.
     Over,
 }
+
+/// How many of its timeouts a viewer waits for a keyframe while media comes. Encoders put as much as 250 pictures between two
+/// (x264's own default): 50 s at five a second.
+const TIMEOUTS_TO_A_KEYFRAME: u8 = 6;
+
+/// How many of them it may have waited at its end where no viewer has had two keyframes.
+const TIMEOUTS_UNKNOWN: u32 = 2;
+
+/// How much longer than keyframes were apart a wait for one may last: they come late as well as pictures do.
+const KEYFRAME_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// The words for a stream that came, and that no decoder can begin with.
 pub(crate) fn undecodable(missing: &str) -> String {
@@ -64,6 +75,11 @@ pub struct ClientState {
     timeout_began: Moment,
     timeouts: Timeouts,
     supply: Supply,
+    wait: KeyframeWait,
+    /// How often it was asked whether it waits on.
+    waited_on: u8,
+    /// When media last came while it waited; once it plays, when its last keyframe did.
+    last_came: Moment,
     /// Whether it is in `starved`, which counts clients.
     has_starved: bool,
     /// Whether the last read found nothing.
@@ -83,6 +99,22 @@ enum Supply {
     Cut(Moment),
 }
 
+/// Where a viewer stands whom media reaches in the middle of a group of pictures. How far apart keyframes are is the source's
+/// doing, so that such a wait is not held against the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyframeWait {
+    /// It asks for keyframes, or needs none: no time of its start is excused.
+    Unexcused,
+    /// It would wait, and no media has come yet.
+    Ahead,
+    /// It waits.
+    Waits,
+    /// It waits longer than keyframes were apart.
+    Overlong,
+    /// It has had one.
+    Over,
+}
+
 impl ClientState {
     /// A client whose link is being opened `now`.
     pub fn begin(planned: PlannedStart, timeouts: Timeouts, now: Moment, shard: &mut ShardRecorder) -> Self {
@@ -98,9 +130,17 @@ impl ClientState {
             timeout_began: now,
             timeouts,
             supply: Supply::Unneeded,
+            wait: KeyframeWait::Unexcused,
+            waited_on: 0,
+            last_came: now,
             has_starved: false,
             found_nothing: false,
         }
+    }
+
+    /// The same, of a viewer that begins wherever the stream is, and cannot ask for a keyframe.
+    pub fn waiting_for_keyframes(self) -> Self {
+        Self { wait: KeyframeWait::Ahead, ..self }
     }
 
     /// The start that it was planned for.
@@ -125,6 +165,14 @@ impl ClientState {
             return;
         }
         let plays = phase == ClientPhase::Playing;
+        match phase {
+            ClientPhase::Opening => self.begin_to_wait(now, shard),
+            _ if plays => {
+                self.end_wait(KeyframeWait::Over, now, shard);
+                self.last_came = now;
+            }
+            _ => {}
+        }
         if !self.is_away() {
             self.book(plays, shard.of(self.planned), now);
             if plays {
@@ -158,10 +206,77 @@ impl ClientState {
         }
     }
 
+    /// The first media has come, and no keyframe before it.
+    fn begin_to_wait(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        if self.wait == KeyframeWait::Unexcused {
+            return;
+        }
+        let waited = self.wait == KeyframeWait::Waits;
+        (self.wait, self.waited_on, self.last_came) = (KeyframeWait::Waits, 0, now);
+        // One that has played before is away until it plays again.
+        if !waited && !self.is_away() {
+            shard.of(self.planned).count(KEYFRAME_WAITS, 1);
+            shard.shift_waiting(self.planned, 1, now);
+        }
+    }
+
+    /// The wait is over, or no longer excused.
+    fn end_wait(&mut self, after: KeyframeWait, now: Moment, shard: &mut ShardRecorder) {
+        if self.is_excused() {
+            shard.of(self.planned).count(KEYFRAME_WAITS_OVER, 1);
+            shard.shift_waiting(self.planned, -1, now);
+        }
+        if self.wait != KeyframeWait::Unexcused {
+            self.wait = after;
+        }
+    }
+
+    /// Whether its wait for a keyframe is excused.
+    pub fn is_excused(&self) -> bool {
+        self.wait == KeyframeWait::Waits && !self.is_away()
+    }
+
+    /// Its deadline has passed, and what has come lacks a keyframe only: whether it waits on. It does while media comes, for
+    /// some timeouts; once it has waited for longer than keyframes are apart elsewhere, it is held against the server.
+    pub(crate) fn waits_on(&mut self, now: Moment, shard: &mut ShardRecorder) -> bool {
+        let timeout = self.timeouts.media;
+        let is_next = self.timeout_began + timeout * (u32::from(self.waited_on) + 1) <= now;
+        if !self.waits() || self.last_came + timeout <= now || !is_next {
+            return false;
+        }
+        self.waited_on += 1;
+        if self.waited_on >= TIMEOUTS_TO_A_KEYFRAME {
+            return false;
+        }
+        let longest = shard.keyframe_interval().map(|interval| interval + KEYFRAME_TOLERANCE);
+        if longest.is_some_and(|longest| now.since(self.phase_began) > longest) {
+            self.end_wait(KeyframeWait::Overlong, now, shard);
+        }
+        true
+    }
+
+    /// A keyframe came of what it plays: how long after the last one is known of its thread.
+    pub(crate) fn note_keyframe(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let before = std::mem::replace(&mut self.last_came, now);
+        // Not that with which it began.
+        if before < now {
+            shard.note_keyframe_interval(now.since(before));
+        }
+    }
+
+    /// Whether media reaches it, excused or not, and no keyframe has.
+    fn waits(&self) -> bool {
+        self.phase == ClientPhase::Opening
+            && matches!(self.wait, KeyframeWait::Waits | KeyframeWait::Overlong)
+    }
+
     /// Media came in the read of `now`: a viewer that plays needs more of it from here on, and one that starved plays
     /// again.
     #[inline]
     pub fn fed(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        if self.phase == ClientPhase::Opening {
+            self.last_came = now;
+        }
         if self.phase == ClientPhase::Playing {
             if self.supply == Supply::Starving {
                 self.shift_starving(-1, now, shard);
@@ -225,6 +340,9 @@ impl ClientState {
     /// Another link is being established.
     pub(crate) fn attempt(&mut self, now: Moment) {
         (self.phase, self.phase_began, self.timeout_began) = (ClientPhase::Connecting, now, now);
+        if matches!(self.wait, KeyframeWait::Over | KeyframeWait::Overlong) {
+            self.wait = KeyframeWait::Ahead;
+        }
     }
 
     /// Whether it has played, and lost its link since.
@@ -255,6 +373,10 @@ impl ClientState {
             ClientPhase::Connecting => self.timeouts.connect,
             ClientPhase::Handshaking => self.timeouts.handshake,
             ClientPhase::Requesting => self.timeouts.request,
+            ClientPhase::Opening if self.waits() => {
+                let next = self.timeout_began + self.timeouts.media * (u32::from(self.waited_on) + 1);
+                return Some(next.min(self.last_came + self.timeouts.media));
+            }
             ClientPhase::Waiting | ClientPhase::Opening => self.timeouts.media,
             ClientPhase::Playing => {
                 let Supply::Fed(last) = self.supply else { return None };
@@ -285,6 +407,7 @@ impl ClientState {
 
     /// Books the failure, with the peer's words; a client that is over takes no notice.
     pub fn fail(&mut self, failure: Failure, words: &str, now: Moment, shard: &mut ShardRecorder) {
+        self.end_wait(KeyframeWait::Over, now, shard);
         if self.leave(now, shard) {
             // The words may hold the stream's key, which is known further up alone.
             debug!(target: "client", client = self.planned.number(), failure = failure.key(), "failed");
@@ -304,6 +427,12 @@ impl ClientState {
         let stayed = now.since(self.planned.at);
         let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
         let exits = !self.has_begun() && patience.is_some_and(|patience| stayed < patience);
+        // How far apart keyframes are is not known where no viewer has had two: then it is excused for a while.
+        let excuse = shard.keyframe_interval().unwrap_or(self.timeouts.media * TIMEOUTS_UNKNOWN);
+        if exits || self.waits() && now.since(self.phase_began) > excuse + KEYFRAME_TOLERANCE {
+            // One that exits is left out once.
+            self.end_wait(KeyframeWait::Over, now, shard);
+        }
         if self.leave(now, shard) {
             shard.of(self.planned).count(EXITS_BEFORE_START, u64::from(exits));
             shard.of(self.planned).count(LEFT_AWAY, u64::from(was_away));
@@ -318,6 +447,10 @@ impl ClientState {
             return false;
         }
         shard.of(self.planned).shift(ACTIVE, -1);
+        // A wait that its planned end cuts short was not over.
+        if self.is_excused() {
+            shard.shift_waiting(self.planned, -1, now);
+        }
         self.stop_playing(now, shard);
         self.phase = ClientPhase::Over;
         true
@@ -365,168 +498,4 @@ fn micros(now: Moment, since: Moment) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shard_recorder::Turn;
-    use weir_metrics::Schema;
-    use weir_metrics::common::{CUT_OFF, PLAYED_TIME, PLAYING, RETURNED};
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn begin(late: Duration) -> (ClientState, ShardRecorder, Moment) {
-        let mut shard = ShardRecorder::new([Schema::new(&[])]).keeping_endings();
-        let at = Moment::from_nanos(7_000_000_000);
-        let planned = PlannedStart { client: 0, workload: 0, cell: 0, at, turn: Turn::default() };
-        let state = ClientState::begin(planned, Timeouts::all(10 * SECOND), at + late, &mut shard);
-        (state, shard, at)
-    }
-
-    #[test]
-    fn one_timeout_covers_the_way_from_consent_to_the_first_frame() {
-        let (mut state, mut shard, start) = begin(Duration::ZERO);
-        state.reach(ClientPhase::Waiting, start + SECOND, &mut shard);
-        state.reach(ClientPhase::Opening, start + 5 * SECOND, &mut shard);
-        assert_eq!(state.deadline(), Some(start + 11 * SECOND));
-        state.reach(ClientPhase::Playing, start + 6 * SECOND, &mut shard);
-        assert_eq!(state.deadline(), None);
-    }
-
-    #[test]
-    fn a_viewer_without_media_does_not_play_until_some_comes() {
-        let (mut state, mut shard, start) = begin(Duration::ZERO);
-        let planned = state.planned();
-        let levels = |shard: &mut ShardRecorder| {
-            let figures = shard.of(planned);
-            (figures.gauge(PLAYING), figures.gauge(STARVING), figures.counter(STARVED))
-        };
-        state.reach(ClientPhase::Playing, start + SECOND, &mut shard);
-        assert_eq!(state.deadline(), None, "nobody said that it needs media");
-        state.fed(start + 2 * SECOND, &mut shard);
-        assert_eq!(state.deadline(), Some(start + 12 * SECOND));
-        state.starve(start + 11 * SECOND, &mut shard);
-        assert_eq!(levels(&mut shard), (1, 0, 0));
-        state.starve(start + 12 * SECOND, &mut shard);
-        state.starve(start + 30 * SECOND, &mut shard);
-        assert_eq!((levels(&mut shard), state.deadline()), ((0, 1, 1), None));
-        state.fed(start + 31 * SECOND, &mut shard);
-        assert_eq!((levels(&mut shard), state.deadline()), ((1, 0, 1), Some(start + 41 * SECOND)));
-        state.starve(start + 41 * SECOND, &mut shard);
-        assert_eq!(levels(&mut shard), (0, 1, 1), "it is one client, however often it starves");
-        state.finish(start + 42 * SECOND, &mut shard);
-        assert_eq!(levels(&mut shard), (0, 0, 1));
-    }
-
-    #[test]
-    fn a_client_without_a_link_does_not_play_and_returns_once() {
-        let (mut state, mut shard, start) = begin(Duration::ZERO);
-        let planned = state.planned();
-        state.pause(start, &mut shard);
-        state.reach(ClientPhase::Playing, start, &mut shard);
-        state.pause(start + SECOND / 2, &mut shard);
-        state.pause(start + SECOND, &mut shard);
-        let figures = shard.of(planned);
-        assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (0, 1, 0));
-        state.resume(start + SECOND, &mut shard);
-        state.resume(start + 2 * SECOND, &mut shard);
-        let figures = shard.of(planned);
-        assert_eq!((figures.gauge(PLAYING), figures.counter(CUT_OFF), figures.counter(RETURNED)), (1, 1, 1));
-        let latest = shard.latest()[0];
-        assert_eq!((latest.cut_off, latest.returned), (Some(start + SECOND / 2), Some(start + SECOND)));
-        state.pause(start + 2 * SECOND, &mut shard);
-        state.finish(start + 3 * SECOND, &mut shard);
-        let figures = shard.of(planned);
-        assert_eq!((figures.counter(LEFT_AWAY), figures.counter(RETURNED)), (1, 1));
-    }
-
-    #[test]
-    fn a_client_that_makes_all_of_its_way_again_has_started_once() {
-        let (mut state, mut shard, start) = begin(Duration::ZERO);
-        let planned = state.planned();
-        state.reach(ClientPhase::Playing, start + SECOND, &mut shard);
-        state.fed(start + SECOND, &mut shard);
-        state.starve(start + 11 * SECOND, &mut shard);
-        for attempt in [12, 13] {
-            state.begin_again(start + attempt * SECOND, &mut shard);
-            let figures = shard.of(planned);
-            let levels = [PLAYING, STARVING, AWAY, ACTIVE].map(|level| figures.gauge(level));
-            assert_eq!((levels, figures.counter(CUT_OFF)), ([0, 0, 1, 1], 1));
-            assert!(state.is_away() && state.has_begun());
-        }
-        state.attempt(start + 14 * SECOND);
-        assert_eq!(state.deadline(), Some(start + 24 * SECOND));
-        state.reach(ClientPhase::Opening, start + 15 * SECOND, &mut shard);
-        state.reach(ClientPhase::Playing, start + 16 * SECOND, &mut shard);
-        let figures = shard.of(planned);
-        assert_eq!([PLAYING, AWAY].map(|level| figures.gauge(level)), [1, 0]);
-        assert_eq!([PLAYED, CONNECTED, RETURNED].map(|count| figures.counter(count)), [1, 1, 1]);
-        assert_eq!([STARTUP, CONNECT, FIRST_FRAME].map(|spread| figures.spread(spread).len()), [1, 1, 0]);
-        assert!(figures.spread(AWAY_TIME).max() >= 3_900_000);
-        state.begin_again(start + 17 * SECOND, &mut shard);
-        state.fail(Failure::Reset, "", start + 18 * SECOND, &mut shard);
-        assert_eq!([PLAYING, AWAY, ACTIVE].map(|level| shard.of(planned).gauge(level)), [0; 3]);
-    }
-
-    #[test]
-    fn the_time_that_clients_played_is_known_however_seconds_cut_it() {
-        let (mut state, mut shard, start) = begin(Duration::ZERO);
-        let planned = state.planned();
-        let ms = Duration::from_millis;
-        let second = |shard: &mut ShardRecorder, end: Moment| {
-            shard.book_played(end);
-            shard.take_figures().remove(0).counter(PLAYED_TIME)
-        };
-        state.reach(ClientPhase::Playing, start + ms(300), &mut shard);
-        assert_eq!(second(&mut shard, start + SECOND), 700_000);
-        assert_eq!(second(&mut shard, start + 2 * SECOND), 1_000_000);
-        state.pause(start + ms(2_250), &mut shard);
-        state.resume(start + ms(2_500), &mut shard);
-        assert_eq!(second(&mut shard, start + 3 * SECOND), 750_000);
-        // It leaves within a second: at the second's end it does not play.
-        state.finish(start + ms(3_800), &mut shard);
-        assert_eq!(shard.of(planned).gauge(PLAYING), 0);
-        assert_eq!(second(&mut shard, start + 4 * SECOND), 800_000);
-        assert_eq!(second(&mut shard, start + 5 * SECOND), 0);
-    }
-
-    #[test]
-    fn who_leaves_by_plan_before_it_played_exits_before_start_unless_it_was_given_time() {
-        let exits = |mean_life: Option<Duration>, stayed: Duration, plays: bool| {
-            let (mut state, mut shard, start) = begin(Duration::ZERO);
-            state.planned.turn = Turn { number: 3, mean_life };
-            if plays {
-                state.reach(ClientPhase::Playing, start, &mut shard);
-            }
-            state.finish(start + stayed, &mut shard);
-            let planned = state.planned();
-            assert_eq!(shard.take_ended(), [(planned, Ending::OnTime)], "it is no failure in any case");
-            shard.of(planned).counter(EXITS_BEFORE_START)
-        };
-        let ms = Duration::from_millis;
-        assert_eq!(exits(Some(4 * SECOND), ms(1_999), false), 1);
-        assert_eq!(
-            exits(Some(4 * SECOND), ms(2_000), false),
-            0,
-            "half a life without a frame is the target's"
-        );
-        assert_eq!(exits(Some(4 * SECOND), SECOND, true), 0);
-        assert_eq!(exits(None, SECOND, false), 0, "nobody was to follow it");
-        // No longer than the timeout, by which it has failed.
-        assert_eq!(exits(Some(60 * SECOND), ms(9_999), false), 1);
-        assert_eq!(exits(Some(60 * SECOND), 10 * SECOND, false), 0);
-    }
-
-    #[test]
-    fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
-        let (mut state, mut shard, start) = begin(SECOND);
-        state.reach(ClientPhase::Handshaking, start + 2 * SECOND, &mut shard);
-        state.finish(start + 3 * SECOND, &mut shard);
-        state.fail(Failure::Reset, "too late to tell", start + 3 * SECOND, &mut shard);
-        assert_eq!(shard.take_ended(), [(state.planned(), Ending::Late)]);
-        let figures = shard.take_figures().remove(0);
-        assert_eq!(
-            (figures.spread(CONNECT).max() / 100_000, figures.spread(START_LAG).max() / 10_000),
-            (20, 100)
-        );
-        assert_eq!((figures.gauge(ACTIVE), figures.counter(weir_metrics::common::FAILED)), (0, 0));
-    }
-}
+mod tests;

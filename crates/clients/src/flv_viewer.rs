@@ -20,7 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{Framing, STAMP_SEARCH_LEN, Stamp};
 use weir_metrics::common::{
-    AHEAD, DUPLICATE, FRAMES, FRAMES_AHEAD, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WITNESSES,
+    AHEAD, DUPLICATE, FRAMES, FRAMES_AHEAD, KEYFRAMES, LOST, MEDIA, REORDERED, UNITS, WAITED_FRAMES,
+    WAITED_MEDIA, WITNESSES,
 };
 use weir_metrics::{Counter, Moment};
 use weir_rtmp::client::HEAD_LEN;
@@ -104,7 +105,7 @@ pub struct FlvViewer {
     /// Whether it is told what pictures and sound are.
     told: [bool; 2],
     /// Media and frames of the reads before it played.
-    waited: u64,
+    waited: u32,
     waited_frames: u32,
     totals: ReadTotals,
 }
@@ -133,7 +134,7 @@ impl FlvViewer {
             shard.of(planned).shift(WITNESSES, 1);
         }
         Self {
-            state: ClientState::begin(planned, timeouts, now, shard),
+            state: ClientState::begin(planned, timeouts, now, shard).waiting_for_keyframes(),
             reading,
             playback: PlaybackModel::new(reading, planned.client, Timeline::new(1_000, 32), playout, now),
             clock,
@@ -228,11 +229,14 @@ impl FlvViewer {
             }
             self.play(now, shard);
             let recorder = shard.of(self.state.planned());
-            recorder.count(AHEAD, self.waited + self.totals.media);
+            recorder.count(AHEAD, u64::from(self.waited) + self.totals.media);
             recorder.count(FRAMES_AHEAD, u64::from(self.waited_frames) + u64::from(self.totals.frames));
         }
         if self.state.phase() != ClientPhase::Playing {
             return;
+        }
+        if keyframe {
+            self.state.note_keyframe(now, shard);
         }
         if let Some(decoded) = &mut self.decoded {
             decoded.picture(&tag, body, now);
@@ -335,11 +339,15 @@ impl FlvViewer {
             self.state.fed(now, shard);
         }
         let totals = std::mem::take(&mut self.totals);
-        if self.state.phase() < ClientPhase::Playing {
-            self.waited += totals.media;
-            self.waited_frames = self.waited_frames.saturating_add(totals.frames);
-        }
         let recorder = shard.of(self.state.planned());
+        if self.state.phase() < ClientPhase::Playing {
+            self.waited = self.waited.saturating_add(u32::try_from(totals.media).unwrap_or(u32::MAX));
+            self.waited_frames = self.waited_frames.saturating_add(totals.frames);
+            if self.state.is_excused() {
+                recorder.count(WAITED_MEDIA, totals.media);
+                recorder.count(WAITED_FRAMES, totals.frames.into());
+            }
+        }
         recorder.count(MEDIA, totals.media);
         recorder.count(UNITS, totals.units.into());
         recorder.count(FRAMES, totals.frames.into());
@@ -408,6 +416,11 @@ impl FlvViewer {
     pub fn poll_timeout(&self) -> Option<Moment> {
         let playback = if self.state.has_begun() { self.playback.poll_timeout() } else { None };
         [self.sound_judged_at(), playback].into_iter().flatten().min()
+    }
+
+    /// Whether nothing that a decoder needs is known to be missing but a keyframe.
+    pub fn lacks_only_a_keyframe(&self) -> bool {
+        self.configuration.missing().is_none()
     }
 
     /// How a viewer fails that has waited too long: what was missing of a stream that came.

@@ -114,21 +114,21 @@ pub struct Gap {
 /// The time that clients play, added up over them without looking at each: how many there are now times the time, less the times at which
 /// they began, plus those at which they ended. All of it wraps, and differences do not mind.
 #[derive(Clone, Copy, Debug, Default)]
-struct PlayedTime {
+struct TimeInState {
     begun: u64,
     taken: u64,
 }
 
-impl PlayedTime {
+impl TimeInState {
     fn shift(&mut self, by: i64, now: Moment) {
         self.begun = self.begun.wrapping_add(micros(now).wrapping_mul(by as u64));
     }
 
     /// Microseconds since the last call.
-    fn take(&mut self, playing: u64, now: Moment) -> u64 {
-        let all = playing.wrapping_mul(micros(now)).wrapping_sub(self.begun);
+    fn take(&mut self, clients: u64, now: Moment) -> u64 {
+        let all = clients.wrapping_mul(micros(now)).wrapping_sub(self.begun);
         let more = all.wrapping_sub(self.taken);
-        // A thread may be late for a second's end: what begins behind it has not played in it.
+        // A thread may be late for a second's end: what begins behind it is no part of it.
         if (more as i64) < 0 {
             return 0;
         }
@@ -159,7 +159,11 @@ pub struct Latest {
 pub struct ShardRecorder {
     recorders: Vec<Recorder>,
     /// Of each recorder: for how long its clients have played.
-    played: Vec<PlayedTime>,
+    played: Vec<TimeInState>,
+    /// The same of waits for keyframes.
+    waited: Vec<TimeInState>,
+    /// The longest time between two keyframes of a viewer.
+    keyframe_interval: Option<Duration>,
     /// Of each recorder.
     latest: Vec<Latest>,
     told: Vec<[u32; Failure::ALL.len()]>,
@@ -181,7 +185,9 @@ impl ShardRecorder {
         let recorders: Vec<_> = schemas.into_iter().map(Recorder::new).collect();
         let told = vec![[0; Failure::ALL.len()]; recorders.len()];
         Self {
-            played: vec![PlayedTime::default(); recorders.len()],
+            played: vec![TimeInState::default(); recorders.len()],
+            waited: vec![TimeInState::default(); recorders.len()],
+            keyframe_interval: None,
             latest: vec![Latest::default(); recorders.len()],
             recorders,
             told,
@@ -225,11 +231,30 @@ impl ShardRecorder {
         self.played[usize::from(planned.cell)].shift(by, now);
     }
 
-    /// Books for how long clients have played since the last call, up to `now`.
-    pub fn book_played(&mut self, now: Moment) {
+    /// `by` more viewers wait for a keyframe from `now` on.
+    pub(crate) fn shift_waiting(&mut self, planned: PlannedStart, by: i64, now: Moment) {
+        self.of(planned).shift(common::WAITING, by);
+        self.waited[usize::from(planned.cell)].shift(by, now);
+    }
+
+    /// Books for how long clients have played, and waited for keyframes, since the last call, up to `now`.
+    pub fn book_times(&mut self, now: Moment) {
         for (recorder, played) in self.recorders.iter_mut().zip(&mut self.played) {
             recorder.count(common::PLAYED_TIME, played.take(recorder.gauge(common::PLAYING), now));
         }
+        for (recorder, waited) in self.recorders.iter_mut().zip(&mut self.waited) {
+            recorder.count(common::WAITED_TIME, waited.take(recorder.gauge(common::WAITING), now));
+        }
+    }
+
+    /// Notes that two keyframes of a viewer came this far apart.
+    pub(crate) fn note_keyframe_interval(&mut self, interval: Duration) {
+        self.keyframe_interval = self.keyframe_interval.max(Some(interval));
+    }
+
+    /// The longest that keyframes of a viewer were apart, if one has had two.
+    pub(crate) fn keyframe_interval(&self) -> Option<Duration> {
+        self.keyframe_interval
     }
 
     /// Books that a client which played has lost its link, and looks for another.

@@ -85,7 +85,8 @@ fn a_server_that_consents_and_sends_nothing_has_no_media() {
 fn a_stream_that_never_shows_a_keyframe_has_no_media() {
     let mut dialogue = Dialogue::new(&player(), 0, POLITE);
     dialogue.connect();
-    for frame in 0..100 {
+    // Six timeouts of four seconds.
+    for frame in 0..600 {
         dialogue.video(frame * 40, false, 100);
         dialogue.advance(Duration::from_millis(40));
     }

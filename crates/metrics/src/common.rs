@@ -27,6 +27,11 @@ crate::figures! {
     SOURCE_FRAME_TIME: Counter = "source_frame_time", Micros, [Playout], "media time that the frames of `source_frames` make, if the source's frame rate is known";
     AHEAD: Counter = "ahead", Bytes, [Playout], "media bytes that came to viewers up to their first decodable frame, and faster than the clock after it";
     FRAMES_AHEAD: Counter = "frames_ahead", Count, [Playout], "video frames that came to viewers up to their first decodable one, that one included, and faster than the clock after it";
+    KEYFRAME_WAITS: Counter = "keyframe_waits", Count, [Playout], "viewers whom media reached between two keyframes, and that waited for the next";
+    KEYFRAME_WAITS_OVER: Counter = "keyframe_waits_over", Count, [Playout], "such waits that ended: the viewer played or failed, or had waited longer than keyframes are apart";
+    WAITED_TIME: Counter = "waited_time", Micros, [Playout], "time of such waits, added up over viewers";
+    WAITED_MEDIA: Counter = "waited_media", Bytes, [Playout], "media bytes that came to viewers in such waits";
+    WAITED_FRAMES: Counter = "waited_frames", Count, [Playout], "video frames that came to viewers in such waits";
     STALLS: Counter = "stalls", Count, [Stalls, Lower, "Stalls"], "times that a modelled player ran out of media";
     STALLED: Counter = "stalled", Micros, [Stalls, Lower], "time that modelled players waited for media";
     STALLED_VIEWERS: Counter = "stalled_viewers", Count, [Stalls, Lower], "viewers whose modelled player ran out of media, each once";
@@ -57,6 +62,7 @@ crate::figures! {
     PLAYING: Gauge(Sum) = "playing", Count, [Connection, Higher, "Clients"], "clients that receive or publish at the interval's end";
     STARVING: Gauge(Sum) = "starving", Count, [Starvation], "viewers that played and get no media any more, at the interval's end";
     AWAY: Gauge(Sum) = "away", Count, [Reconnection], "clients that played, lost their link and look for another, at the interval's end";
+    WAITING: Gauge(Sum) = "waiting", Count, [Playout], "viewers whom media reaches and that wait for a keyframe, at the interval's end";
     WITHOUT_PICTURES: Gauge(Sum) = "without_pictures", Count, [Playout], "viewers whose pictures have run out although the stream goes on, at the interval's end";
     WITHOUT_SOUND: Gauge(Sum) = "without_sound", Count, [Playout], "viewers whose sound has run out although the stream goes on, at the interval's end";
     LAST_PICTURE: Gauge(Max) = "last_picture", Micros, [Playout], "from the run's beginning to the latest picture of viewers that were without any more of them; 0 before the first such viewer";

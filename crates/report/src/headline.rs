@@ -8,12 +8,17 @@ use crate::remedy::{Carrier, remedy};
 use std::collections::BTreeMap;
 use weir_engine::summary::{FailureCount, Outage, Outcome, Role, Summary, VerdictState, WorkloadSummary};
 use weir_metrics::Failure;
+use weir_metrics::common::names;
 
 /// Addresses that are named; more of them are counted.
 const NAMED: usize = 3;
 
 /// What helps clients that were let in, and saw nothing for as long as they were there.
 const UNPUBLISHED: &str = "check its name, and that it is being published: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
+
+/// What to do where viewers still wait for a keyframe at a run's end.
+const TOO_SHORT: &str =
+    "viewers still waited for the stream's next keyframe: run for longer than keyframes are apart";
 
 /// Of a run in which nothing was measured.
 #[derive(Debug)]
@@ -51,7 +56,10 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
         };
         let is_over = matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft);
         let plays = workloads.iter().any(|it| it.role == Role::Play);
+        let waits = |name| workloads.iter().map(|it| it.total.total(name)).sum::<f64>();
+        let is_waiting = waits(names::KEYFRAME_WAITS) > waits(names::KEYFRAME_WAITS_OVER);
         let remedy = match is_silent {
+            _ if is_waiting => Some(TOO_SHORT),
             true => Some(remedy(Failure::HandshakeTimeout, Carrier::Other)),
             false => (is_over && plays).then_some(UNPUBLISHED),
         };

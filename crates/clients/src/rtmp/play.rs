@@ -156,6 +156,10 @@ impl ClientSession for Player {
         self.viewer.flv.edge(edge, context.world);
     }
 
+    fn lacks_only_a_keyframe(&self) -> bool {
+        self.viewer.flv.lacks_only_a_keyframe()
+    }
+
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         self.viewer.flv.overdue()
     }

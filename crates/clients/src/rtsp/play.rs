@@ -504,6 +504,11 @@ impl ClientSession for Player {
         self.viewer.flv.edge(edge, context.world);
     }
 
+    /// Parameter sets that the description does not have come with a keyframe.
+    fn lacks_only_a_keyframe(&self) -> bool {
+        true
+    }
+
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         self.viewer.flv.overdue()
     }

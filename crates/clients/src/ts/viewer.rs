@@ -12,7 +12,7 @@ use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
 use crate::track_format::TrackFormat;
 use weir_media::{Framing, PictureCodec, adts_format, units};
-use weir_metrics::common::{AHEAD, MEDIA, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WITNESSES};
+use weir_metrics::common::{AHEAD, MEDIA, TIMESTAMP_JUMP, TIMESTAMP_JUMPS, UNITS, WAITED_MEDIA, WITNESSES};
 use weir_metrics::{Failure, Moment};
 use weir_shard::Edge;
 use weir_ts::{Analyser, Codec, Counts, ElementaryStreams, FindingKind, Options, UnitTimes};
@@ -68,7 +68,7 @@ impl TsViewer {
         now: Moment,
         shard: &mut ShardRecorder,
     ) -> Self {
-        let state = ClientState::begin(planned, options.timeouts, now, shard);
+        let state = ClientState::begin(planned, options.timeouts, now, shard).waiting_for_keyframes();
         let is_witness = options.is_witness(planned.client);
         shard.of(planned).shift(WITNESSES, i64::from(is_witness));
         // The timeline is for streams that come frame by frame; here the analyser keeps the clock.
@@ -163,7 +163,9 @@ impl TsViewer {
 
     /// What came together has been taken: `media` bytes of it.
     pub fn took(&mut self, media: u64, now: Moment, shard: &mut ShardRecorder) {
-        shard.of(self.state.planned()).count(MEDIA, media);
+        let recorder = shard.of(self.state.planned());
+        recorder.count(MEDIA, media);
+        recorder.count(WAITED_MEDIA, if self.state.is_excused() { media } else { 0 });
         if media > 0 {
             self.state.fed(now, shard);
         }
@@ -214,6 +216,14 @@ impl TsViewer {
     /// Bytes that may wait before they are read.
     pub fn batch(&self) -> usize {
         if self.state.phase() == ClientPhase::Playing { self.playback.batch() } else { 1 }
+    }
+
+    /// Whether a stream comes in clear, of which more may come.
+    pub fn lacks_only_a_keyframe(&self) -> bool {
+        let counts = self.analyser.counts();
+        let is_clear = counts.scrambled_packets + counts.reserved_scrambling_packets == 0;
+        let missing = self.beginnings.as_ref().and_then(|beginnings| beginnings.missing());
+        self.is_stream() && is_clear && missing.is_none()
     }
 
     /// How it fails that has waited too long.

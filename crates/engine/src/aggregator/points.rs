@@ -3,7 +3,8 @@
 use crate::summary::{MessageRate, WorkloadPoint};
 use std::collections::BTreeMap;
 use weir_metrics::common::{
-    AHEAD, DRIFT, FAILED, FRAMES, LATENCY, LOST, MEDIA, NUMBERED, PLAYING, STALLS, STARTUP,
+    AHEAD, DRIFT, FAILED, FRAMES, LATENCY, LOST, MEDIA, NUMBERED, PLAYING, STALLS, STARTUP, WAITED_MEDIA,
+    WAITED_TIME,
 };
 use weir_metrics::{Histogram, Interval, Unit};
 use weir_observe::{TargetUsage, Usage};
@@ -29,7 +30,8 @@ pub(super) fn workload_point(
     };
     let startups = figures.spread(STARTUP);
     let starting = startups.mean() * startups.len() as f64 * Unit::Micros.scale() / f64::from(seconds);
-    let ahead_bps = figures.counter(AHEAD) as f64 * 8.0 / f64::from(seconds);
+    let waiting = figures.counter(WAITED_TIME) as f64 * Unit::Micros.scale() / f64::from(seconds);
+    let begun = if turns_over { AHEAD } else { WAITED_MEDIA };
     WorkloadPoint {
         planned,
         playing: figures.gauge(PLAYING),
@@ -48,8 +50,12 @@ pub(super) fn workload_point(
         frames: count(FRAMES),
         numbered: count(NUMBERED),
         lost: count(LOST),
-        starting_mean: if turns_over && !startups.is_empty() { starting } else { 0.0 },
-        ahead_bps: if turns_over { ahead_bps } else { 0.0 },
+        starting_mean: match () {
+            () if !turns_over => waiting,
+            () if startups.is_empty() => 0.0,
+            () => starting,
+        },
+        ahead_bps: figures.counter(begun) as f64 * 8.0 / f64::from(seconds),
     }
 }
 

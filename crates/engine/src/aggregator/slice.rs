@@ -24,6 +24,8 @@ pub struct Slice {
     pub clients: u32,
     /// Clients that played, or published, in the mean of its seconds.
     pub playing: f64,
+    /// Viewers that waited for a keyframe, in the mean of its seconds.
+    pub waiting: f64,
     /// Media that came, or went, in bits a second.
     pub actual_bps: f64,
     /// Messages, or other units of media, that came, or went, in a second.

@@ -9,7 +9,7 @@ use crate::seconds::edges::{Edge, Patience};
 use crate::seconds::totals::Totals;
 use crate::summary::{Figures, StageSummary, VerdictState};
 use std::time::Duration;
-use weir_metrics::common::{FRAMES_AHEAD, PLAYING, names};
+use weir_metrics::common::{FRAMES_AHEAD, PLAYING, WAITED_FRAMES, names};
 use weir_metrics::{Figure, Interval, Schema};
 use weir_observe::{Environment, UsageSummary};
 
@@ -123,7 +123,8 @@ impl StageAggregator {
         let away_mean = stretch.away_mean();
         // What a server sends at once to clients that begin, and to those that come back.
         let begins = self.turns_over || away_mean > 0.0;
-        let at_once = if begins { stretch.figures.counter(FRAMES_AHEAD) } else { 0 };
+        // Of clients that stay what comes to those that wait for a keyframe.
+        let at_once = stretch.figures.counter(if begins { FRAMES_AHEAD } else { WAITED_FRAMES });
         let rate_seconds = stretch.rate_seconds(begin, count_end);
         let mut figures = stretch.figures_over(rate_seconds, |name| !is_of_the_ramp(name));
         figures.extend(self.whole.figures(is_of_the_ramp));
@@ -136,7 +137,7 @@ impl StageAggregator {
             window_end_seconds: begin.saturating_add(stretch.seconds),
             playing_mean: stretch.mean(PLAYING),
             window_is_void: false,
-            starting_mean: if self.turns_over { stretch.starting_mean() } else { 0.0 },
+            starting_mean: if self.turns_over { stretch.starting_mean() } else { stretch.waiting_mean() },
             lost_mean: self.lost_mean(begin, stretch.seconds),
             away_mean,
             expected_bps: None,
@@ -156,7 +157,7 @@ impl StageAggregator {
         };
         // Of clients that stay for a stage what came at once at their beginnings is little; of those that follow each other, or come
         // back, it may be more than what comes by the clock.
-        let ahead = if begins { stretch.ahead_bps() } else { 0.0 };
+        let ahead = if begins { stretch.ahead_bps() } else { stretch.waited_bps() };
         let client_bps = client_bps.filter(|_| stretch.seconds > 0 && bursts.is_some());
         row.expected_bps = client_bps.map(|bps| bps * row.expected_clients() + ahead);
         row

@@ -350,6 +350,7 @@ impl WorkloadAggregator {
             stage: stage.span.stage,
             clients: stage.span.clients,
             playing: row.playing_mean,
+            waiting: slice.totals.waiting_mean(),
             actual_bps: row.actual_bps,
             units_per_second: slice.totals.figures.counter(UNITS) as f64
                 / f64::from(slice.totals.seconds.max(1)),

@@ -203,7 +203,7 @@ impl Generator {
     fn report(&mut self, end: SecondEnd) {
         let ((busy, waited), lag) = (self.busy.lap(), self.shard.take_lag());
         let closed = if end == SecondEnd::Last { clock::now() } else { self.second_end() };
-        self.shard.recorder().book_played(closed);
+        self.shard.recorder().book_times(closed);
         let mut figures = self.shard.recorder().take_figures();
         self.count_arrivals(&mut figures, end);
         // Cells of workloads come first, and those of single servers behind them.

@@ -5,7 +5,7 @@ use crate::summary::{FigureValue, Spread, Value};
 use std::collections::BTreeMap;
 use weir_metrics::common::{
     AHEAD, AWAY, AWAY_TIME, MEDIA, PLAYED_TIME, SOURCE, SOURCE_FRAME_TIME, SOURCE_FRAMES, SOURCE_TIME,
-    STARTUP,
+    STARTUP, WAITED_MEDIA, WAITED_TIME,
 };
 use weir_metrics::{Gauge, Histogram, Interval, Kind, Recorder, Schema, Signed, SignedHistogram, Unit};
 
@@ -75,6 +75,17 @@ impl Totals {
         let together =
             if times.is_empty() { 0.0 } else { times.mean() * times.len() as f64 * Unit::Micros.scale() };
         self.mean(AWAY).max(together / f64::from(self.seconds.max(1)))
+    }
+
+    /// How many viewers waited for a keyframe in the mean.
+    pub(crate) fn waiting_mean(&self) -> f64 {
+        let waited = self.figures.counter(WAITED_TIME) as f64 * Unit::Micros.scale();
+        waited / f64::from(self.seconds.max(1))
+    }
+
+    /// Bits a second of what came to them meanwhile.
+    pub(crate) fn waited_bps(&self) -> f64 {
+        self.figures.counter(WAITED_MEDIA) as f64 * 8.0 / f64::from(self.seconds.max(1))
     }
 
     /// Bits a second of what came to viewers that begin, and not by the clock.

@@ -71,7 +71,7 @@ pub struct WorkloadPoint {
     /// The second of the two.
     #[serde(default)]
     pub lost: u64,
-    /// Of clients that follow each other: how many were on their way to playing in the mean. Needed for what was expected, and not kept.
+    /// How many clients were on their way to playing in the mean, as in the stage's summary. Needed for what was expected, and not kept.
     #[serde(skip)]
     pub starting_mean: f64,
     /// The same of what came to those that began, and not by the clock.

@@ -27,8 +27,8 @@ pub struct StageSummary {
     /// are of no state of the target, and a threshold on them fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub window_is_void: bool,
-    /// Mean number of planned clients that were on their way to playing, and came to play, over the window; only of a
-    /// workload whose clients follow each other.
+    /// Mean number of planned clients that were on their way to playing, over the window: of a workload whose clients follow
+    /// each other those that came to play, of others those that waited for a keyframe.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub starting_mean: f64,
     /// Mean number of planned clients, over the window, that were lost with an agent that `--allow-lost` covers.

@@ -33,7 +33,10 @@ impl FigureRatio {
         match self {
             Self::Failed => of(workload.slots.failed as f64, planned),
             Self::Missed => of(workload.slots.missed as f64, planned),
-            Self::Played => of(total(names::PLAYED), planned - total(names::EXITS_BEFORE_START)),
+            Self::Played => {
+                let waiting = total(names::KEYFRAME_WAITS) - total(names::KEYFRAME_WAITS_OVER);
+                of(total(names::PLAYED), planned - total(names::EXITS_BEFORE_START) - waiting)
+            }
             Self::Starved => of(total(names::STARVED), planned),
             Self::StallFree => workload.stall_free_ratio,
             Self::Decoded => of(total(names::DECODED), total(names::HANDED_IN)).map(|ratio| ratio.min(1.0)),

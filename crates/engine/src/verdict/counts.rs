@@ -1,7 +1,8 @@
-//! The warning on a count that was not reached, or whose last messages did not arrive.
+//! The warnings on what the end of a run cut short: a count that was not reached, messages that did not arrive, viewers that waited for
+//! a keyframe.
 
-use weir_metrics::common::{OPEN_ENDS, UNITS, UNITS_SHORT};
-use weir_metrics::{Recorder, grouped};
+use weir_metrics::common::{KEYFRAME_WAITS, KEYFRAME_WAITS_OVER, OPEN_ENDS, UNITS, UNITS_SHORT};
+use weir_metrics::{Recorder, grouped, several};
 
 /// The warnings of a workload with this name and these totals.
 pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
@@ -22,6 +23,13 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
             grouped(open)
         ));
     }
+    let waiting = total.counter(KEYFRAME_WAITS).saturating_sub(total.counter(KEYFRAME_WAITS_OVER));
+    if waiting > 0 {
+        warnings.push(format!(
+            "{name}: {} still waited for the stream's next keyframe at the end: `played.ratio` leaves them out; hold for longer than keyframes are apart",
+            several(waiting, "viewer")
+        ));
+    }
     warnings
 }
 
@@ -39,5 +47,18 @@ mod tests {
         assert!(warnings("publish", &total)[0].starts_with("publish: 14,011 of 20,000 sent: "));
         total.count(OPEN_ENDS, 1_000);
         assert!(warnings("play", &total)[1].starts_with("play: 1,000 ends of publishers not known"));
+    }
+
+    #[test]
+    fn viewers_that_the_end_found_waiting_for_a_keyframe_are_said() {
+        let mut total = Recorder::new(Schema::new(&[]));
+        total.count(KEYFRAME_WAITS, 50);
+        total.count(KEYFRAME_WAITS_OVER, 49);
+        assert!(
+            warnings("play", &total)[0]
+                .starts_with("play: 1 viewer still waited for the stream's next keyframe")
+        );
+        total.count(KEYFRAME_WAITS_OVER, 1);
+        assert!(warnings("play", &total).is_empty());
     }
 }

@@ -140,6 +140,10 @@ impl ClientSession for Player {
         self.flv.edge(edge, context.world);
     }
 
+    fn lacks_only_a_keyframe(&self) -> bool {
+        self.flv.lacks_only_a_keyframe()
+    }
+
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         self.flv.overdue()
     }

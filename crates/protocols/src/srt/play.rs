@@ -102,6 +102,10 @@ impl ClientSession for Player {
         self.viewer.state.starve(context.now, context.world);
     }
 
+    fn lacks_only_a_keyframe(&self) -> bool {
+        self.viewer.lacks_only_a_keyframe()
+    }
+
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {
         self.viewer.overdue()
     }
