@@ -1,6 +1,7 @@
 //! The sweeps that come with weir can be searched.
 
 use std::path::Path;
+use std::time::Duration;
 use weir_answers::capacity::Subject;
 use weir_engine::scenario::{Find, LoadKind, Variation};
 
@@ -31,7 +32,7 @@ fn sweeps_search_each_of_their_variants() {
         for Variation { scenario, .. } in variations {
             assert_eq!(scenario.find.map(Find::kind), Some(kind), "{file}");
             let subject = Subject::new(scenario, kind, None, 100.0).unwrap();
-            assert!(!subject.trial(&[100], 15).plan().unwrap().slots.is_empty(), "{file}");
+            assert!(!subject.trial(&[100], 15, Duration::ZERO).plan().unwrap().slots.is_empty(), "{file}");
         }
     }
 }

@@ -6,7 +6,7 @@ use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::{LoadKind, Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
 use weir_engine::{EventLine, WorkloadFacts};
-use weir_metrics::common::{DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG};
+use weir_metrics::common::{DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG, WAITED_TIME};
 use weir_metrics::{BitRate, Failure, Interval, IntervalKey, Recorder, Schema};
 
 const SCHEMA: Schema = Schema::new(&[]);
@@ -26,6 +26,8 @@ struct Trial {
 #[derive(Clone, Copy)]
 struct Second {
     playing: u64,
+    /// Viewers that wait for a keyframe.
+    waiting: u64,
     failed: u64,
     media: u64,
     drift_micros: i64,
@@ -92,6 +94,7 @@ impl Trial {
         figures.count(MISSED, second.missed);
         (0..second.lost.1).for_each(|_| figures.fail(second.lost.0));
         figures.set(PLAYING, second.playing);
+        figures.count(WAITED_TIME, 1_000_000 * second.waiting);
         figures.count(MEDIA, second.media);
         figures.count(FRAMES, 25 * second.playing);
         (0..100).for_each(|_| figures.record_signed(DRIFT, second.drift_micros));
@@ -125,7 +128,15 @@ impl Trial {
 /// All that was asked for comes.
 fn good(clients: u64) -> Second {
     let lost = (Failure::Rejected, 0);
-    Second { playing: clients, failed: 0, media: clients * 1_000, drift_micros: 0, missed: 0, lost }
+    Second {
+        playing: clients,
+        waiting: 0,
+        failed: 0,
+        media: clients * 1_000,
+        drift_micros: 0,
+        missed: 0,
+        lost,
+    }
 }
 
 fn seconds_of(outcome: &LoadOutcome) -> (Verdict, u32, u32) {
@@ -165,6 +176,30 @@ fn a_load_whose_trial_is_cut_short_is_not_carried_and_one_that_a_threshold_ended
     trial.seconds(SLICE, good(10));
     let found: Vec<_> = trial.outcomes(Outcome::Completed).iter().map(seconds_of).collect();
     assert_eq!(found, [(Verdict::Pass, 4, 0)], "a third bad one would change nothing");
+}
+
+#[test]
+fn slices_in_which_clients_wait_for_a_keyframe_say_nothing_of_the_load() {
+    // Four play, and get what they should; after two seconds of that all do.
+    let waits = Second { waiting: 6, ..good(4) };
+    let mut trial = Trial::of(&[10], &[]);
+    trial.seconds(SLICE, waits);
+    trial.seconds(LOAD_SECONDS - SLICE, good(10));
+    let outcomes = trial.outcomes(Outcome::Completed);
+    assert_eq!(seconds_of(&outcomes[0]), (Verdict::Pass, 4, 0));
+    // One in ten may wait on.
+    let mut trial = Trial::of(&[10], &[]);
+    trial.seconds(LOAD_SECONDS, Second { waiting: 1, ..good(9) });
+    assert_eq!(seconds_of(&trial.outcomes(Outcome::Completed)[0]), (Verdict::Pass, 6, 0));
+    // Where they wait until the end, the load is not known to be carried, however well the others are served.
+    let mut trial = Trial::of(&[10, 20], &[]);
+    trial.seconds(LOAD_SECONDS, waits);
+    trial.seconds(LOAD_SECONDS, good(20));
+    let outcomes = trial.outcomes(Outcome::Completed);
+    let found: Vec<_> = outcomes.iter().map(|it| (it.verdict, it.void_cause)).collect();
+    assert_eq!(found, [(Verdict::Void, Some(VoidCause::Keyframes)), (Verdict::Pass, None)]);
+    let words = outcomes[0].void.as_deref().unwrap();
+    assert!(words.starts_with("clients waited for the stream's next keyframe in 3 of 3 slices"), "{words}");
 }
 
 #[test]

@@ -17,7 +17,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use weir_answers::capacity::{
     Answer as CapacityAnswer, CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadOutcome,
-    PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices, criteria,
+    PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices, VoidCause,
+    criteria,
 };
 use weir_answers::series::Ending;
 use weir_engine::record;
@@ -43,6 +44,10 @@ const CONFIRM_SECONDS: u32 = 60;
 
 /// How many slices a load is held for at least, unless it is said: one alone is good or bad by a burst more or less.
 const FEWEST_SLICES: u32 = 2;
+
+/// Between what and what clients are given to begin, where they waited for a keyframe until the end of a load.
+const SHORTEST_BEGINNING: Duration = Duration::from_secs(15);
+const LONGEST_BEGINNING: Duration = Duration::from_secs(60);
 
 /// How a capacity is searched for.
 #[derive(Clone, Debug)]
@@ -140,7 +145,7 @@ impl<'a> Trials<'a> {
         let goal = goal(&subject, search, slice_seconds)?;
         let trials = Self { subject, criteria, goal, arrivals_per_second, slice_seconds, of };
         // Before a server is started, or a directory made: a plan that cannot be needs none.
-        let first = trials.subject.trial(&[goal.first], goal.short_seconds);
+        let first = trials.subject.trial(&[goal.first], goal.short_seconds, Duration::ZERO);
         prepare::plan(&first, of.wrong)?;
         // Where no step has to start a server before it can be asked.
         if first.before.is_empty() {
@@ -198,7 +203,8 @@ impl<'a> Trials<'a> {
         session.watcher.comes_to(AnswerSoFar::Search(&summary));
         let goal = Goal { rival, ..self.goal };
         let climbs_in_one_run = self.subject.kind().climbs_in_one_run();
-        let mut runner = RealTrials { of: self, whole, session, began: Instant::now(), summary };
+        let began = Instant::now();
+        let mut runner = RealTrials { of: self, whole, session, began, begins: Duration::ZERO, summary };
         let found = weir_answers::capacity::hunt(goal, budget, climbs_in_one_run, &mut runner);
         let RealTrials { mut summary, began, session, .. } = runner;
         // A trial that could not be judged took its time, too.
@@ -293,7 +299,10 @@ impl<'a> Trials<'a> {
         let run = SteppedRun { scenario, variant, repetition, folder, directory };
         let (summary, trouble) = run.run(session, start)?;
         trouble.map_or(Ok(()), Err)?;
-        if is_first && is_of_nothing(&summary) {
+        let outcomes = slices.outcomes(&summary);
+        // Those that wait for a keyframe have a server, and a stream.
+        let waits = outcomes.iter().any(|it| it.void_cause == Some(VoidCause::Keyframes));
+        if is_first && !waits && is_of_nothing(&summary) {
             // No load is small enough for a server that is not there, or for a stream that is not published.
             let line = weir_report::shortfall(&summary).unwrap_or_default();
             return Err(RunError::new(
@@ -301,7 +310,7 @@ impl<'a> Trials<'a> {
                 line,
             ));
         }
-        Ok(slices.outcomes(&summary))
+        Ok(outcomes)
     }
 }
 
@@ -311,6 +320,8 @@ struct RealTrials<'a, 'b> {
     whole: &'a Path,
     session: &'a mut Session<'b>,
     began: Instant,
+    /// What clients are given to begin, where the warm-up has proved too short for that.
+    begins: Duration,
     summary: CapacitySummary,
 }
 
@@ -322,7 +333,7 @@ impl TrialRunner for RealTrials<'_, '_> {
     }
 
     fn length(&self, loads: &[u32], seconds: u32) -> Result<Duration, RunError> {
-        Ok(prepare::plan(&self.of.subject.trial(loads, seconds), self.of.of.wrong)?.length)
+        Ok(prepare::plan(&self.of.subject.trial(loads, seconds, self.begins), self.of.of.wrong)?.length)
     }
 
     /// Runs one trial, tells the observer what came of it and adds it to the summary.
@@ -346,11 +357,14 @@ impl TrialRunner for RealTrials<'_, '_> {
             judged: subject.judged(),
             sources: subject.sources(),
         });
-        let scenario = subject.trial(&trial.loads, trial.seconds);
+        let scenario = subject.trial(&trial.loads, trial.seconds, self.begins);
         let outcomes = self.of.trial(&scenario, slices, &own, self.session, left, number == 1)?;
         // The loads that a climb went through stay known; a trial of one load has to be whole.
         if self.session.interrupt.load(Relaxed) && (trial.purpose.is_some() || outcomes.is_empty()) {
             return Ok(None);
+        }
+        if outcomes.iter().any(|it| it.void_cause == Some(VoidCause::Keyframes)) {
+            self.begins = (2 * self.begins).clamp(SHORTEST_BEGINNING, LONGEST_BEGINNING);
         }
         for outcome in &outcomes {
             self.session.watcher.line(&format!("  {}", load_line(subject.kind(), outcome)));

@@ -179,9 +179,12 @@ impl Subject {
     }
 
     /// The scenario of a trial that holds these loads, one after the other, for `seconds` each. Each is approached from
-    /// below, and no client leaves before the end.
-    pub fn trial(&self, loads: &[u32], seconds: u32) -> Scenario {
+    /// below, and no client leaves before the end. What clients need to begin may take `begins`, however short the warm-up.
+    pub fn trial(&self, loads: &[u32], seconds: u32, begins: Duration) -> Scenario {
         let mut scenario = self.base.clone();
+        if begins > scenario.warmup() {
+            scenario.warmup = Some(begins.into());
+        }
         // A second more, since windows are whole seconds.
         let hold = scenario.warmup() + Duration::from_secs(u64::from(seconds) + 1);
         let last = loads.last().copied().unwrap_or(1);
@@ -329,14 +332,14 @@ mod tests {
     #[test]
     fn clients_climb_in_one_run_and_publishers_have_a_stream_each() {
         let of = subject(STREAM, LoadKind::Clients, None).unwrap();
-        let trial = of.trial(&[100, 200], 15);
+        let trial = of.trial(&[100, 200], 15, Duration::ZERO);
         let found: Vec<_> =
             spans(&trial, 1).iter().map(|it| (it.clients, it.window_begin, it.window_end)).collect();
         // A second of delay, one of the ramp, two of warm-up.
         assert_eq!(found, [(100, 4, 20), (200, 23, 39)]);
         assert_eq!((of.noun(), of.judged(), of.descriptors()), ("viewers", vec![1], (1, 1)));
         let of = subject(STREAMS, LoadKind::Publishers, None).unwrap();
-        let trial = of.trial(&[10, 20], 15);
+        let trial = of.trial(&[10, 20], 15, Duration::ZERO);
         assert_eq!((trial.workloads[0].streams, of.noun(), of.judged()), (Some(20), "publishers", vec![0]));
         // Viewers leave when the streams end, and not before.
         let plan = trial.plan().unwrap();
@@ -348,7 +351,7 @@ mod tests {
         assert_eq!(subject(STREAM, LoadKind::Arrivals, None).unwrap_err(), SubjectError::NoClients);
         let of = subject(STREAM, LoadKind::Arrivals, Some(500)).unwrap();
         for (rate, millis) in [(50, 10_000), (200, 2_500), (500, 1_000)] {
-            let plan = of.trial(&[rate], 5).plan().unwrap();
+            let plan = of.trial(&[rate], 5, Duration::ZERO).plan().unwrap();
             let viewers: Vec<_> = plan.slots.iter().filter(|slot| slot.workload == 1).collect();
             assert_eq!(viewers.len(), 500);
             let between = viewers[1].start - viewers[0].start;
@@ -363,7 +366,7 @@ mod tests {
     #[test]
     fn messages_are_shared_by_publishers_and_judged_with_who_subscribes_over_the_same_seconds() {
         let of = subject(MQTT, LoadKind::Messages, None).unwrap();
-        let trial = of.trial(&[10_000], 5);
+        let trial = of.trial(&[10_000], 5, Duration::ZERO);
         assert_eq!(trial.workloads[0].options.texts("rate"), ["2500/s"]);
         assert_eq!((of.judged(), of.noun()), (vec![0, 1], "messages a second"));
         let (publishers, subscribers) = (&spans(&trial, 0)[0], &spans(&trial, 1)[0]);
@@ -376,13 +379,16 @@ mod tests {
         assert!(plan.slots.iter().any(|slot| slot.workload == 1 && slot.start < first.start));
         assert_eq!(subject(STREAM, LoadKind::Messages, None).unwrap_err(), SubjectError::NoMessages);
         let alone = subject("[{publish: 'mqtt://h/t', clients: 3}]", LoadKind::Messages, None).unwrap();
-        assert_eq!(alone.trial(&[10], 5).workloads[0].options.texts("rate"), [format!("{}/s", 10.0 / 3.0)]);
+        assert_eq!(
+            alone.trial(&[10], 5, Duration::ZERO).workloads[0].options.texts("rate"),
+            [format!("{}/s", 10.0 / 3.0)]
+        );
     }
 
     #[test]
     fn a_stream_has_a_publisher_and_its_viewers_come_when_it_is_there() {
         let of = subject(STREAMS, LoadKind::Streams, None).unwrap();
-        let trial = of.trial(&[150], 5);
+        let trial = of.trial(&[150], 5, Duration::ZERO);
         let clients = |at: u16| spans(&trial, at)[0].clients;
         assert_eq!((clients(0), clients(1), of.descriptors()), (150, 450, (0, 4)));
         let plan = trial.plan().unwrap();

@@ -124,6 +124,8 @@ pub enum VoidCause {
     Source,
     /// The target cut weir's own publisher off.
     Publisher,
+    /// Clients still waited for a keyframe: its hold was shorter than those are apart.
+    Keyframes,
 }
 
 /// What a trial says of its load.

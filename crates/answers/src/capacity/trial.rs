@@ -19,6 +19,10 @@ use weir_protocols::asked::{self, Asked};
 /// the media.
 const RISE_SECONDS: f64 = 0.1;
 
+/// A slice in which a larger share of the clients waits for a keyframe is not judged: what waits is excused from what is asked, and
+/// few that play say nothing of the load.
+const MOST_WAITING: f64 = 0.1;
+
 /// What is asked besides if arrivals are counted: a server that they are too many for lets them wait.
 const OF_ARRIVALS: [&str; 1] = ["startup.p99 < 1s"];
 /// The same if messages are: a broker that they are too many for holds their publishers up, or drops some.
@@ -89,6 +93,8 @@ pub struct TrialSlices {
 struct LoadSlices {
     good: u32,
     bad: u32,
+    /// Slices in which too many clients waited for a keyframe.
+    waiting: u32,
     playing: f64,
     bps: f64,
     units: f64,
@@ -221,7 +227,11 @@ impl TrialSlices {
     pub fn add(&mut self, slice: &Slice) {
         let Some(load) = self.loads.get_mut(usize::from(slice.stage)) else { return };
         // A window may have room for one more.
-        if load.good + load.bad == self.plan.slices {
+        if load.seen() == self.plan.slices {
+            return;
+        }
+        if slice.waiting > MOST_WAITING * f64::from(slice.clients) {
+            load.waiting += 1;
             return;
         }
         let mut is_good = true;
@@ -258,8 +268,8 @@ impl TrialSlices {
         let judged = &self.plan.judged;
         let workload = judged.first().copied().unwrap_or_default();
         let stages = summary.workloads.get(workload).map_or(&[][..], |it| &it.stages);
-        let held = self.loads.iter().filter(|load| load.good + load.bad > 0).count();
-        let is_whole = |load: &LoadSlices| load.good + load.bad == self.plan.slices;
+        let held = self.loads.iter().filter(|load| load.seen() > 0).count();
+        let is_whole = |load: &LoadSlices| load.seen() == self.plan.slices;
         let are_whole = self.loads[..held].iter().all(is_whole);
         let broken = match &summary.outcome {
             Outcome::TargetDied => Some("the watched process was gone".to_owned()),
@@ -275,8 +285,7 @@ impl TrialSlices {
         let rows = (0_u16..).zip(self.plan.loads.iter().zip(&self.loads)).take(begun);
         let is_broken = |stage: u16| broken.is_some() && usize::from(stage) + 1 == begun;
         // One that was cut short before it is known how it turns out says nothing.
-        let rows =
-            rows.filter(|(stage, (_, slices))| is_broken(*stage) || slices.is_decided(self.plan.slices));
+        let rows = rows.filter(|(stage, (_, slices))| is_broken(*stage) || slices.is_known(self.plan.slices));
         rows.map(|(stage, (load, slices))| {
             let row = stages.get(usize::from(stage));
             let mut outcome = self.outcome(*load, slices, row);
@@ -308,6 +317,10 @@ impl TrialSlices {
                 Some((VoidCause::Source, _)) => source,
                 _ => own.map(|why| (VoidCause::Generator, why)).or(source),
             };
+            let void = void.or_else(|| {
+                let waits = slices.waiting > 0 && !slices.is_decided(self.plan.slices) && !is_broken(stage);
+                waits.then(|| (VoidCause::Keyframes, slices.wait_words()))
+            });
             if let Some((cause, why)) = void {
                 (outcome.void, outcome.void_cause) = (Some(why), Some(cause));
                 outcome.verdict = Verdict::Void;
@@ -372,6 +385,24 @@ impl LoadSlices {
     /// all that is missing should turn out bad).
     fn is_decided(&self, slices: u32) -> bool {
         self.good * 2 >= slices || self.bad * 2 > slices
+    }
+
+    /// Slices that were held, judged or not.
+    fn seen(&self) -> u32 {
+        self.good + self.bad + self.waiting
+    }
+
+    /// Whether something can be said of the load, if only that its clients waited until its end.
+    fn is_known(&self, slices: u32) -> bool {
+        self.is_decided(slices) || self.waiting > 0 && self.seen() == slices
+    }
+
+    fn wait_words(&self) -> String {
+        format!(
+            "clients waited for the stream's next keyframe in {} of {} slices; give a warm-up, or a hold, longer than keyframes are apart",
+            self.waiting,
+            self.seen()
+        )
     }
 }
 

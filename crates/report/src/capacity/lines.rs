@@ -11,6 +11,10 @@ use weir_engine::scenario::LoadKind;
 use weir_engine::summary::FailureCount;
 use weir_metrics::Failure;
 
+/// Why no larger load was judged.
+const TOO_SHORT: &str =
+    "; beyond it the holds are too short for how far apart keyframes are (--hold, --confirm)";
+
 /// CPU of a thread, in percent of a core, from which on little of it is left.
 pub(super) const FULL_PERCENT: f64 = 90.0;
 
@@ -30,6 +34,7 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
             let limit = match () {
                 () if sought.at_least.is_some() => "",
                 () if is_generator_limited(summary) => "; the load generator was the bottleneck",
+                () if is_hold_too_short(summary) => TOO_SHORT,
                 () => "; more was not tried (--most)",
             };
             format!("carries at least {}{limit}", many(lower))
@@ -200,6 +205,10 @@ fn is_generator_limited(summary: &CapacitySummary) -> bool {
     first_void(summary).is_some_and(|it| matches!(it.void_cause, None | Some(VoidCause::Generator)))
 }
 
+fn is_hold_too_short(summary: &CapacitySummary) -> bool {
+    first_void(summary).is_some_and(|it| it.void_cause == Some(VoidCause::Keyframes))
+}
+
 fn first_void(summary: &CapacitySummary) -> Option<&LoadOutcome> {
     let loads = || summary.trials.iter().flat_map(|trial| &trial.loads);
     let judged = loads().filter(|it| it.void.is_none()).map(|it| it.load).max().unwrap_or(0);
@@ -213,6 +222,7 @@ fn over(summary: &CapacitySummary) -> &'static str {
         Ending::Interrupted => "; it was interrupted",
         Ending::Running => "",
         _ if is_generator_limited(summary) => "; the load generator was the bottleneck",
+        _ if is_hold_too_short(summary) => TOO_SHORT,
         _ => "; it ran out of time before it was sure",
     }
 }
