@@ -33,6 +33,7 @@ mod ingest_kills;
 mod ingest_runs;
 mod ingest_troubles;
 mod interruptions;
+mod keyframes;
 mod live_page;
 mod machine;
 mod mirakurun;
