@@ -450,6 +450,7 @@ impl ClientState {
         // A wait that its planned end cuts short was not over.
         if self.is_excused() {
             shard.shift_waiting(self.planned, -1, now);
+            self.wait = KeyframeWait::Over;
         }
         self.stop_playing(now, shard);
         self.phase = ClientPhase::Over;

@@ -221,7 +221,8 @@ fn a_wait_that_the_planned_end_cuts_short_is_not_over() {
     let (mut state, mut shard, start) = waiting();
     let planned = state.planned();
     state.finish(start + 5 * SECOND, &mut shard);
-    assert_eq!(waits(&mut shard, planned, start + 6 * SECOND), (0, 1, 0, 3));
+    state.fail(Failure::NoMedia, "", start + 5 * SECOND, &mut shard);
+    assert_eq!(waits(&mut shard, planned, start + 6 * SECOND), (0, 1, 0, 3), "what is over takes no notice");
     // A client of its own life that exits before it plays is left out as that.
     let (mut state, mut shard, start) = waiting();
     state.planned.turn = Turn { number: 0, mean_life: Some(30 * SECOND) };
