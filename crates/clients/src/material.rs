@@ -104,6 +104,11 @@ pub enum MaterialError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] SourceError),
+    /// Nothing of the file goes over WebRTC, which has no AAC.
+    #[error(
+        "the file has no pictures, and its sound does not go over WebRTC: publish one with pictures, or by RTMP, RTSP or SRT"
+    )]
+    NoPictures,
 }
 
 /// Material that is ready: immutable, and shared.
@@ -119,6 +124,14 @@ impl Material {
     /// Whether its pictures are shown in another order than they are decoded in.
     pub fn has_b_frames(&self) -> bool {
         matches!(self, Self::File(file) if file.has_b_frames())
+    }
+
+    /// Whether it has pictures: a file may have sound alone.
+    pub fn has_pictures(&self) -> bool {
+        match self {
+            Self::Made(_) => true,
+            Self::File(file) => file.picture_codec().is_some(),
+        }
     }
 
     /// Makes or opens it: pictures of H.264.

@@ -163,6 +163,7 @@ fn of_all(urls: &[String], verb: Verb) -> Result<&'static Protocol, WorkloadErro
     let mut found: Option<(&'static Protocol, String)> = None;
     for url in urls {
         let scheme = scheme_of(url)?;
+        check_signalling(url, &scheme)?;
         let protocol = of_url(url).filter(|protocol| protocol.options(verb).is_some());
         let Some(protocol) = protocol else {
             let speaks = PROTOCOLS.iter().filter(|protocol| protocol.options(verb).is_some());
@@ -179,4 +180,17 @@ fn of_all(urls: &[String], verb: Verb) -> Result<&'static Protocol, WorkloadErro
         }
     }
     found.map(|(protocol, _)| protocol).ok_or_else(|| TargetError::None.into())
+}
+
+/// Refuses the plain URL of a WebRTC endpoint, as servers print it, which would be played as a transport stream: RFC 9725 leaves paths to
+/// servers, and all that weir knows end it with the name of the protocol.
+fn check_signalling(url: &str, scheme: &str) -> Result<(), WorkloadError> {
+    let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let name = ["whep", "whip"].into_iter().find(|name| path.rsplit('/').next() == Some(name));
+    match name {
+        Some(name) if matches!(scheme, "http" | "https") => Err(WorkloadError::Options(format!(
+            "a path that ends in /{name} is WebRTC's signalling: write {name}+{scheme}:// in place of {scheme}://"
+        ))),
+        _ => Ok(()),
+    }
 }

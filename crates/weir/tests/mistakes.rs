@@ -247,6 +247,13 @@ const MISTAKES: &[Mistake] = &[
     Mistake("check full", 2, &["full: is a directory", "give a file"]),
     Mistake("codec nosuch.avsc", 2, &["nosuch.avsc"]),
     Mistake("publish rtmp://127.0.0.1/a/b --file nosuch.mp4 -d 1s", 2, &["nosuch.mp4"]),
+    Mistake(
+        "publish whip+http://127.0.0.1:1/a/b/whip --file sound.flv -d 1s",
+        2,
+        &["has no pictures", "RTMP"],
+    ),
+    Mistake("publish http://127.0.0.1:1/a/whip -d 1s", 2, &["write whip+http:// in place of http://"]),
+    Mistake("play https://127.0.0.1:1/rtc/v1/whep/?app=a -d 1s", 2, &["write whep+https:// in place of"]),
     Mistake("play rtmps://127.0.0.1/a/b --cacert nosuch.pem -d 1s", 2, &["nosuch.pem"]),
     Mistake("play rtmp://127.0.0.1/a/b -o full -d 1s", 2, &["is not empty", "choose a new directory"]),
     Mistake("play rtmp://127.0.0.1/a/b --json /nosuch/x.json -d 1s", 2, &["/nosuch/x.json"]),
@@ -323,6 +330,17 @@ const WRITTEN: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// FLV of nothing but AAC (FLV 10.1, annex E): its configuration, and two frames 23 ms apart.
+fn sound_alone() -> Vec<u8> {
+    let mut flv = b"FLV\x01\x04\0\0\0\x09\0\0\0\0".to_vec();
+    for (time, body) in [(0, [0xAF, 0, 0x12, 0x10]), (0, [0xAF, 1, 0x21, 0]), (23, [0xAF, 1, 0x21, 0])] {
+        flv.extend([8, 0, 0, 4, 0, 0, time, 0, 0, 0, 0]);
+        flv.extend(body);
+        flv.extend([0, 0, 0, 15]);
+    }
+    flv
+}
+
 fn write_files(folder: &Path) {
     let files = [
         ("tabs.yaml", "workloads:\n\t- play: rtmp://h/a/b\n"),
@@ -348,6 +366,7 @@ fn write_files(folder: &Path) {
         ("series/001-a/run.json", "{}"),
         ("a.avsc", r#"{"type": "record", "name": "A", "fields": [{"name": "n", "type": "long"}]}"#),
     ];
+    fs::write(folder.join("sound.flv"), sound_alone()).unwrap();
     for (name, text) in files.into_iter().chain([("full/file", "")]) {
         let path = folder.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -10,7 +10,7 @@ use super::sending::Content;
 use super::{OVEN_SCHEMES, RtcOptions, SCHEMA, WHEP_SCHEMES, WHIP_SCHEMES};
 use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
-use crate::material::Material;
+use crate::material::{Material, MaterialError};
 use crate::options::{PlayOptions, PublishOptions};
 use crate::picture_payloads::video_codec;
 use crate::redirect::Redirects;
@@ -44,6 +44,9 @@ pub fn oven(urls: &[String], options: &PlayOptions, rtc: &RtcOptions) -> Result<
 /// What is said of a file that browsers would not show: RTP carries pictures in the order of decoding, and they show them as they come.
 const B_FRAMES: &str = "the file has B-frames, which browsers show in the wrong order or not at all: make it without them (`ffmpeg … -bf 0`)";
 
+/// What is said of a file whose sound stays behind.
+const SILENT: &str = "the file's sound is AAC, which WebRTC does not carry: its pictures are published alone";
+
 /// Publishers by WHIP. Resolves names and makes the material, so it may take a while.
 ///
 /// # Errors
@@ -56,8 +59,16 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         rtc,
     )?;
     let material = Material::prepare_of(&options.material.with_opus(), options.stamp, &PictureCodec::ALL)?;
-    let warnings = [material.has_b_frames().then(|| B_FRAMES.to_owned()), material.unstamped(options.stamp)];
-    let has_sound = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
+    if !material.has_pictures() {
+        return Err(MaterialError::NoPictures.into());
+    }
+    let sound = material.audio();
+    let has_sound = sound.as_ref().is_some_and(|audio| audio.codec == AudioCodec::Opus);
+    let warnings = [
+        material.has_b_frames().then(|| B_FRAMES.to_owned()),
+        material.unstamped(options.stamp),
+        (sound.is_some() && !has_sound).then(|| SILENT.to_owned()),
+    ];
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
     let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER }
         .of_codec(Some(video_codec(material.picture_codec())));
