@@ -11,6 +11,7 @@ mod request;
 mod sending;
 mod workload;
 
+pub use figures::PACKETS;
 pub use workload::{play, publish};
 
 use crate::target::Scheme;

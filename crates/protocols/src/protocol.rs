@@ -43,8 +43,8 @@ pub struct Protocol {
 pub struct DatagramCounts {
     /// Those that have media, in either direction; those that should have come and did not are among them.
     pub with_media: &'static [Counter],
-    /// Those that were sent and never acknowledged, whatever became of them.
-    pub given_up: Counter,
+    /// Those that were sent and never acknowledged, whatever became of them; `None` where nothing is acknowledged.
+    pub given_up: Option<Counter>,
 }
 
 /// A total that is worth a warning of its own, and no failure, if it is more than a part of another.

@@ -4,11 +4,12 @@ use crate::asked;
 use crate::comeback::{self, EndGrace, Reconnect};
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
-use crate::protocol::{Making, Play, Protocol, Publish, Serve};
+use crate::protocol::{DatagramCounts, Making, Play, Protocol, Publish, Serve};
 use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::Args;
 use weir_clients::{Placeholders, PlayOptions, PublishOptions, RtspTransport, Workload, WorkloadError, rtsp};
+use weir_metrics::common::LOST;
 
 /// RTSP and RTSPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
@@ -19,7 +20,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     schema: rtsp::SCHEMA,
     columns: &[],
     excesses: &[],
-    datagrams: None,
+    datagrams: Some(DatagramCounts { with_media: &[rtsp::PACKETS, LOST], given_up: None }),
     play: Some(Play {
         options: &[
             Group::of::<Viewer>(),

@@ -87,7 +87,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     excesses: &[DROPPED, DISCARDED, UNDECRYPTED, SEND_DROPPED, SEND_DISCARDED, RETRANSMITTED, UNKNOWN_LOSSES],
     datagrams: Some(DatagramCounts {
         with_media: &[figures::RECEIVED, figures::DROPPED, figures::SENT, figures::RETRANSMITTED],
-        given_up: figures::SEND_DROPPED,
+        given_up: Some(figures::SEND_DROPPED),
     }),
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Reconnect>(), Group::of::<SrtFields>()],

@@ -2,7 +2,7 @@
 
 weir_metrics::figures! {
     base = weir_metrics::common::FIGURES.len() as u16;
-    pub(super) FIGURES;
+    pub FIGURES;
     PACKETS: Counter = "rtsp.packets", Count, "RTP packets received or sent";
     AUDIO_FRAMES: Counter = "rtsp.audio_frames", Count, "audio frames received or sent";
     CONFIGURATIONS: Counter = "rtsp.configurations", Count, "decoder configurations received, in descriptions and in packets";
