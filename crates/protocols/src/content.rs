@@ -113,5 +113,5 @@ fn gop(text: &str) -> Result<Duration, String> {
 fn size(text: &str) -> Result<(u16, u16), String> {
     text.split_once('x')
         .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
-        .ok_or_else(|| format!("'{text}' is not a picture size; write for example 1280x720"))
+        .ok_or_else(|| format!("'{text}' is not a picture size; write for example 1280x720, and of messages --payload size:955"))
 }

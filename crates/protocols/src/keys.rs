@@ -95,11 +95,14 @@ impl Protocol {
     pub fn check(&self, verb: Verb, given: &Given) -> Result<(), String> {
         let known = options_of(self, verb);
         let Some(name) = given.names().find(|name| !known.iter().any(|it| it == name)) else { return Ok(()) };
-        let has = |other: &&&Self| options_of(other, verb).iter().any(|it| it == name);
-        let whose: Vec<_> = PROTOCOLS.iter().filter(has).map(|protocol| protocol.named()).collect();
-        let whose = match &whose[..] {
-            [] => "no option".to_owned(),
-            whose => format!("an option of {}", whose.join(", ")),
+        let has = |other: &&&Self, verb: Verb| options_of(other, verb).iter().any(|it| it == name);
+        let of = |verb| PROTOCOLS.iter().filter(move |other| has(other, verb));
+        let whose: Vec<_> = of(verb).map(|protocol| protocol.named()).collect();
+        let elsewhere = [Verb::Play, Verb::Publish].into_iter().find(|verb| of(*verb).next().is_some());
+        let whose = match (&whose[..], elsewhere) {
+            ([], None) => "no option".to_owned(),
+            ([], Some(elsewhere)) => format!("an option of `{}`", elsewhere.name()),
+            (whose, _) => format!("an option of {}", whose.join(", ")),
         };
         let there = if known.is_empty() { "no options".to_owned() } else { known.join(", ") };
         let flag = name.replace('_', "-");

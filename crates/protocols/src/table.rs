@@ -90,7 +90,9 @@ pub fn datagrams(scheme: &str, totals: &Recorder) -> u64 {
 
 /// Datagrams that clients of URLs with this scheme sent and that were never acknowledged; 0 where that is not counted.
 pub fn given_up(scheme: &str, totals: &Recorder) -> u64 {
-    datagram_counts(scheme, totals).map_or(0, |counts| totals.counter(counts.given_up))
+    datagram_counts(scheme, totals)
+        .and_then(|counts| counts.given_up)
+        .map_or(0, |counter| totals.counter(counter))
 }
 
 fn datagram_counts(scheme: &str, totals: &Recorder) -> Option<DatagramCounts> {
@@ -115,10 +117,12 @@ pub fn check_templates(urls: &[String], streams: Option<u32>) -> Result<(), Targ
     weir_clients::check_templates(urls, streams, placeholders)
 }
 
-/// The options of all protocols for a verb, each group once.
-pub fn groups_of(verb: Verb) -> Vec<&'static Group> {
+/// The options of all protocols for these verbs, each group once.
+pub fn groups_of(verbs: &[Verb]) -> Vec<&'static Group> {
     let mut groups: Vec<&'static Group> = Vec::new();
-    for group in PROTOCOLS.iter().filter_map(|protocol| protocol.options(verb)).flatten() {
+    let options =
+        verbs.iter().flat_map(|verb| PROTOCOLS.iter().filter_map(|protocol| protocol.options(*verb)));
+    for group in options.flatten() {
         if !groups.iter().any(|known| known.is(group)) {
             groups.push(group);
         }

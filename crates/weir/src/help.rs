@@ -114,6 +114,7 @@ const SHORT: &[Short] = &[
             "weir capacity rtmp://127.0.0.1/live/stream --watch name=nginx",
             "weir capacity whep+http://127.0.0.1:3333/app/stream/whep --threshold 'latency.p99 < 500ms'",
             "weir capacity mqtt://127.0.0.1/a --of messages --budget 10m",
+            "weir capacity 'rtmp://127.0.0.1/live/{i}' --of publishers --bitrate 4mbps",
         ],
     },
     Short {

@@ -11,9 +11,9 @@ pub(crate) struct OptionsOf<V> {
     verb: PhantomData<V>,
 }
 
-/// A verb that has options of protocols.
+/// A verb that has options of protocols: those of the workloads that it makes.
 pub(crate) trait HasOptions {
-    const VERB: Verb;
+    const VERBS: &'static [Verb];
 }
 
 /// `weir play`.
@@ -24,12 +24,20 @@ pub(crate) enum Plays {}
 #[derive(Clone, Debug)]
 pub(crate) enum Publishes {}
 
+/// `weir capacity`.
+#[derive(Clone, Debug)]
+pub(crate) enum Searches {}
+
 impl HasOptions for Plays {
-    const VERB: Verb = Verb::Play;
+    const VERBS: &'static [Verb] = &[Verb::Play];
 }
 
 impl HasOptions for Publishes {
-    const VERB: Verb = Verb::Publish;
+    const VERBS: &'static [Verb] = &[Verb::Publish];
+}
+
+impl HasOptions for Searches {
+    const VERBS: &'static [Verb] = &[Verb::Play, Verb::Publish];
 }
 
 impl<V> OptionsOf<V> {
@@ -40,7 +48,7 @@ impl<V> OptionsOf<V> {
 
 impl<V: HasOptions> FromArgMatches for OptionsOf<V> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let given = Given::on_command_line(matches, groups_of(V::VERB).into_iter());
+        let given = Given::on_command_line(matches, groups_of(V::VERBS).into_iter());
         Ok(Self { given, verb: PhantomData })
     }
 
@@ -52,7 +60,7 @@ impl<V: HasOptions> FromArgMatches for OptionsOf<V> {
 
 impl<V: HasOptions> Args for OptionsOf<V> {
     fn augment_args(command: Command) -> Command {
-        groups_of(V::VERB).into_iter().fold(command, |command, group| group.add_to(command))
+        groups_of(V::VERBS).into_iter().fold(command, |command, group| group.add_to(command))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -263,7 +263,10 @@ impl RtcSession {
         };
         let of_use = |direction: Direction| direction == Direction::SendReceive || direction == theirs_is;
         if !offer.media.iter().any(|media| media.kind == MediaKind::Video && of_use(media.direction)) {
-            return Err(plain(406, "the offer has no pictures that go the right way"));
+            return Err(plain(
+                406,
+                "the offer has no pictures that go the right way: publishers ask at …/whip, viewers at …/whep",
+            ));
         }
         let agreed = agree(&offer, &answer, true);
         if !agreed.iter().any(|it| it.kind == MediaKind::Video) {

@@ -2,7 +2,7 @@
 
 use super::values::{arrival, load_kind, precision, setting};
 use super::{ClientOptions, RunOptions};
-use crate::options::{OptionsOf, Plays};
+use crate::options::{OptionsOf, Searches};
 use clap::Args;
 use weir_engine::scenario::{BitRateText, LoadKind, Span};
 use weir_metrics::parse_rate;
@@ -31,7 +31,7 @@ pub(crate) struct Capacity {
     #[command(flatten)]
     pub(crate) of_clients: ClientOptions,
     #[command(flatten)]
-    pub(crate) options: OptionsOf<Plays>,
+    pub(crate) options: OptionsOf<Searches>,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }
