@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_metrics::Moment;
-use weir_shard::tls::server_config;
+use weir_shard::tls::server_config_offering;
 use weir_shard::{MessageSender, Shard, clock};
 
 /// The longest that a worker sleeps when nothing happens.
@@ -70,7 +70,10 @@ impl Origin {
         let mut addresses = Vec::new();
         let mut places = Vec::new();
         for Listen { server, address, identity } in &config.listen {
-            let tls = identity.as_ref().map(|it| server_config(&it.chain, &it.key)).transpose()?;
+            let tls = identity
+                .as_ref()
+                .map(|it| server_config_offering(&it.chain, &it.key, server.alpn))
+                .transpose()?;
             let name = if tls.is_some() { server.secure_name.unwrap_or(server.name) } else { server.name };
             let bound = if refuse {
                 let socket = take(*address).map_err(|error| listen_error(*address, error))?;

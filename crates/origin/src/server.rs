@@ -20,6 +20,8 @@ pub struct Server {
     pub name: &'static str,
     /// Its name if links are TLS; `None` if they never are.
     pub secure_name: Option<&'static str>,
+    /// What it offers by TLS (ALPN), the most wanted first; empty if protocols are not asked for.
+    pub alpn: &'static [&'static [u8]],
     /// Where its sessions live.
     pub sessions: Sessions,
 }
@@ -47,6 +49,7 @@ impl fmt::Debug for Server {
 pub static RTMP: Server = Server {
     name: "rtmp",
     secure_name: Some("rtmps"),
+    alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| Box::new(RtmpSession::new(worker, peer)))
     }),
@@ -56,6 +59,7 @@ pub static RTMP: Server = Server {
 pub static RTSP: Server = Server {
     name: "rtsp",
     secure_name: Some("rtsps"),
+    alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| Box::new(RtspSession::new(worker, peer)))
     }),
@@ -65,6 +69,7 @@ pub static RTSP: Server = Server {
 pub static HTTP: Server = Server {
     name: "http",
     secure_name: Some("https"),
+    alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| Box::new(HttpSession::new(worker, peer)))
     }),
@@ -74,6 +79,7 @@ pub static HTTP: Server = Server {
 pub static HLS: Server = Server {
     name: "hls",
     secure_name: Some("hlss"),
+    alpn: &[weir_web::http2::ALPN, b"http/1.1"],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| Box::new(HlsSession::new(worker, peer)))
     }),
@@ -83,6 +89,7 @@ pub static HLS: Server = Server {
 pub static RTC: Server = Server {
     name: "rtc",
     secure_name: Some("rtcs"),
+    alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         rtc::open_port(shard, listener.local_addr()?.ip())?;
         shard.listen(listener, tls, |worker, peer| Box::new(RtcSession::new(worker, peer)))
@@ -93,6 +100,7 @@ pub static RTC: Server = Server {
 pub static BULK: Server = Server {
     name: "bulk",
     secure_name: None,
+    alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, _| Box::new(BulkSession::new(worker)))
     }),
@@ -102,6 +110,7 @@ pub static BULK: Server = Server {
 pub static SRT: Server = Server {
     name: "srt",
     secure_name: None,
+    alpn: &[],
     sessions: Sessions::OnOneWorker(|shard, listener, _| {
         // The port was taken for TCP, where one of UDP is as free; nothing is to connect there.
         let address = listener.local_addr()?;
@@ -111,4 +120,5 @@ pub static SRT: Server = Server {
 };
 
 /// MQTT.
-pub static MQTT: Server = Server { name: "mqtt", secure_name: Some("mqtts"), sessions: Sessions::OnBroker };
+pub static MQTT: Server =
+    Server { name: "mqtt", secure_name: Some("mqtts"), alpn: &[], sessions: Sessions::OnBroker };

@@ -165,11 +165,25 @@ impl SelfSigned {
 /// # Errors
 /// A file that cannot be read, or a key that does not fit the certificate.
 pub fn server_config(chain: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+    server_config_offering(chain, key, &[])
+}
+
+/// The same of a server that speaks these protocols, the most wanted first (ALPN, RFC 7301). A client that names none of them is
+/// refused, and one that names none at all is not.
+///
+/// # Errors
+/// As [`server_config`].
+pub fn server_config_offering(
+    chain: &Path,
+    key: &Path,
+    protocols: &[&[u8]],
+) -> Result<Arc<ServerConfig>, TlsError> {
     let (chain, key) = (certificates(chain)?, private_key(key)?);
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(Arc::new(config))
 }
 

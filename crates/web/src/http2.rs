@@ -4,7 +4,7 @@
 mod pipe;
 mod server;
 
-pub use self::server::Http2Server;
+pub use self::server::{Http2Server, PREFACE};
 
 use self::pipe::Pipe;
 use crate::{Fields, Response};

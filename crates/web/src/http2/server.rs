@@ -15,11 +15,19 @@ use std::task::Poll;
 /// Requests that a client may have under way at a time: RFC 9113, section 6.5.2, recommends no fewer than 100.
 const MOST_STREAMS: u32 = 100;
 
+/// Bytes of a body that the library holds for a stream while the link or other streams are in the way.
+const MOST_BUFFERED: usize = 64 << 10;
+
+/// What the first bytes of a client are (RFC 9113, section 3.4), up to the end of the line that a request of HTTP/1.1 would have.
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
+
 /// A server's side of a connection. It takes heads alone: a body that follows one is passed over.
 pub struct Http2Server {
     pipe: Pipe,
     state: State,
     exchanges: Vec<(u32, Exchange)>,
+    /// Why the connection is of no more use, before anyone asked.
+    failure: Option<Http2Error>,
 }
 
 enum State {
@@ -47,14 +55,24 @@ impl Http2Server {
 
     /// The same, with this many requests at a time (SETTINGS_MAX_CONCURRENT_STREAMS).
     pub fn taking(streams: u32) -> Self {
-        let pipe = Pipe::default();
+        Self::begin(streams, Pipe::default())
+    }
+
+    /// A connection whose output is held back while more than this many bytes of it were not taken. It reads nothing then, so that
+    /// a client that asks and does not read (PING, SETTINGS) is kept nothing for. Bodies are sent with [`Self::room`].
+    pub fn holding(most_output: usize) -> Self {
+        Self::begin(MOST_STREAMS, Pipe::holding(most_output))
+    }
+
+    fn begin(streams: u32, pipe: Pipe) -> Self {
         let mut builder = Builder::new();
         builder
             .max_concurrent_streams(streams)
             .max_header_list_size(LONGEST_HEAD)
+            .max_send_buffer_size(MOST_BUFFERED)
             .header_table_size(HEADER_TABLE);
         let state = State::Opening(Box::new(builder.handshake(pipe.clone())));
-        Self { pipe, state, exchanges: Vec::new() }
+        Self { pipe, state, exchanges: Vec::new(), failure: None }
     }
 
     /// Takes what came on the link.
@@ -65,6 +83,29 @@ impl Http2Server {
     /// What is to go on the link now.
     pub fn output(&mut self) -> Vec<u8> {
         self.pipe.take_output()
+    }
+
+    /// Whether some of what came waits until output was taken: no more is to be [taken](Self::take) before.
+    pub fn is_behind(&self) -> bool {
+        self.pipe.has_input()
+    }
+
+    /// Whether the connection is of no more use; what is left of its output says so to the client.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Writes and reads what it can since output was taken.
+    pub fn advance(&mut self) {
+        if let State::Open(connection) = &mut self.state
+            && let Poll::Ready(ended) = connection.poll_closed(&mut polling())
+        {
+            self.failure = Some(match ended {
+                Ok(()) => ended_by_client(),
+                Err(error) => Http2Error::of(&error),
+            });
+            self.state = State::Over;
+        }
     }
 
     /// The next request, with the key of its answer; `None` before more bytes come.
@@ -80,12 +121,14 @@ impl Http2Server {
                 Poll::Ready(Err(error)) => return Err(self.fail(&error)),
             }
         }
-        let State::Open(connection) = &mut self.state else { return Ok(None) };
+        let State::Open(connection) = &mut self.state else {
+            return self.failure.clone().map_or(Ok(None), Err);
+        };
         match connection.poll_accept(context) {
             Poll::Pending => Ok(None),
             Poll::Ready(None) => {
                 self.state = State::Over;
-                Err(Http2Error::new(Http2Failure::Ended, "the client has ended the connection (GOAWAY)"))
+                Err(self.failure.insert(ended_by_client()).clone())
             }
             Poll::Ready(Some(Err(error))) => Err(self.fail(&error)),
             Poll::Ready(Some(Ok((request, respond)))) => {
@@ -98,7 +141,35 @@ impl Http2Server {
 
     fn fail(&mut self, error: &h2::Error) -> Http2Error {
         self.state = State::Over;
-        Http2Error::of(error)
+        self.failure.insert(Http2Error::of(error)).clone()
+    }
+
+    /// How many bytes of the body of an answer the client's windows and the buffer of the stream have room for, of this many.
+    ///
+    /// # Errors
+    /// The client has given up the request, or its head was not sent.
+    pub fn room(&mut self, key: u32, wanted: usize) -> Result<usize, Http2Error> {
+        let at = self.position(key).ok_or_else(given_up)?;
+        let Exchange::Answered(body) = &mut self.exchanges[at].1 else { return Err(given_up()) };
+        body.reserve_capacity(wanted.min(MOST_BUFFERED));
+        Ok(body.capacity().min(wanted))
+    }
+
+    /// The requests that the client has given up since it was last asked; their keys are of no more use.
+    pub fn given_up(&mut self) -> Vec<u32> {
+        let context = &mut polling();
+        let mut keys = Vec::new();
+        self.exchanges.retain_mut(|(key, exchange)| {
+            let is_given_up = match exchange {
+                Exchange::Asked(respond) => respond.poll_reset(context).is_ready(),
+                Exchange::Answered(body) => body.poll_reset(context).is_ready(),
+            };
+            if is_given_up {
+                keys.push(*key);
+            }
+            !is_given_up
+        });
+        keys
     }
 
     /// Answers with a head, given as HTTP/1.1 has it.
@@ -122,9 +193,8 @@ impl Http2Server {
     /// # Errors
     /// The client has given up the request, or its head was not sent.
     pub fn send(&mut self, key: u32, piece: Bytes, ends: bool) -> Result<(), Http2Error> {
-        let unknown = || Http2Error::new(Http2Failure::Reset, "the client has given up the request");
-        let at = self.position(key).ok_or_else(unknown)?;
-        let Exchange::Answered(body) = &mut self.exchanges[at].1 else { return Err(unknown()) };
+        let at = self.position(key).ok_or_else(given_up)?;
+        let Exchange::Answered(body) = &mut self.exchanges[at].1 else { return Err(given_up()) };
         body.send_data(piece, ends).map_err(|error| Http2Error::of(&error))?;
         self.settle(at, ends);
         Ok(())
@@ -161,14 +231,14 @@ impl Http2Server {
         }
         self.advance();
     }
+}
 
-    fn advance(&mut self) {
-        if let State::Open(connection) = &mut self.state
-            && connection.poll_closed(&mut polling()).is_ready()
-        {
-            self.state = State::Over;
-        }
-    }
+fn given_up() -> Http2Error {
+    Http2Error::new(Http2Failure::Reset, "the client has given up the request")
+}
+
+fn ended_by_client() -> Http2Error {
+    Http2Error::new(Http2Failure::Ended, "the client has ended the connection (GOAWAY)")
 }
 
 fn read_request<Body>(request: &http::Request<Body>) -> Request {

@@ -1,6 +1,7 @@
 //! What a request for something of a stream comes to: an answer, an end, or that it waits.
 
-use super::{HlsViewer, LOOK_INTERVAL, Waiting};
+use super::answer::Waiting;
+use super::peer::HlsViewer;
 use crate::fault::LinkEnd;
 use crate::hls::answer::{packets_in, without_packets};
 use crate::hls::path::Resource;
@@ -10,8 +11,12 @@ use crate::hls::window::Lookup;
 use crate::stream::{Kind, Packet};
 use crate::worker::Worker;
 use std::sync::Arc;
+use std::time::Duration;
 use weir_metrics::Moment;
 use weir_shard::Context;
+
+/// How often is looked whether all streams of a Multivariant Playlist are there.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What a request comes to.
 pub(super) enum Outcome {

@@ -1,11 +1,14 @@
 //! Connections on a made-up clock.
 
+mod http2;
+
 use super::super::settings::HlsSettings;
 use super::super::shelf::{Shelf, Shelves};
 use super::super::window::Segment;
 use super::*;
 use crate::harness::settings as usual;
 use crate::worker::OriginSettings;
+use std::sync::Arc;
 use weir_shard::{Event, Rig};
 
 /// A rig, a session, and the shelf of `live/a` with two segments of two seconds in four parts.
@@ -17,11 +20,17 @@ struct Bench {
 
 impl Bench {
     fn new(faults: &[&str]) -> Self {
+        Self::speaking(None, faults)
+    }
+
+    /// The same on a link whose ends have settled on this protocol.
+    fn speaking(alpn: Option<&[u8]>, faults: &[&str]) -> Self {
         let settings = Arc::into_inner(usual()).unwrap();
         let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
         let hls = HlsSettings { part: Some(Duration::from_millis(500)), ..HlsSettings::default() };
         let settings = OriginSettings { faults, hls: Some(Shelves::new(hls)), ..settings };
         let mut rig = Rig::new(Worker::new(Arc::new(settings)));
+        rig.alpn = alpn.map(<[u8]>::to_vec);
         let mut session = HlsSession::new(&mut rig.world, SocketAddr::from(([127, 0, 0, 1], 50_000)));
         let shelf = rig.world.settings().hls.as_ref().unwrap().begin(&"live/a".into());
         rig.dispatch(&mut session, Event::Connected);
