@@ -140,7 +140,7 @@ impl HlsSession {
     /// Answers what waits, if it can be answered now.
     fn go_on(&mut self, context: &mut Context<'_, Worker>) {
         let HlsPhase::Waiting(waiting) = &mut self.phase else {
-            return self.by_http2(context, |http2, peer, context| http2.on_woken(peer, context));
+            return self.by_http2(context, Http2::on_woken);
         };
         self.peer.watch_only(|_| false, context);
         if let Some(answer) = self.peer.look(waiting, context) {
@@ -160,7 +160,7 @@ impl HlsSession {
     /// Sends what the link takes of an answer.
     fn pump(&mut self, context: &mut Context<'_, Worker>) {
         let HlsPhase::Sending(sending) = &mut self.phase else {
-            return self.by_http2(context, |http2, peer, context| http2.on_writable(peer, context));
+            return self.by_http2(context, Http2::on_writable);
         };
         while !sending.is_over() {
             let (number, offset) = sending.sent;
@@ -250,7 +250,7 @@ impl Session<Worker> for HlsSession {
         match &self.phase {
             HlsPhase::Waiting(_) => self.go_on(context),
             HlsPhase::Http2(_) => {
-                self.by_http2(context, |http2, peer, context| http2.on_timeout(peer, context));
+                self.by_http2(context, Http2::on_timeout);
             }
             HlsPhase::Sending(sending) if now >= sending.due(patience) => {
                 self.peer.cut = Some(LinkEnd::Reset);

@@ -1,8 +1,9 @@
 //! HLS: what is published on one worker is served by all, and who waits for it is woken on all.
 
-use crate::peers::{Publisher, address, start, until};
+use crate::peers::{Publisher, address, identity, start, until};
 use crate::readers::Reader;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::process::Command;
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, Origin, OriginConfig};
 
@@ -58,4 +59,44 @@ fn who_waits_is_woken_on_every_worker() {
     publisher.end();
     all_have(&mut last, "#EXT-X-ENDLIST\n");
     assert_eq!(Reader::get(hls, "/live/none.ts").status(), Some(404));
+}
+
+#[test]
+fn curl_is_answered_by_the_version_of_http_that_it_offers_by_tls_at_an_address_of_ipv6() {
+    let folder = tempfile::tempdir().unwrap();
+    let hls = HlsSettings {
+        segment: Duration::from_secs(1),
+        part: Some(Duration::from_millis(200)),
+        ..HlsSettings::default()
+    };
+    let config = OriginConfig { hls, ..OriginConfig::default() };
+    let any_port = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    let origin = start(config.listening_secure(&HLS, any_port, identity(folder.path())));
+    let url = format!("https://{}/live/a", origin.address("hlss").unwrap());
+    let mut publisher = Publisher::begin(address(&origin), "a");
+    publisher.frames(70, 25, Duration::from_millis(2));
+    for (flag, version) in [("--http2", "2"), ("--http1.1", "1.1")] {
+        let paths = [".m3u8?_HLS_msn=99", ".m3u8", "/0.ts", "/1.ts"];
+        let paths = if version == "2" { &paths[..] } else { &paths[1..] };
+        let mut curl = Command::new("curl");
+        curl.args(["-sk", flag, "--parallel", "-w", "%{http_version} %{response_code} %{num_connects}\n"]);
+        for path in paths {
+            curl.args(["-o", "/dev/null", &format!("{url}{path}")]);
+        }
+        let output = curl.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let whole = said.lines().filter(|line| line.starts_with(&format!("{version} 200"))).count();
+        assert!(output.status.success() && whole == 3, "{said}");
+        // It is too far ahead to be waited for.
+        assert_eq!(said.contains("2 400"), version == "2", "{said}");
+    }
+    let mut waits = Command::new("curl");
+    waits.args(["-sk", "--http2", "-m", "60", "-w", "%{http_version} %{response_code}\n", "-o", "/dev/null"]);
+    let waits =
+        waits.arg(format!("{url}.m3u8?_HLS_msn=3")).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    until("the request is there", || origin.counts().all().viewers >= 3);
+    publisher.frames(60, 25, Duration::from_millis(2));
+    let output = waits.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2 200\n");
+    publisher.end();
 }
