@@ -15,6 +15,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) static SERVER: Server = Server {
     name: "http-flv",
     secure_name: Some("https-flv"),
+    alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
         shard.listen(listener, tls, |worker, peer| {
             worker.accept();
