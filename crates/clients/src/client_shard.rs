@@ -20,6 +20,11 @@ impl ClientShard {
         Shard::new(recorder).map(Self)
     }
 
+    /// Says which of several threads this one is.
+    pub fn set_thread(&mut self, number: usize, threads: usize) {
+        self.0.set_thread(number, threads);
+    }
+
     /// What its clients write in.
     pub fn recorder(&mut self) -> &mut ShardRecorder {
         &mut self.0.world

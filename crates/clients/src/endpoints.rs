@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_address::networks;
 use weir_shard::tls::{self, ClientConfig, ClientTls};
-use weir_shard::{Endpoint, Transport};
+use weir_shard::{Endpoint, Sharing, Transport};
 
 /// Targets in the order of their URLs, with the ways there and what to ask for. Client n goes to target n modulo
 /// their number, and the clients of a target take its ways in turn.
@@ -168,6 +168,18 @@ impl<Request> Endpoints<Request> {
             if is_bound(request) {
                 ways.truncate(1);
                 ways.iter_mut().for_each(|way| way.transport = Transport::BoundUdp);
+            }
+        }
+        self
+    }
+
+    /// The same, whose clients share sockets of UDP, except for those that are bound.
+    #[must_use]
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        let sharing = Arc::new(sharing);
+        for way in self.ways.iter_mut().flatten() {
+            if let Transport::Udp = way.transport {
+                way.transport = Transport::SharedUdp(Arc::clone(&sharing));
             }
         }
         self

@@ -167,6 +167,7 @@ pub fn run(
     let workloads: Arc<[Workload]> = workloads.into_iter().map(|(_, workload)| workload).collect();
 
     let mut threads = Vec::new();
+    let of_all = segments.len();
     for (number, (plan, background)) in segments.into_iter().enumerate() {
         let config = GeneratorConfig {
             plan,
@@ -177,6 +178,7 @@ pub fn run(
             stop: stop.clone(),
             reports: reports.clone(),
             number,
+            threads: of_all,
             background,
         };
         let thread = std::thread::Builder::new()

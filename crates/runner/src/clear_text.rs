@@ -38,7 +38,10 @@ pub fn note_of_host(host: &str) {
 
 /// Where a link leads over which everything can be read.
 fn exposed(endpoint: &Endpoint) -> Option<SocketAddr> {
-    let is_plain = matches!(endpoint.transport, Transport::Tcp | Transport::Udp | Transport::BoundUdp);
+    let is_plain = matches!(
+        endpoint.transport,
+        Transport::Tcp | Transport::Udp | Transport::BoundUdp | Transport::SharedUdp(_)
+    );
     (is_plain && !is_here(&endpoint.address.ip())).then_some(endpoint.address)
 }
 

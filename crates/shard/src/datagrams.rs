@@ -4,7 +4,7 @@
 use crate::link_error::{LinkError, State};
 use crate::{clock, sys};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -51,7 +51,7 @@ pub(crate) struct DatagramLink {
     /// Until when they are read at every event, because what came might have filled the socket.
     hasty_until: Moment,
     /// What earlier datagrams of a connected socket have met.
-    met: Option<LinkError>,
+    met: Cell<Option<LinkError>>,
     /// Datagrams that did not leave because the socket was full, or because they were longer than the way out takes.
     refused: Cell<u64>,
     /// Sockets at further ports of the session: what comes there is read with what comes here.
@@ -60,7 +60,7 @@ pub(crate) struct DatagramLink {
 
 /// Datagrams of one sender that came together.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+pub(crate) struct Piece {
     arrived: Moment,
     source: SocketAddr,
     start: usize,
@@ -75,6 +75,23 @@ pub(crate) struct Batch {
     pieces: Vec<Piece>,
     /// What the kernel said of each, kept for its room only.
     metas: Vec<RecvMeta>,
+}
+
+/// Why a datagram did not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// There was no room in the socket, or in memory.
+    Full,
+    /// The way out takes no datagram of this length.
+    TooLong,
+}
+
+/// What became of datagrams that were to be sent together.
+pub(crate) struct SendOutcome {
+    /// How many the kernel took: the first ones.
+    pub(crate) taken: usize,
+    /// Why the next one was refused, if it was: what is left of them may be sent again. Otherwise it is gone.
+    pub(crate) refusal: Option<Refusal>,
 }
 
 /// One datagram that came.
@@ -108,6 +125,30 @@ impl Batch {
     /// Bytes in all.
     pub(crate) fn bytes(&self) -> usize {
         self.pieces.iter().map(|piece| piece.length).sum()
+    }
+
+    /// Its datagrams one by one, in the order of arrival.
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = Piece> {
+        self.pieces.iter().flat_map(|piece| {
+            let stride = piece.stride.max(1);
+            (0..piece.length).step_by(stride).map(move |at| {
+                let length = stride.min(piece.length - at);
+                Piece { start: piece.start + at, length, stride: length, ..*piece }
+            })
+        })
+    }
+
+    /// Has it hold these and no others.
+    pub(crate) fn refill(&mut self, pieces: impl Iterator<Item = Piece>) {
+        self.pieces.clear();
+        self.pieces.extend(pieces);
+    }
+}
+
+impl Piece {
+    /// What it says, in the buffer that it was read into.
+    pub(crate) fn bytes<'a>(&self, buffer: &'a [u8]) -> &'a [u8] {
+        &buffer[self.start..self.start + self.length]
     }
 }
 
@@ -199,7 +240,7 @@ impl DatagramLink {
             may_wait: false,
             waits: false,
             hasty_until: now,
-            met: None,
+            met: Cell::new(None),
             refused: Cell::new(0),
             beside: Vec::new(),
         })
@@ -263,7 +304,7 @@ impl DatagramLink {
                     (self.brought, self.emptied) = (0, now);
                     return None;
                 }
-                Err(error) => self.met = Some(LinkError::io(&error, State::Connecting)),
+                Err(error) => self.met.set(Some(LinkError::io(&error, State::Connecting))),
             }
         }
         None
@@ -272,6 +313,18 @@ impl DatagramLink {
     /// An error that an earlier datagram met, reported once (RFC 1122 section 4.1.3.3).
     pub(crate) fn take_met(&mut self) -> Option<LinkError> {
         self.met.take()
+    }
+
+    /// Whether there is such an error that nothing was told of.
+    pub(crate) fn has_met(&mut self) -> bool {
+        self.met.get_mut().is_some()
+    }
+
+    /// Asks the kernel to keep this many bytes for it. It only tunes: what a smaller buffer drops is counted.
+    pub(crate) fn keep(&mut self, bytes: usize) {
+        let socket = SockRef::from(&self.socket);
+        let _ = socket.set_recv_buffer_size(bytes);
+        self.room = socket.recv_buffer_size().unwrap_or(self.room);
     }
 
     pub(crate) fn waits(&self) -> bool {
@@ -297,8 +350,20 @@ impl DatagramLink {
     /// How many of them the kernel took: the first ones, for behind one that it does not take none is tried.
     /// None go where this process may not connect to: a peer names its addresses itself (RFC 8445).
     pub(crate) fn send(&self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        let SendOutcome { taken, refusal } = self.try_send(to, bytes, length);
+        if refusal.is_some() {
+            let refused = bytes.len().div_ceil(length.max(1)) - taken;
+            self.refused.set(self.refused.get() + refused as u64);
+        }
+        // What no path of several leads to is no news, and what one peer alone has met is read from the socket.
+        self.met.take();
+        taken
+    }
+
+    /// The same, which counts nothing.
+    pub(crate) fn try_send(&self, to: SocketAddr, bytes: &[u8], length: usize) -> SendOutcome {
         if networks::check(to.ip()).is_err() {
-            return 0;
+            return SendOutcome { taken: 0, refusal: None };
         }
         let length = length.max(1);
         let (mut taken, mut left, mut is_again) = (0, bytes, false);
@@ -314,16 +379,20 @@ impl DatagramLink {
                 }
                 // It was full, or the way out takes no datagram of this length. What has no route may be an address that a peer has named.
                 Err(error) if is_refusal(&error) => {
-                    self.refused.set(self.refused.get() + left.len().div_ceil(length) as u64);
-                    break;
+                    let is_long = error.raw_os_error() == Some(libc::EMSGSIZE);
+                    let refusal = if is_long { Refusal::TooLong } else { Refusal::Full };
+                    return SendOutcome { taken, refusal: Some(refusal) };
                 }
                 // What an earlier datagram has met is reported once (RFC 1122 section 4.1.3.3); and a way out that takes no datagrams
                 // together takes them one by one.
-                Err(_) if !is_again => is_again = true,
+                Err(error) if !is_again => {
+                    self.met.set(Some(LinkError::io(&error, State::Connecting)));
+                    is_again = true;
+                }
                 Err(_) => break,
             }
         }
-        taken
+        SendOutcome { taken, refusal: None }
     }
 
     /// Takes datagrams of this peer only from now on.

@@ -27,6 +27,19 @@ pub enum Transport {
     Udp,
     /// UDP, at an address of this machine: a session gets what anyone sends there.
     BoundUdp,
+    /// UDP, through a socket to the peer that sessions of one thread share.
+    SharedUdp(Arc<Sharing>),
+}
+
+/// How sessions share sockets. Those with the same one do, and no others.
+#[derive(Debug)]
+pub struct Sharing {
+    /// Sockets to one peer, of all threads together; a thread that needs any has one at least.
+    pub sockets: u32,
+    /// Whom a datagram is for, by its bytes.
+    pub recipient: fn(&[u8]) -> Option<u32>,
+    /// Datagrams of this length or less leave behind longer ones of the same turn of the event loop: their order among those is of no matter.
+    pub short: usize,
 }
 
 impl Endpoint {

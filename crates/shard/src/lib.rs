@@ -14,12 +14,14 @@ mod listeners;
 mod rig;
 mod session;
 mod shard;
+mod shared;
 mod sys;
 mod timer;
 pub mod tls;
+mod transmit;
 
 pub use datagrams::{Datagrams, Incoming};
-pub use endpoint::{Endpoint, Transport};
+pub use endpoint::{Endpoint, Sharing, Transport};
 pub use guard::Deadlines;
 pub use lag::Lag;
 pub use link_error::OpenError;

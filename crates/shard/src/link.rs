@@ -51,7 +51,7 @@ impl Link {
                 client.set_buffer_limit(Some(TLS_BUFFER));
                 Some(Box::new(client.into()))
             }
-            Transport::Tcp | Transport::Udp | Transport::BoundUdp => None,
+            Transport::Tcp | Transport::Udp | Transport::BoundUdp | Transport::SharedUdp(_) => None,
         };
         let stream = TcpStream::from_std(socket.into());
         Ok(Self::new(stream, tls, State::Connecting))

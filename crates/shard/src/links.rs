@@ -4,7 +4,8 @@ use crate::datagrams::{DatagramLink, local_for};
 use crate::endpoint::Endpoint;
 use crate::link::Link;
 use crate::link_error::OpenError;
-use crate::session::Transmit;
+use crate::shared::Membership;
+use crate::transmit::Transmit;
 use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 use weir_metrics::Failure;
@@ -27,7 +28,9 @@ pub(crate) struct Links {
     pub(crate) stream: Option<Link>,
     /// The one of datagrams. Few sessions have one, and most of a load's memory is in what each has.
     pub(crate) datagrams: Option<Box<DatagramLink>>,
-    /// Whether that is new: it is not polled yet.
+    /// A socket of datagrams that others share, in the place of one of the session's own.
+    pub(crate) shared: Option<Box<Membership>>,
+    /// Whether the session's own link of datagrams is new: it is not polled yet.
     pub(crate) unpolled: bool,
     /// The one beside the first.
     pub(crate) side: Option<Box<Link>>,
@@ -42,7 +45,7 @@ pub(crate) struct Links {
 impl Links {
     /// Whether the session has more than the link that it was begun with.
     pub(crate) fn has_more(&self) -> bool {
-        self.datagrams.is_some() || self.side.is_some()
+        self.datagrams.is_some() || self.shared.is_some() || self.side.is_some()
     }
 
     /// The address that others reach this session at, port apart.
@@ -107,10 +110,16 @@ impl Transmit for Links {
     }
 
     fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize {
+        if let Some(member) = &self.shared {
+            return member.send(to, bytes, length);
+        }
         self.datagrams.as_ref().map_or(0, |link| link.send(to, bytes, length))
     }
 
     fn unsent_datagrams(&self) -> u64 {
+        if let Some(member) = &self.shared {
+            return member.unsent();
+        }
         self.datagrams.as_ref().map_or(0, |link| link.unsent())
     }
 
@@ -121,7 +130,18 @@ impl Transmit for Links {
     }
 
     fn dropped_datagrams(&self) -> u64 {
+        if let Some(member) = &self.shared {
+            return member.dropped();
+        }
         self.datagrams.as_ref().map_or(0, |link| link.dropped())
+    }
+
+    fn claim_datagrams(&mut self, recipient: u32) -> bool {
+        self.shared.as_mut().is_none_or(|member| member.claim(recipient))
+    }
+
+    fn given_datagrams(&self) -> Option<u64> {
+        self.shared.as_ref().map(|member| member.given())
     }
 
     fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {

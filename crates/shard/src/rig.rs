@@ -1,7 +1,8 @@
 //! A session on the bench: byte slices in, a made-up clock, what it sent and asked for out.
 
 use crate::datagrams::Batch;
-use crate::session::{Actions, Progress, Transmit};
+use crate::session::{Actions, Progress};
+use crate::transmit::Transmit;
 use crate::{Context, Datagrams, Endpoint, Event, OpenError, Session, SessionId, Side};
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -331,6 +332,14 @@ impl Transmit for Tape<'_> {
 
     fn dropped_datagrams(&self) -> u64 {
         self.dropped
+    }
+
+    fn claim_datagrams(&mut self, _: u32) -> bool {
+        true
+    }
+
+    fn given_datagrams(&self) -> Option<u64> {
+        None
     }
 
     fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError> {

@@ -3,6 +3,7 @@
 use crate::datagrams::Datagrams;
 use crate::endpoint::Endpoint;
 use crate::link_error::OpenError;
+use crate::transmit::Transmit;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -164,121 +165,6 @@ pub enum Side<'a> {
         /// The words of the system or the TLS library.
         words: &'a str,
     },
-}
-
-/// The link as a session may use it.
-pub(crate) trait Transmit {
-    /// Takes as many bytes as fit now, in order; 0 while earlier ones wait.
-    fn write(&mut self, slices: &[IoSlice<'_>]) -> usize;
-    /// Takes all bytes; those that do not fit now wait.
-    fn send(&mut self, bytes: &[u8]);
-    /// Bytes that wait to be sent.
-    fn unsent(&self) -> usize;
-    /// Bytes that wait to be read.
-    fn unread(&self) -> usize;
-    /// Bytes that the peer's machine has acknowledged.
-    fn acknowledged(&self) -> u64;
-    /// The address of the peer of this link, if it is a stream.
-    fn peer_address(&self) -> Option<SocketAddr>;
-    /// Opens the link of datagrams; the address to be reached at.
-    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError>;
-    /// Opens the link of datagrams at pairs of ports; the first of each.
-    fn open_datagram_pairs(&mut self, pairs: usize) -> Result<Vec<u16>, OpenError>;
-    /// The same as the next from one of several ports.
-    fn send_datagrams_from(&mut self, port: usize, to: SocketAddr, bytes: &[u8], length: usize) -> usize;
-    /// Sends datagrams of `length` bytes each. How many of the first the kernel took.
-    fn send_datagrams(&mut self, to: SocketAddr, bytes: &[u8], length: usize) -> usize;
-    /// Bytes of datagrams that it took and has not sent.
-    fn unsent_datagrams(&self) -> u64;
-    /// Receives datagrams of this peer only from now on.
-    fn connect_datagrams(&mut self, to: SocketAddr);
-    /// Datagrams that found no room in this socket: they came, or were to leave.
-    fn dropped_datagrams(&self) -> u64;
-    /// Begins to connect the link beside this one.
-    fn open_side(&mut self, endpoint: &Endpoint) -> Result<(), OpenError>;
-    /// As [`Self::send`], on the link beside this one.
-    fn send_side(&mut self, bytes: &[u8]);
-    /// As [`Self::unsent`], of the link beside this one.
-    fn unsent_side(&self) -> usize;
-    /// Lets go of the link beside this one.
-    fn close_side(&mut self);
-    /// The protocol that TLS has settled on.
-    fn alpn(&self) -> Option<&[u8]>;
-    /// As [`Self::alpn`], of the link beside this one.
-    fn alpn_side(&self) -> Option<&[u8]>;
-}
-
-/// The link of a session that got none: takes nothing.
-pub(crate) struct NoLink;
-
-impl Transmit for NoLink {
-    fn write(&mut self, _: &[IoSlice<'_>]) -> usize {
-        0
-    }
-
-    fn send(&mut self, _: &[u8]) {}
-
-    fn unsent(&self) -> usize {
-        0
-    }
-
-    fn unread(&self) -> usize {
-        0
-    }
-
-    fn acknowledged(&self) -> u64 {
-        0
-    }
-
-    fn peer_address(&self) -> Option<SocketAddr> {
-        None
-    }
-
-    fn open_datagrams(&mut self) -> Result<SocketAddr, OpenError> {
-        Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
-    }
-
-    fn open_datagram_pairs(&mut self, _: usize) -> Result<Vec<u16>, OpenError> {
-        self.open_datagrams().map(|_| Vec::new())
-    }
-
-    fn send_datagrams_from(&mut self, _: usize, _: SocketAddr, _: &[u8], _: usize) -> usize {
-        0
-    }
-
-    fn send_datagrams(&mut self, _: SocketAddr, _: &[u8], _: usize) -> usize {
-        0
-    }
-
-    fn unsent_datagrams(&self) -> u64 {
-        0
-    }
-
-    fn connect_datagrams(&mut self, _: SocketAddr) {}
-
-    fn dropped_datagrams(&self) -> u64 {
-        0
-    }
-
-    fn open_side(&mut self, _: &Endpoint) -> Result<(), OpenError> {
-        Err(OpenError { failure: Failure::SocketError, words: "there is no link".to_owned() })
-    }
-
-    fn send_side(&mut self, _: &[u8]) {}
-
-    fn unsent_side(&self) -> usize {
-        0
-    }
-
-    fn close_side(&mut self) {}
-
-    fn alpn(&self) -> Option<&[u8]> {
-        None
-    }
-
-    fn alpn_side(&self) -> Option<&[u8]> {
-        None
-    }
 }
 
 /// Where a session says that its peer stands.
@@ -511,6 +397,12 @@ impl<W> Context<'_, W> {
         self.link.connect_datagrams(to);
     }
 
+    /// Of a link that is [shared](crate::Transport::SharedUdp): what is for this recipient comes to this session from now on, in the place of what
+    /// came to it before. `false`: another session has it. Of any other link all comes to the session anyway.
+    pub fn claim_datagrams(&mut self, recipient: u32) -> bool {
+        self.link.claim_datagrams(recipient)
+    }
+
     /// From now on, datagrams may wait for up to 60 ms to be read together, which is cheaper than to wake up for each:
     /// [`Incoming::arrived`] is as exact as before. Deadlines wait likewise, and before [`Event::Timer`] comes, what came
     /// before it is read. A stream is still read at every event for a second after
@@ -521,7 +413,8 @@ impl<W> Context<'_, W> {
         self.actions.datagrams_wait = Some(wait);
     }
 
-    /// Datagrams that came and were dropped, or did not leave, because this session's socket was full. Costs a system call.
+    /// Datagrams that came and were dropped, or did not leave, because this session's socket was full. Each of a shared socket is
+    /// said to one session only, the first that asks. Costs a system call.
     pub fn dropped_datagrams(&self) -> u64 {
         self.link.dropped_datagrams()
     }
@@ -586,6 +479,12 @@ impl Outgoing<'_> {
     /// what it is given holds seconds of it. Costs a system call.
     pub fn unsent_datagrams(&self) -> u64 {
         self.0.unsent_datagrams()
+    }
+
+    /// Bytes of datagrams that a shared link was given by all its sessions, as [`Self::unsent_datagrams`] is of all of them; `None` of a link of
+    /// the session's own.
+    pub fn given_datagrams(&self) -> Option<u64> {
+        self.0.given_datagrams()
     }
 
     /// See [`Context::send_side`].

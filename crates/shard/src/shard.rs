@@ -5,9 +5,11 @@ mod crowd;
 mod datagrams;
 mod mail;
 mod reading;
+mod shared;
 mod side;
 
 pub use mail::MessageSender;
+use shared::SharedLinks;
 
 use crate::batched_reads::BatchedReads;
 use crate::datagrams::{Batch, PIECE, PIECES};
@@ -18,8 +20,9 @@ use crate::lag::Lag;
 use crate::link::Link;
 use crate::link_error::{LinkError, OpenError};
 use crate::links::{EachKind, LinkKind, Links};
-use crate::session::{Actions, NoLink};
+use crate::session::Actions;
 use crate::timer::{self, Deadline, TimerQueue};
+use crate::transmit::NoLink;
 use crate::{Context, Event, Session, SessionId, World, clock};
 use mio::net::TcpListener;
 use mio::unix::SourceFd;
@@ -55,6 +58,9 @@ const DATAGRAMS: usize = 1 << (usize::BITS - 4);
 /// What the token of the link beside a session's own has beside its slab key.
 const SIDE: usize = 1 << (usize::BITS - 3);
 
+/// What the token of a shared socket has beside its key.
+const SHARED: usize = 1 << (usize::BITS - 5);
+
 /// Makes the session of an accepted connection.
 type Accept<W> = Box<dyn FnMut(&mut W, SocketAddr) -> Box<dyn Session<W>> + Send>;
 
@@ -77,6 +83,8 @@ pub struct Shard<W: World> {
     batched_reads: BatchedReads,
     /// Those of them that are read in this turn.
     turns: Vec<SessionId>,
+    /// Sockets of datagrams that several sessions are on.
+    shared: SharedLinks,
     buffer: Box<[u8]>,
     batch: Batch,
     plain: Vec<u8>,
@@ -119,6 +127,7 @@ impl<W: World> Shard<W> {
             unread: EachKind::default(),
             batched_reads: BatchedReads::default(),
             turns: Vec::new(),
+            shared: SharedLinks::default(),
             buffer: vec![0; SHARED_BUFFER].into_boxed_slice(),
             batch: Batch::default(),
             plain: Vec::new(),
@@ -151,8 +160,9 @@ impl<W: World> Shard<W> {
         endpoint: &Endpoint,
         session: Box<dyn Session<W>>,
     ) -> Result<SessionId, OpenError> {
-        let opened = match endpoint.transport {
+        let opened = match &endpoint.transport {
             Transport::Udp | Transport::BoundUdp => self.open_udp(endpoint, session),
+            Transport::SharedUdp(sharing) => self.open_shared(endpoint, sharing, session),
             Transport::Tcp | Transport::Tls(..) => self.open_stream(endpoint, session),
         };
         let (mut session, error) = match opened {
@@ -232,17 +242,21 @@ impl<W: World> Shard<W> {
     /// # Errors
     /// The poll itself fails, which no session can cause.
     pub fn turn(&mut self, until: Moment) -> io::Result<()> {
+        // What sessions have sent between two turns, as when they begin.
+        self.flush_shared();
         let guards = self.guards.poll_timeout(&mut Guards(&mut self.entries));
         let next = [
             self.timers.poll_timeout(&mut self.entries),
             self.batched_reads.poll_timeout(),
             self.accept_again,
+            self.shared.poll_timeout(clock::now()),
             guards,
         ]
         .into_iter()
         .flatten()
         .fold(until, Moment::min);
-        let idle = self.unread.iter().all(Vec::is_empty) && self.wake.is_empty() && !self.unread_mail;
+        let is_read = self.unread.iter().all(Vec::is_empty) && self.shared.are_read();
+        let idle = is_read && self.wake.is_empty() && !self.unread_mail;
         let began = clock::now();
         let timeout = if idle { next.since(began) } else { Duration::ZERO };
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
@@ -256,13 +270,14 @@ impl<W: World> Shard<W> {
         }
         let slept_out = events.is_empty();
         // SendProgress before the events: a link that one of them has read for its share of this turn is read again in the next.
-        let unread = std::mem::take(&mut self.unread);
+        let (unread, shared_unread) = (std::mem::take(&mut self.unread), self.take_shared_unread());
         events.iter().for_each(|event| self.on_ready(event));
         self.events = events;
         if std::mem::take(&mut self.unread_mail) {
             self.take_mail();
         }
         self.read_left_over(unread);
+        self.read_shared_left_over(&shared_unread);
         self.hold_rounds();
         // All that came up to here was told of. A poll that told of something may have returned at any time since it began.
         let told = if slept_out { began + timeout } else { began };
@@ -272,6 +287,7 @@ impl<W: World> Shard<W> {
         if self.accept_again.take_if(|at| *at <= clock::now()).is_some() {
             (0..self.listeners.len()).for_each(|position| self.accept(position));
         }
+        self.flush_shared();
         self.lag.add(clock::now().since(woke));
         Ok(())
     }
@@ -287,6 +303,9 @@ impl<W: World> Shard<W> {
         }
         if token & SIDE != 0 {
             return self.on_side_ready(token & !SIDE, event);
+        }
+        if token & SHARED != 0 {
+            return self.on_shared_ready(token & !SHARED);
         }
         if token & DATAGRAMS != 0 {
             if let Some(id) = self.entries.get(token & !DATAGRAMS).map(|entry| entry.id)
@@ -513,7 +532,7 @@ impl<W: World> Shard<W> {
 
     /// Puts another link in the place of a session's.
     fn reopen(&mut self, id: SessionId, endpoint: Endpoint) {
-        if matches!(endpoint.transport, Transport::Udp | Transport::BoundUdp) {
+        if matches!(endpoint.transport, Transport::Udp | Transport::BoundUdp | Transport::SharedUdp(_)) {
             return self.reopen_udp(id, &endpoint);
         }
         let Some(from) = self.alive(id).map(|entry| entry.links.from) else { return };

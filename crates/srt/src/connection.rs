@@ -166,6 +166,11 @@ impl Connection {
         accepted
     }
 
+    /// The socket that [`Self::call`] makes of a random number.
+    pub fn socket_of(random: u64) -> u32 {
+        socket_of(random)
+    }
+
     /// This side's socket: where datagrams of this connection go.
     pub fn socket(&self) -> u32 {
         self.socket
@@ -513,6 +518,14 @@ impl Connection {
     pub fn on_unsent(&mut self, bytes: u64, now: Moment) {
         if let Phase::Connected(transfer) = &mut self.phase {
             transfer.sender.on_unsent(bytes, now);
+        }
+    }
+
+    /// The socket has taken this many bytes in all, of all connections that share it. Called before [`Self::flush`] and [`Self::on_unsent`] of a
+    /// socket that is shared.
+    pub fn on_given(&mut self, bytes: u64) {
+        if let Phase::Connected(transfer) = &mut self.phase {
+            transfer.sender.on_given(bytes);
         }
     }
 

@@ -49,6 +49,12 @@ impl Departures {
         self.given
     }
 
+    /// The socket has taken this many bytes in all, those of other connections that share it included: what it holds is of all of them, and
+    /// leaves in one order.
+    pub(crate) fn given_by_all(&mut self, bytes: u64) {
+        self.given = self.given.max(bytes);
+    }
+
     /// Whether it is time to ask again.
     pub(crate) fn asks(&self, now: Moment) -> bool {
         self.asked.is_none_or(|(at, _)| at + ASKED_EVERY <= now)
@@ -144,6 +150,26 @@ mod tests {
             let waited = left.since(at(*given)).as_millis();
             assert!((1_000 - 50 - 125..=1_000).contains(&waited), "{waited} ms");
         }
+    }
+
+    #[test]
+    fn what_others_give_to_the_same_socket_leaves_in_one_order_with_ones_own() {
+        let mut departures = Departures::default();
+        departures.given_by_all(10_000);
+        let first = departures.give(100);
+        // Another connection has 5,000 bytes behind it, and the socket holds 5,000: the first has left.
+        departures.given_by_all(15_100);
+        departures.answer(5_000, at(0), KEPT);
+        assert_eq!((first, departures.of(first, at(0))), (10_100, Departure::Left(None)));
+        departures.given_by_all(40_000);
+        let second = departures.give(100);
+        departures.given_by_all(50_000);
+        departures.answer(9_900, at(100), KEPT);
+        assert_eq!(departures.of(second, at(100)), Departure::Left(Some(at(0))));
+        departures.given_by_all(60_000);
+        let third = departures.give(100);
+        departures.answer(100, at(200), KEPT);
+        assert_eq!(departures.of(third, at(200)), Departure::Waits);
     }
 
     #[test]

@@ -31,6 +31,11 @@ const USER_DEFINED: u16 = 0x7FFF;
 const KEY_MATERIAL_REQUEST: u16 = 3;
 const KEY_MATERIAL_RESPONSE: u16 = 4;
 
+/// Whom a datagram is for: the fourth word of any header (section 3).
+pub fn destination(bytes: &[u8]) -> Option<u32> {
+    bytes.get(12..HEADER_LENGTH)?.try_into().ok().map(u32::from_be_bytes)
+}
+
 /// The bytes are no packet of SRT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {

@@ -243,6 +243,11 @@ impl Sender {
         self.sent > 0 && self.kept.front().is_some_and(is_old) && self.departures.asks(now)
     }
 
+    /// What this side's socket was given by all that share it.
+    pub(crate) fn on_given(&mut self, bytes: u64) {
+        self.departures.given_by_all(bytes);
+    }
+
     /// What this side's socket holds.
     pub(crate) fn on_unsent(&mut self, bytes: u64, now: Moment) {
         self.departures.answer(bytes, now, self.keep_for);

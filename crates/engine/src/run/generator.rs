@@ -44,8 +44,9 @@ pub(crate) struct GeneratorConfig {
     pub(crate) stop: Arc<AtomicBool>,
     /// Where intervals go.
     pub(crate) reports: Sender<CoordinatorMessage>,
-    /// Its number.
+    /// Its number, and that of all threads.
     pub(crate) number: usize,
+    pub(crate) threads: usize,
     /// Whether it drives what only disturbs the others: how busy it is says nothing about them.
     pub(crate) background: bool,
 }
@@ -70,7 +71,8 @@ struct Generator {
 /// The event loop could not be made, or failed.
 pub(crate) fn run(config: GeneratorConfig) -> std::io::Result<()> {
     let cells = Cells::of(config.workloads.iter());
-    let shard = ClientShard::new(ShardRecorder::new(cells.schemas()))?;
+    let mut shard = ClientShard::new(ShardRecorder::new(cells.schemas()))?;
+    shard.set_thread(config.number, config.threads);
     let mut generator = Generator {
         shard,
         starts: Starts::of(&config.plan),

@@ -97,11 +97,7 @@ impl Port {
     fn receive(&mut self, mut datagrams: Datagrams<'_>, context: &mut Context<'_, Worker>) {
         while let Some(Incoming { arrived, source, bytes }) = datagrams.take_next() {
             let bytes = &*bytes;
-            let Some(destination) =
-                bytes.get(12..16).and_then(<[u8]>::first_chunk).map(|it| u32::from_be_bytes(*it))
-            else {
-                continue;
-            };
+            let Some(destination) = weir_srt::packet::destination(bytes) else { continue };
             if destination != 0 {
                 // "If some stream addresses an existing SRT receiver by its SRT socket ID, IP, and port number, but arrives from a
                 // different IP or port, the SRT receiver ignores it" (section 7).

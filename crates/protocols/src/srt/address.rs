@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weir_clients::{Target, TargetError, WorkloadError};
 use weir_metrics::parse_duration;
+use weir_shard::Sharing;
 use weir_srt::{ConnectionOptions, Encryption, KeyLength, Passphrase};
 
 /// The variable with the passphrase.
@@ -14,6 +15,10 @@ const PASSPHRASE: &str = "WEIR_SRT_PASSPHRASE";
 /// Parameters of ffmpeg, libsrt's tools and others that make no difference to a caller in live mode.
 const WITHOUT_EFFECT: [&str; 8] =
     ["transtype", "pkt_size", "payloadsize", "timeout", "connect_timeout", "tlpktdrop", "nakreport", "tsbpd"];
+
+/// Acknowledgements, loss reports of a few packets and the like: their order among data packets is of no matter. The last words of a
+/// connection have this length as well, and leave behind its data.
+const LONGEST_CONTROL: usize = 64;
 
 /// The options of callers.
 #[derive(Args)]
@@ -28,6 +33,9 @@ pub(super) struct SrtFields {
     /// SRT: bits of the keys, if there is a passphrase: 128, 192 or 256
     #[arg(long, value_name = "BITS", default_value = "128", value_parser = key_length)]
     srt_key_length: KeyLength,
+    /// SRT: UDP sockets that all clients of one server's address share, at least one a thread [default: one a client]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    sockets: Option<u32>,
 }
 
 fn latency(text: &str) -> Result<Duration, String> {
@@ -48,6 +56,15 @@ fn key_length(text: &str) -> Result<KeyLength, String> {
 }
 
 impl SrtFields {
+    /// How clients share sockets, if they do.
+    pub(super) fn sharing(&self) -> Option<Sharing> {
+        self.sockets.map(|sockets| Sharing {
+            sockets,
+            recipient: weir_srt::packet::destination,
+            short: LONGEST_CONTROL,
+        })
+    }
+
     /// What connections to all URLs have in common.
     pub(super) fn options(&self) -> Result<ConnectionOptions, WorkloadError> {
         let passphrase = passphrase(self.srt_passphrase_file.as_deref())?;

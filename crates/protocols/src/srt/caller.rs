@@ -1,6 +1,6 @@
 //! What a viewer and a publisher have in common: the connection on their link, and what of it is booked.
 
-use super::address::{self, Request};
+use super::address::{self, Request, SrtFields};
 use super::figures::{
     self, ENCRYPTED, HELD, LATENCY, ROUND_TRIP, ROUND_TRIP_VARIANCE, SHUTDOWNS, UNACKNOWLEDGED,
 };
@@ -12,10 +12,9 @@ use weir_clients::{
 };
 use weir_metrics::common::{READS, RECEIVED, SENT, SOCKET_DROPS};
 use weir_metrics::{Failure, Moment};
-use weir_shard::{Context, Datagrams, Incoming};
+use weir_shard::{Context, Datagrams, Incoming, Outgoing};
 use weir_srt::{
-    Agreement, Connection, ConnectionEvent, ConnectionOptions, Disconnect, Listener, ListenerAnswer,
-    Rejection, Statistics,
+    Agreement, Connection, ConnectionEvent, Disconnect, Listener, ListenerAnswer, Rejection, Statistics,
 };
 
 /// How often levels are sampled.
@@ -33,10 +32,15 @@ pub(super) fn endpoints(
     verb: &'static str,
     urls: &[String],
     mut finder: EndpointFinder,
-    shared: &ConnectionOptions,
+    fields: &SrtFields,
 ) -> Result<Endpoints<Request>, WorkloadError> {
-    let found = Endpoints::find(verb, urls, &mut finder, |target| address::request(&target, shared))?;
-    Ok(found.bound_where(|request| request.is_listener))
+    let shared = fields.options()?;
+    let found = Endpoints::find(verb, urls, &mut finder, |target| address::request(&target, &shared))?;
+    let found = found.bound_where(|request| request.is_listener);
+    Ok(match fields.sharing() {
+        Some(sharing) => found.sharing(sharing),
+        None => found,
+    })
 }
 
 /// A client's connection.
@@ -84,8 +88,12 @@ impl Caller {
             self.listener = Listener::with_random_secret(self.request.options.clone()).map(Box::new);
             return;
         }
-        let random = mix(u64::from(self.planned.number()) ^ context.now.as_nanos().rotate_left(20));
+        let mut random = mix(u64::from(self.planned.number()) ^ context.now.as_nanos().rotate_left(20));
         let options = self.request.options.clone();
+        // Another client on the same socket may have drawn the same number.
+        while !context.claim_datagrams(Connection::socket_of(random)) {
+            random = mix(random);
+        }
         self.connection = Some(Box::new(Connection::call(options, self.peer.ip(), random, context.now)));
         self.flush(context);
     }
@@ -188,6 +196,9 @@ impl Caller {
         let Some(connection) = &mut self.connection else { return };
         let (now, peer) = (context.now, self.peer);
         let (shard, mut link) = context.split();
+        if let Some(given) = link.given_datagrams() {
+            connection.on_given(given);
+        }
         let mut sent = 0;
         connection.flush(&mut |bytes, length| {
             // What the kernel does not take is lost, as on any link, and sent again.
@@ -195,9 +206,7 @@ impl Caller {
             sent += bytes.len().min(taken * length) as u64;
             taken
         });
-        if connection.asks_for_unsent(now) {
-            connection.on_unsent(link.unsent_datagrams(), now);
-        }
+        ask_for_unsent(connection, &link, now);
         let recorder = shard.of(self.planned);
         recorder.count(SENT, sent);
         figures::book(connection.statistics(), &mut self.booked, recorder);
@@ -228,9 +237,7 @@ impl Caller {
         let now = context.now;
         let Some(connection) = &mut self.connection else { return now };
         // Before anything is given up: what still lies in the socket is no fault of the server.
-        if connection.asks_for_unsent(now) {
-            connection.on_unsent(context.split().1.unsent_datagrams(), now);
-        }
+        ask_for_unsent(connection, &context.split().1, now);
         match connection.poll_timeout().filter(|at| *at <= now) {
             Some(at) => {
                 connection.handle_timeout(at);
@@ -252,6 +259,17 @@ impl Caller {
         self.flush(context);
         self.sample_drops(context);
     }
+}
+
+/// Asks the socket what it still holds, if it is time to.
+fn ask_for_unsent(connection: &mut Connection, link: &Outgoing<'_>, now: Moment) {
+    if !connection.asks_for_unsent(now) {
+        return;
+    }
+    if let Some(given) = link.given_datagrams() {
+        connection.on_given(given);
+    }
+    connection.on_unsent(link.unsent_datagrams(), now);
 }
 
 /// Where datagrams to an address arrive: those to an unspecified one at this machine's loopback address, from which its listeners

@@ -21,7 +21,7 @@ pub(super) fn play(
     fields: &SrtFields,
 ) -> Result<Workload, WorkloadError> {
     let finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
-    let endpoints = caller::endpoints("play", urls, finder, &fields.options()?)?;
+    let endpoints = caller::endpoints("play", urls, finder, fields)?;
     let (options, decoders, returns) = (options.clone(), options.decoders.clone(), options.returns);
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, target, request, endpoint, now, .. } = client;

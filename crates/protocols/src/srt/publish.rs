@@ -23,7 +23,7 @@ pub(super) fn publish(
     fields: &SrtFields,
 ) -> Result<Workload, WorkloadError> {
     let finder = EndpointFinder::new(SCHEMES, &options.tls).resolving(options.resolve);
-    let endpoints = caller::endpoints("publish", urls, finder, &fields.options()?)?;
+    let endpoints = caller::endpoints("publish", urls, finder, fields)?;
     let (content, warning) = Content::prepare(options)?;
     let (content, timeouts) = (Arc::new(content), options.timeouts);
     let new = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {

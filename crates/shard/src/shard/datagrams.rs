@@ -66,6 +66,7 @@ impl<W: World> Shard<W> {
         if link.is_some_and(|link| link.is_behind(moment)) {
             self.read_datagrams_for(id, READS_TO_CATCH_UP);
         }
+        self.catch_up_shared(id, moment);
     }
 
     fn read_datagrams_for(&mut self, id: SessionId, reads: usize) {
@@ -88,7 +89,7 @@ impl<W: World> Shard<W> {
 
     /// What a session's datagrams have met is its end if it has nothing else; where they stand beside a link, each of many
     /// paths may be tried, and one that leads nowhere is no news.
-    fn end_of_datagrams(&mut self, id: SessionId, met: Option<LinkError>) {
+    pub(super) fn end_of_datagrams(&mut self, id: SessionId, met: Option<LinkError>) {
         let is_udp = self.alive(id).is_some_and(|entry| entry.links.is_udp);
         if let Some(error) = met.filter(|_| is_udp) {
             self.dispatch(id, Event::Closed { failure: error.failure, words: &error.words });
@@ -101,6 +102,7 @@ impl<W: World> Shard<W> {
     /// Lets go of the datagrams of a session that has nothing else.
     pub(super) fn hang_up_datagrams(&mut self, id: SessionId) {
         let Some(entry) = entry_of(&mut self.entries, id).filter(|entry| entry.links.is_udp) else { return };
+        entry.links.shared = None;
         let Some(link) = entry.links.datagrams.take() else { return };
         if link.waits() {
             self.batched_reads.leave(id);
@@ -115,6 +117,12 @@ impl<W: World> Shard<W> {
         self.hang_up_datagrams(id);
         let Some(entry) = entry_of(&mut self.entries, id) else { return };
         entry.stands_by = false;
+        if let Transport::SharedUdp(sharing) = &endpoint.transport {
+            return match self.reopen_shared(id, endpoint, sharing) {
+                Ok(()) => self.dispatch(id, Event::Connected),
+                Err(error) => self.end_of_datagrams(id, Some(error)),
+            };
+        }
         match link_to(endpoint, entry.links.from) {
             Ok(link) => (entry.links.datagrams, entry.links.unpolled) = (Some(Box::new(link)), true),
             Err(error) => return self.end_of_datagrams(id, Some(error)),

@@ -11,6 +11,7 @@ mod listeners;
 mod low_water;
 mod reopening;
 mod secure_endings;
+mod shared;
 mod side_links;
 mod timers;
 mod turns;

@@ -13,8 +13,19 @@ struct Row {
     verb: &'static str,
     /// Whether the handshake is answered.
     accepts: bool,
+    comes_from: Sender,
+    /// Further flags of weir's.
+    flags: &'static [&'static str],
     /// The n-th datagram of the flood, for this socket of weir's.
     says: fn(u32, u32) -> Vec<u8>,
+}
+
+/// From where the flood comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Listener,
+    /// Another address, of which weir takes nothing.
+    Stranger,
 }
 
 /// MiB of memory: a window of 8,192 packets is 12 of them.
@@ -42,6 +53,8 @@ const ROWS: &[Row] = &[
         name: "handshakes without an end",
         verb: "play",
         accepts: false,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |n, socket| {
             let mut field = vec![5, 0x4A17, n, 1_500, 8_192, 1, 7, n | 1];
             field.resize(12, 0);
@@ -52,36 +65,48 @@ const ROWS: &[Row] = &[
         name: "sequence jumps",
         verb: "play",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |n, socket| data(n.wrapping_mul(0x1001_0001), n, socket),
     },
     Row {
         name: "every second packet missing",
         verb: "play",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |n, socket| data(n * 2, n * 50, socket),
     },
     Row {
         name: "times far ahead",
         verb: "play",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |n, socket| data(n, 0x7000_0000, socket),
     },
     Row {
         name: "a million lost packets in one report",
         verb: "publish",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |_, socket| control(3, 0, socket, &[0x8000_0000, 1_000_000]),
     },
     Row {
         name: "the same packets missing in every report",
         verb: "publish",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |_, socket| control(3, 0, socket, &[[0x8000_0000, 0x3FFF_FFFF]; 180].concat()),
     },
     Row {
         name: "acknowledgements of what was never sent",
         verb: "publish",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |n, socket| {
             control(2, n, socket, &[n.wrapping_mul(77_777) & 0x7FFF_FFFF, u32::MAX, u32::MAX, 0, 0, 0, 0])
         },
@@ -90,6 +115,8 @@ const ROWS: &[Row] = &[
         name: "keys without an end",
         verb: "play",
         accepts: true,
+        comes_from: Sender::Listener,
+        flags: &[],
         says: |n, socket| {
             let mut packet = control(0x7FFF, 0, socket, &[0x1220_2901, 0, 0x0200_0200, 0x0404, n, n, n, n]);
             packet[3] = 3;
@@ -97,11 +124,29 @@ const ROWS: &[Row] = &[
             packet
         },
     },
+    Row {
+        name: "datagrams for sockets that do not exist",
+        verb: "play",
+        accepts: true,
+        comes_from: Sender::Listener,
+        flags: &["--sockets", "1"],
+        says: |n, socket| data(n, n * 50, socket ^ (n | 1)),
+    },
+    Row {
+        name: "packets for a client from a foreign address",
+        verb: "publish",
+        accepts: true,
+        comes_from: Sender::Stranger,
+        flags: &["--sockets", "1"],
+        says: |_, socket| control(5, 0, socket, &[0]),
+    },
 ];
 
 /// Answers weir until it has gone.
 fn serve(row: &Row, socket: &UdpSocket, over: &AtomicBool) {
     let listener = Listener::new(ConnectionOptions::default(), &[1; 32]);
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let flooding = if row.comes_from == Sender::Stranger { &stranger } else { socket };
     let (began, mut buffer) = (Instant::now(), [0; 2_048]);
     let now = || Moment::from_nanos(1_000_000_000) + began.elapsed();
     let (mut connection, mut caller, mut n) = (None, None, 0);
@@ -130,7 +175,7 @@ fn serve(row: &Row, socket: &UdpSocket, over: &AtomicBool) {
             for _ in 0..BURST {
                 n += 1;
                 // What the kernel does not take is lost.
-                let _ = socket.send_to(&(row.says)(n, number), from);
+                let _ = flooding.send_to(&(row.says)(n, number), from);
             }
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -141,19 +186,8 @@ fn run(row: &Row) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
     let url = format!("srt://127.0.0.1:{}", socket.local_addr().unwrap().port());
-    let mut process = Process::start(&[
-        row.verb,
-        &url,
-        "-c",
-        "1",
-        "-d",
-        "4s",
-        "--warmup",
-        "0s",
-        "--timeout",
-        "2s",
-        "--no-tui",
-    ]);
+    let flags = ["-c", "1", "-d", "4s", "--warmup", "0s", "--timeout", "2s", "--no-tui"];
+    let mut process = Process::start(&[&[row.verb, &url], &flags[..], row.flags].concat());
     let over = AtomicBool::new(false);
     let (mut memory, mut processor, mut code) = (0, Duration::ZERO, None);
     std::thread::scope(|scope| {
@@ -171,6 +205,9 @@ fn run(row: &Row) {
     let err = process.err();
     assert!(code.is_some_and(|code| [0, 97, 98, 99].contains(&code)), "{}: {code:?}: {err}", row.name);
     assert!(!err.contains("panicked"), "{}: {err}", row.name);
+    if row.comes_from == Sender::Stranger {
+        assert!(!err.contains("SHUTDOWN"), "{}: {err}", row.name);
+    }
     assert!(memory <= MEMORY, "{}: {memory} MiB", row.name);
     assert!(processor <= PROCESSOR, "{}: {processor:?}", row.name);
 }

@@ -2,6 +2,7 @@
 //! recovered is what a relay between the two has left out.
 
 mod peers;
+mod sockets;
 
 use crate::support::{Publishing, measure, no_file_has, origin_process, program, says, shared};
 use std::collections::BTreeSet;
