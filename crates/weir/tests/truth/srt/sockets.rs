@@ -39,7 +39,8 @@ fn clients_on_one_socket_recover_what_a_relay_loses_as_those_on_sockets_of_their
         }
         let share = run.total("srt.missing") / run.total("srt.received");
         assert!((0.01..0.06).contains(&share), "{share}");
-        assert!(run.total("srt.recovered") > 0.8 * run.total("srt.missing"));
+        // What was missing in the last latency, a quarter of the run, has not been delivered.
+        assert!(run.total("srt.recovered") > 0.6 * run.total("srt.missing"));
 
         let flags = [&["--streams", "6", "--bitrate", "1mbps"], sharing].concat();
         let stream = format!("live/{sockets}x{{i}},m=publish");
