@@ -31,6 +31,11 @@ fn claims(number: u8, to: SocketAddr) -> React {
     })
 }
 
+/// What sessions have sent when they began leaves with the next turn.
+fn turn(bench: &mut Bench) {
+    bench.shard.turn(weir_shard::clock::now()).unwrap();
+}
+
 /// The next datagram and where it came from.
 fn next(peer: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut buffer = [0; 100];
@@ -51,7 +56,7 @@ fn each_session_hears_what_is_for_it_and_none_what_is_for_others_or_from_a_forei
     let mut bench = Bench::new();
     bench.open("one", &way, claims(1, to));
     let two = bench.open("two", &way, claims(2, to));
-    bench.run_until(|diary| diary.count("two", &Happened::Connected) == 1);
+    turn(&mut bench);
     let (first, from) = next(&peer);
     assert_eq!((first, next(&peer)), (vec![1; 10], (vec![2; 10], from)), "from one port");
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -67,7 +72,7 @@ fn each_session_hears_what_is_for_it_and_none_what_is_for_others_or_from_a_forei
     );
     // What comes for one that is gone is for no other, and its number is free again.
     bench.shard.stop(two);
-    bench.shard.turn(weir_shard::clock::now()).unwrap();
+    turn(&mut bench);
     peer.send_to(b"\x02late", from).unwrap();
     peer.send_to(b"\x01f", from).unwrap();
     bench.run_until(|diary| diary.of("one").len() == 5);
@@ -95,7 +100,7 @@ fn a_number_is_one_sessions_until_it_takes_another() {
     let two = bench.open("two", &way, react(vec![(1, false), (1, true)]));
     for id in [one, two] {
         bench.shard.wake_all([id]);
-        bench.shard.turn(weir_shard::clock::now()).unwrap();
+        turn(&mut bench);
     }
     bench.run_until(|diary| diary.count("two", &Happened::Woken) == 1);
 }
@@ -122,7 +127,7 @@ fn sessions_are_spread_over_the_sockets_of_their_workload_and_short_datagrams_le
         bench.open("speaker", &way, speaker(number));
     }
     bench.open("speaker", &other, speaker(9));
-    bench.run_until(|diary| diary.count("speaker", &Happened::Connected) == 10);
+    turn(&mut bench);
     let mut came = Vec::new();
     (0..40).for_each(|_| came.push(next(&peer)));
     let ports: HashSet<_> = came.iter().map(|(_, from)| *from).collect();
@@ -158,10 +163,10 @@ fn a_datagram_that_is_too_long_is_counted_once_and_none_of_its_length_is_taken_a
         })
     };
     let ids = [bench.open("one", &way, react()), bench.open("two", &way, react())];
-    bench.shard.turn(weir_shard::clock::now()).unwrap();
+    turn(&mut bench);
     for id in ids {
         bench.shard.wake_all([id]);
-        bench.shard.turn(weir_shard::clock::now()).unwrap();
+        turn(&mut bench);
     }
     bench.run_until(|diary| diary.count("two", &Happened::Woken) == 1);
     // Two that were tried and one that was not; then another one. Each is said to one session.
@@ -190,7 +195,7 @@ fn all_sessions_of_a_socket_end_with_their_peer_and_come_back_on_another() {
             _ => {}
         }),
     );
-    bench.run_until(|diary| diary.count("two", &Happened::Connected) == 1);
+    turn(&mut bench);
     let (_, before) = next(&server);
     server.send_to(b"\x01?", before).unwrap();
     bench.run_until(|diary| diary.of("one").len() == 3);
@@ -207,7 +212,7 @@ fn all_sessions_of_a_socket_end_with_their_peer_and_come_back_on_another() {
     bench.shard.wake_all([two]);
     bench.run_until(|diary| diary.count("two", &Happened::Connected) == 2);
     bench.open("four", &way, claims(4, to));
-    bench.run_until(|diary| diary.count("four", &Happened::Connected) == 1);
+    turn(&mut bench);
     let (bytes, from) = next(&server);
     assert_eq!(bytes, [4; 10]);
     server.send_to(b"\x02back", from).unwrap();
