@@ -80,6 +80,8 @@ pub struct ClientState {
     waited_on: u8,
     /// When media last came while it waited; once it plays, when its last keyframe did.
     last_came: Moment,
+    /// That keyframe's time on the stream's own clock, in milliseconds.
+    last_keyframe: Option<u32>,
     /// Whether it is in `starved`, which counts clients.
     has_starved: bool,
     /// Whether the last read found nothing.
@@ -133,6 +135,7 @@ impl ClientState {
             wait: KeyframeWait::Unexcused,
             waited_on: 0,
             last_came: now,
+            last_keyframe: None,
             has_starved: false,
             found_nothing: false,
         }
@@ -169,7 +172,7 @@ impl ClientState {
             ClientPhase::Opening => self.begin_to_wait(now, shard),
             _ if plays => {
                 self.end_wait(KeyframeWait::Over, now, shard);
-                self.last_came = now;
+                (self.last_came, self.last_keyframe) = (now, None);
             }
             _ => {}
         }
@@ -248,20 +251,29 @@ impl ClientState {
         if self.waited_on >= TIMEOUTS_TO_A_KEYFRAME {
             return false;
         }
-        let longest = shard.keyframe_interval().map(|interval| interval + KEYFRAME_TOLERANCE);
+        let longest = shard.keyframe_interval(self.planned).map(|interval| interval + KEYFRAME_TOLERANCE);
         if longest.is_some_and(|longest| now.since(self.phase_began) > longest) {
             self.end_wait(KeyframeWait::Overlong, now, shard);
         }
         true
     }
 
-    /// A keyframe came of what it plays: how long after the last one is known of its thread.
-    pub(crate) fn note_keyframe(&mut self, now: Moment, shard: &mut ShardRecorder) {
-        let before = std::mem::replace(&mut self.last_came, now);
-        // Not that with which it began.
-        if before < now {
-            shard.note_keyframe_interval(now.since(before));
-        }
+    /// A keyframe of what it plays was read, with this time on the stream's own clock in milliseconds: how long after the
+    /// last one is known of the stream on its thread. Reads may be seconds apart, and servers send what they have kept of a
+    /// stream at once, so that the moments of reads alone may be too close to each other.
+    pub(crate) fn note_keyframe(&mut self, now: Moment, media_time: u32, shard: &mut ShardRecorder) {
+        let read_before = std::mem::replace(&mut self.last_came, now);
+        // Where it began is no keyframe if it began with sound.
+        let Some(before) = self.last_keyframe.replace(media_time) else { return };
+        let in_media = Duration::from_millis(u64::from(media_time.wrapping_sub(before)));
+        // A clock that has jumped says nothing.
+        let in_media = if in_media > self.longest_wait() { Duration::ZERO } else { in_media };
+        shard.note_keyframe_interval(self.planned, in_media.max(now.since(read_before)));
+    }
+
+    /// For how long it waits for a keyframe while media comes.
+    fn longest_wait(&self) -> Duration {
+        self.timeouts.media * u32::from(TIMEOUTS_TO_A_KEYFRAME)
     }
 
     /// Whether media reaches it, excused or not, and no keyframe has.
@@ -428,7 +440,7 @@ impl ClientState {
         let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
         let exits = !self.has_begun() && patience.is_some_and(|patience| stayed < patience);
         // How far apart keyframes are is not known where no viewer has had two: then it is excused for a while.
-        let excuse = shard.keyframe_interval().unwrap_or(self.timeouts.media * TIMEOUTS_UNKNOWN);
+        let excuse = shard.keyframe_interval(self.planned).unwrap_or(self.timeouts.media * TIMEOUTS_UNKNOWN);
         if exits || self.waits() && now.since(self.phase_began) > excuse + KEYFRAME_TOLERANCE {
             // One that exits is left out once.
             self.end_wait(KeyframeWait::Over, now, shard);

@@ -236,7 +236,7 @@ impl FlvViewer {
             return;
         }
         if keyframe {
-            self.state.note_keyframe(now, shard);
+            self.state.note_keyframe(now, body.timestamp, shard);
         }
         if let Some(decoded) = &mut self.decoded {
             decoded.picture(&tag, body, now);

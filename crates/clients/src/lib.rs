@@ -19,6 +19,7 @@ mod http_connection;
 mod http_get;
 mod http_links;
 mod http_request;
+mod keyframe_intervals;
 mod material;
 pub mod mqtt;
 mod options;

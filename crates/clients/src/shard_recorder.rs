@@ -1,5 +1,6 @@
 //! What the clients of one shard write in: figures, failures, and how each planned start ended.
 
+use crate::keyframe_intervals::KeyframeIntervals;
 use crate::timeline::Track;
 use crate::track_format::{MOST_TRACKS, TrackFormat};
 use std::convert::Infallible;
@@ -162,8 +163,8 @@ pub struct ShardRecorder {
     played: Vec<TimeInState>,
     /// The same of waits for keyframes.
     waited: Vec<TimeInState>,
-    /// The longest time between two keyframes of a viewer.
-    keyframe_interval: Option<Duration>,
+    /// How far apart keyframes of each stream were.
+    keyframe_intervals: KeyframeIntervals,
     /// Of each recorder.
     latest: Vec<Latest>,
     told: Vec<[u32; Failure::ALL.len()]>,
@@ -187,7 +188,7 @@ impl ShardRecorder {
         Self {
             played: vec![TimeInState::default(); recorders.len()],
             waited: vec![TimeInState::default(); recorders.len()],
-            keyframe_interval: None,
+            keyframe_intervals: KeyframeIntervals::default(),
             latest: vec![Latest::default(); recorders.len()],
             recorders,
             told,
@@ -247,14 +248,19 @@ impl ShardRecorder {
         }
     }
 
-    /// Notes that two keyframes of a viewer came this far apart.
-    pub(crate) fn note_keyframe_interval(&mut self, interval: Duration) {
-        self.keyframe_interval = self.keyframe_interval.max(Some(interval));
+    /// Notes how many targets a workload has, each of them a stream.
+    pub(crate) fn set_targets(&mut self, workload: u16, targets: usize) {
+        self.keyframe_intervals.set_targets(workload, targets);
     }
 
-    /// The longest that keyframes of a viewer were apart, if one has had two.
-    pub(crate) fn keyframe_interval(&self) -> Option<Duration> {
-        self.keyframe_interval
+    /// Notes that two keyframes of what this viewer plays came this far apart.
+    pub(crate) fn note_keyframe_interval(&mut self, planned: PlannedStart, interval: Duration) {
+        self.keyframe_intervals.note(planned.workload, planned.client, interval);
+    }
+
+    /// The longest that keyframes of what this viewer plays were apart, if one has had two.
+    pub(crate) fn keyframe_interval(&self, planned: PlannedStart) -> Option<Duration> {
+        self.keyframe_intervals.longest(planned.workload, planned.client)
     }
 
     /// Books that a client which played has lost its link, and looks for another.

@@ -92,6 +92,7 @@ impl Workload {
         let start =
             move |planned: PlannedStart, way: &TargetPath, comeback, now, shard: &mut ShardRecorder| {
                 let target = planned.client as usize % requests.len();
+                shard.set_targets(planned.workload, requests.len());
                 let request = Arc::clone(&requests[target]);
                 let (endpoint, name) = (&way.endpoint, way.name);
                 let client = start(NewClient { planned, target, request, endpoint, name, now }, shard);

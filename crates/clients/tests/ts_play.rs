@@ -3,6 +3,8 @@
 #[path = "ts/answers.rs"]
 mod answers;
 mod bench;
+#[path = "ts/keyframes.rs"]
+mod keyframes;
 #[path = "ts/muxers.rs"]
 mod muxers;
 
@@ -39,11 +41,17 @@ struct Viewer {
 
 impl Viewer {
     fn new(client: u32) -> Self {
+        Self::beside(client, None)
+    }
+
+    /// Another viewer of a thread, or the first.
+    fn beside(client: u32, recorder: Option<ShardRecorder>) -> Self {
         let options = PlayOptions { timeouts: Timeouts::all(ms(10_000)), ..PlayOptions::default() };
         let workload =
             ts::play(&["http://user:secret@127.0.0.1/x.ts".to_owned()], &options, &HttpOptions::default())
                 .unwrap();
-        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
+        let mut rig =
+            Rig::new(recorder.unwrap_or_else(|| ShardRecorder::new([workload.schema]).keeping_endings()));
         let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let session = workload.start(planned, rig.now, &mut rig.world);
         let mut viewer = Self { rig, session, waiting: Vec::new() };

@@ -108,6 +108,13 @@ impl Analyser {
         self.scan.units()
     }
 
+    /// When units began with which a decoder that has seen nothing before can begin: of each program's pictures, or of its sound
+    /// if it has none. Pictures of H.264 and H.265 are those with parameter sets. What the first packet of a unit does not show
+    /// is missed.
+    pub fn beginnings(&self) -> UnitTimes {
+        self.scan.beginnings()
+    }
+
     /// The codec of the pictures and of the sound, and how the first unit of each begins at which decoding can: as much of it as its first
     /// packet has.
     pub fn first_units(&self) -> [Option<(Codec, &[u8])>; 2] {

@@ -55,6 +55,8 @@ pub(crate) struct Scan {
     first_units: [Option<(Codec, Box<[u8]>)>; 2],
     /// Pictures and sound.
     units: [UnitTimes; 2],
+    /// Units with which decoding a program can begin.
+    beginnings: UnitTimes,
     pat_packets: Watch,
     pat_sections: Watch,
     scrambled_since: Option<Watch>,
@@ -169,6 +171,7 @@ impl Scan {
             decodable: None,
             first_units: [None, None],
             units: [UnitTimes::default(); 2],
+            beginnings: UnitTimes::default(),
             pat_packets: Watch::default(),
             pat_sections: Watch::default(),
             scrambled_since: None,
@@ -224,6 +227,10 @@ impl Scan {
 
     pub(crate) fn units(&self) -> [UnitTimes; 2] {
         self.units
+    }
+
+    pub(crate) fn beginnings(&self) -> UnitTimes {
+        self.beginnings
     }
 
     pub(crate) fn tables(&self) -> &Tables {

@@ -140,6 +140,16 @@ impl Codec {
             _ => self.is_audio(),
         }
     }
+
+    /// Whether a decoder that has seen nothing before can begin with a PES packet, as far as the beginning of its payload shows:
+    /// H.264 and H.265 need parameter sets, and no indicator says that they are there.
+    pub(crate) fn begins_anew(self, payload: &[u8], random_access: bool) -> bool {
+        match self {
+            Self::H264 => start_codes(payload).any(|byte| byte & 0x1F == 7),
+            Self::H265 => start_codes(payload).any(|byte| byte >> 1 & 0x3F == 33),
+            _ => random_access || self.begins(payload),
+        }
+    }
 }
 
 impl fmt::Display for Codec {

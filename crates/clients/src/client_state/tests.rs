@@ -5,12 +5,17 @@ use weir_metrics::common::{CUT_OFF, PLAYED_TIME, PLAYING, RETURNED, WAITED_TIME,
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// A planned start of the client with this number.
+fn client(client: u32) -> PlannedStart {
+    let at = Moment::from_nanos(7_000_000_000);
+    PlannedStart { client, workload: 0, cell: 0, at, turn: Turn::default() }
+}
+
 fn begin(late: Duration) -> (ClientState, ShardRecorder, Moment) {
     let mut shard = ShardRecorder::new([Schema::new(&[])]).keeping_endings();
-    let at = Moment::from_nanos(7_000_000_000);
-    let planned = PlannedStart { client: 0, workload: 0, cell: 0, at, turn: Turn::default() };
-    let state = ClientState::begin(planned, Timeouts::all(10 * SECOND), at + late, &mut shard);
-    (state, shard, at)
+    let planned = client(0);
+    let state = ClientState::begin(planned, Timeouts::all(10 * SECOND), planned.at + late, &mut shard);
+    (state, shard, planned.at)
 }
 
 #[test]
@@ -204,7 +209,7 @@ fn a_viewer_that_waits_for_a_keyframe_fails_when_media_ends() {
 fn a_wait_that_is_longer_than_keyframes_are_apart_is_not_excused() {
     let (mut state, mut shard, start) = waiting();
     let planned = state.planned();
-    shard.note_keyframe_interval(2 * SECOND);
+    shard.note_keyframe_interval(planned, 2 * SECOND);
     assert!(state.is_excused());
     state.fed(start + 11 * SECOND, &mut shard);
     assert!(state.waits_on(start + 11 * SECOND, &mut shard));
@@ -248,12 +253,39 @@ fn a_viewer_that_comes_to_play_at_once_and_one_that_asks_for_keyframes_have_not_
 #[test]
 fn the_keyframe_that_a_viewer_begins_with_says_nothing_of_how_far_they_are_apart() {
     let (mut state, mut shard, start) = waiting();
+    let planned = state.planned();
     state.reach(ClientPhase::Playing, start + 5 * SECOND, &mut shard);
-    state.note_keyframe(start + 5 * SECOND, &mut shard);
-    assert_eq!(shard.keyframe_interval(), None);
-    for (second, longest) in [(9, 4), (11, 4), (21, 10)] {
-        state.note_keyframe(start + second * SECOND, &mut shard);
-        assert_eq!(shard.keyframe_interval(), Some(longest * SECOND));
+    // It may have begun with sound, long after a keyframe.
+    state.note_keyframe(start + 8 * SECOND, 1_000, &mut shard);
+    assert_eq!(shard.keyframe_interval(planned), None);
+    for (second, media_time, longest) in [
+        (12, 5_000, 4),
+        (14, 7_000, 4),
+        // What is read together, or was kept by the server, is as far apart as its own clock says.
+        (14, 13_000, 6),
+        (15, 20_000, 7),
+        (25, 22_000, 10),
+        // Clocks that jump and that go back.
+        (26, 3_000_000, 10),
+        (27, 1_000, 10),
+    ] {
+        state.note_keyframe(start + second * SECOND, media_time, &mut shard);
+        assert_eq!(shard.keyframe_interval(planned), Some(longest * SECOND), "{second}");
+    }
+}
+
+#[test]
+fn a_stream_whose_keyframes_are_close_is_no_measure_for_another() {
+    let (_, mut shard, start) = waiting();
+    shard.set_targets(0, 2);
+    shard.note_keyframe_interval(client(0), 2 * SECOND);
+    for (number, is_excused) in [(1, true), (2, false), (3, true)] {
+        let state = ClientState::begin(client(number), Timeouts::all(10 * SECOND), start, &mut shard);
+        let mut state = state.waiting_for_keyframes();
+        state.reach(ClientPhase::Opening, start, &mut shard);
+        state.fed(start + 9 * SECOND, &mut shard);
+        assert!(state.waits_on(start + 10 * SECOND, &mut shard));
+        assert_eq!(state.is_excused(), is_excused, "client {number}");
     }
 }
 
@@ -265,7 +297,7 @@ fn a_wait_that_the_end_cuts_short_is_held_against_the_server_if_it_was_too_long(
     {
         let (mut state, mut shard, start) = waiting();
         let (planned, end) = (state.planned(), start + stayed * SECOND);
-        interval.into_iter().for_each(|interval| shard.note_keyframe_interval(interval * SECOND));
+        interval.into_iter().for_each(|interval| shard.note_keyframe_interval(planned, interval * SECOND));
         state.finish(end, &mut shard);
         let over = u64::from(!is_excused);
         let waited = u64::from(stayed) - 2;

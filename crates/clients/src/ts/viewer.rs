@@ -33,6 +33,8 @@ pub struct TsViewer {
     analyser: Box<Analyser>,
     /// Where decoding can begin; until it has begun.
     beginnings: Option<Box<Beginnings>>,
+    /// How many units have come at which decoding can begin.
+    beginnings_seen: u64,
     /// What a decoder is given, if this viewer is decoded.
     decoded: Option<Box<DecodedStreams>>,
     /// Whether it is told what pictures and sound are.
@@ -82,6 +84,7 @@ impl TsViewer {
             playback: PlaybackModel::new(reading, planned.client, timeline, options.playout(), now),
             analyser,
             beginnings: Some(Box::default()),
+            beginnings_seen: 0,
             decoded: decoded.map(|witness| Box::new(DecodedStreams::new(witness))),
             told: [false; 2],
             booked: Counts::default(),
@@ -123,6 +126,7 @@ impl TsViewer {
             if self.elementary(now) && self.state.phase() == ClientPhase::Opening {
                 self.state.reach(ClientPhase::Playing, now, shard);
             }
+            self.note_keyframes(now, shard);
             // References may be seconds apart: before the second of them time stands still.
             if self.state.phase() == ClientPhase::Playing
                 && self.analyser.keeps_time()
@@ -261,6 +265,20 @@ impl TsViewer {
         (Failure::MalformedInput, words)
     }
 
+    /// Learns how far apart those units are at which decoding can begin. Sound in LATM is waited for as well, and how often its
+    /// configuration comes is not known.
+    fn note_keyframes(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        let units = self.analyser.beginnings();
+        if self.state.phase() != ClientPhase::Playing || units.units == self.beginnings_seen {
+            return;
+        }
+        self.beginnings_seen = units.units;
+        let [_, sound] = self.analyser.first_units();
+        if sound.is_none_or(|(codec, _)| codec != Codec::AacLatm) {
+            self.state.note_keyframe(now, (units.last.0 / 27_000) as u32, shard);
+        }
+    }
+
     /// Looks at the elementary streams: whether a decoder can begin with what has just come. That it has begun is said once.
     fn elementary(&mut self, now: Moment) -> bool {
         let (beginnings, decoded) = (&mut self.beginnings, &mut self.decoded);
@@ -335,7 +353,7 @@ impl TsViewer {
         let analyser = analyser(self.decoded.is_some());
         (*self.analyser, self.findings, self.front) = (analyser, 0, StreamPrefix::default());
         self.beginnings = Some(Box::default());
-        (self.before, self.told) = (Some(0), [false; 2]);
+        (self.before, self.told, self.beginnings_seen) = (Some(0), [false; 2], 0);
     }
 
     /// The viewer is about to end.

@@ -5,6 +5,7 @@ use std::process::Command;
 use weir_metrics::Failure;
 use weir_metrics::common::PLAYED;
 use weir_shard::Event;
+use weir_ts::{Analyser, Options};
 
 /// Four seconds of pictures and sound, with these options of their encoders.
 fn muxed(options: &[&str]) -> Vec<u8> {
@@ -72,4 +73,30 @@ fn parameter_sets_that_come_once_are_enough_and_none_are_not() {
     let mut viewer = read(WITNESS, &without_units(stream, &[7, 8]));
     viewer.advance(ms(10_000));
     viewer.assert_failed(Failure::NoMedia, "without SPS and PPS of the H.264 on PID 256");
+}
+
+/// How far apart the places are at which decoding can begin, by the beginnings of units alone: of ffmpeg's keyframes a second, of
+/// sound alone as little as its packets are.
+#[test]
+fn keyframes_are_found_by_the_first_packets_of_pictures() {
+    for (options, longest) in [
+        (&[][..], 1.0),
+        (&["-preset", "veryfast", "-bf", "2", "-x264-params", "open-gop=1"], 1.0),
+        (&["-x264-params", "intra-refresh=1"], 1.0),
+        (&["-c:v", "libx265", "-x265-params", "log-level=error:keyint=25:min-keyint=25:scenecut=0"], 1.0),
+        (&["-c:v", "mpeg2video", "-c:a", "mp2"], 1.0),
+        (&["-c:a", "ac3"], 1.0),
+        (&["-an"], 1.0),
+        (&["-muxrate", "4M"], 1.0),
+        (&["-vn"], 0.4),
+        (&["-vn", "-c:a", "mp2"], 0.4),
+    ] {
+        let mut analyser = Analyser::new(Options::default());
+        analyser.feed(&muxed(options));
+        analyser.finish();
+        let found = analyser.beginnings();
+        let seconds = found.longest as f64 / 27e6;
+        assert!(seconds <= longest + 0.1, "{options:?}: {seconds}");
+        assert!(longest < 1.0 || (3..=4).contains(&found.units) && seconds > 0.8, "{options:?}: {found:?}");
+    }
 }

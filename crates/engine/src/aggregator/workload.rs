@@ -26,9 +26,9 @@ use std::ops::{AddAssign, Range};
 use std::time::Duration;
 use weir_clients::{MOST_TRACKS, TrackFormat};
 use weir_metrics::common::{
-    COUNT_END, EXITS_BEFORE_START, FAILED, FRAMES, LATE, LATENCY, MEDIA, MISSED, NEGATIVE_LATENCIES, ON_TIME,
-    PLANNED, PLAYED, PLAYING, SOCKET_DROPS, SOURCE_TIME, STARTED, STARTUP, UNITS, UNITS_SHORT,
-    WALL_LATENCIES,
+    COUNT_END, EXITS_BEFORE_START, FAILED, FRAMES, KEYFRAME_WAITS, LATE, LATENCY, MEDIA, MISSED,
+    NEGATIVE_LATENCIES, ON_TIME, PLANNED, PLAYED, PLAYING, SOCKET_DROPS, SOURCE_TIME, STARTED, STARTUP,
+    UNITS, UNITS_SHORT, WALL_LATENCIES,
 };
 use weir_metrics::{BitRate, Interval, Schema, Side, Unit, several};
 use weir_observe::{Environment, UsageSummary};
@@ -216,10 +216,11 @@ impl WorkloadAggregator {
         row.frames_due = stretch.figures.counter(FRAMES) as f64 * (bursts.pictures - 1.0);
     }
 
-    /// These clients are gone with their agent: they were neither planned nor played.
+    /// These clients are gone with their agent: they were neither planned nor played, and did not wait for a keyframe.
     pub(super) fn let_go(&mut self, open: OpenClients) {
         self.let_go.begun += open.begun;
         self.let_go.played += open.played;
+        self.let_go.waiting += open.waiting;
     }
 
     /// Whether its clients are viewers of streams, which have a media time: messages come when they come.
@@ -234,12 +235,13 @@ impl WorkloadAggregator {
 
     /// All that was counted, without the clients that were let go.
     fn counted(&self) -> Cow<'_, Totals> {
-        let OpenClients { begun, played } = self.let_go;
+        let OpenClients { begun, played, waiting } = self.let_go;
         if begun == 0 {
             return Cow::Borrowed(&self.total);
         }
         let mut total = self.total.clone();
-        for (counter, gone) in [(PLANNED, begun), (STARTED, begun), (PLAYED, played)] {
+        let gone = [(PLANNED, begun), (STARTED, begun), (PLAYED, played), (KEYFRAME_WAITS, waiting)];
+        for (counter, gone) in gone {
             let counted = total.figures.counter(counter);
             total.figures.recount(counter, counted.saturating_sub(gone));
         }

@@ -3,6 +3,7 @@
 #[path = "../facts/mod.rs"]
 mod facts;
 mod lengths;
+mod lost;
 mod watched;
 
 use facts::facts_of;

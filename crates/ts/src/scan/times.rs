@@ -66,6 +66,7 @@ impl Scan {
         self.scrambled_since = self.scrambled_since.map(|_| watch);
         self.tables.programs.iter_mut().for_each(|program| program.watch = watch);
         self.units.iter_mut().for_each(|units| units.begin_watching(now));
+        self.beginnings.begin_watching(now);
         for record in &mut self.records {
             record.stamp = None;
             record.stamps = record.stamps.map(|_| watch);
@@ -177,15 +178,20 @@ impl Scan {
             }
         }
         let record = &mut self.records[index];
+        let bytes = payload.get(header.length..).unwrap_or(&[]);
+        if let (Some(codec), Some(now)) = (codec.filter(|_| record.needed), now)
+            && codec.begins_anew(bytes, random_access)
+        {
+            self.beginnings.begin(now);
+        }
         if let Some(codec) = codec
             && record.first_random_access.is_none()
-            && (random_access || codec.begins(payload.get(header.length..).unwrap_or(&[])))
+            && (random_access || codec.begins(bytes))
         {
             let mark = Mark { packet: self.place, byte: self.byte, pid, time: now };
             record.first_random_access = Some(mark);
             let kind = [codec.is_video(), codec.is_audio()].iter().position(|is_it| *is_it);
             if let Some(first) = kind.map(|kind| &mut self.first_units[kind]) {
-                let bytes = payload.get(header.length..).unwrap_or(&[]);
                 first.get_or_insert_with(|| (codec, bytes.into()));
             }
             if record.needed && self.decodable.is_none() {
