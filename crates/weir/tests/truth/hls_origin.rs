@@ -1,10 +1,11 @@
 //! HLS of the origin: ffmpeg plays every frame that was published, and weir reports exactly the faults that are scripted.
 
 use crate::hls::nothing_is_missing;
+use crate::rtsp::self_signed;
 use crate::support::{Air, Nginx, Publishing, Run, air, config, measure, program, shared, soon, undisturbed};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer, SegmentKey};
+use weir_origin::{ANY_PORT, HLS, HlsSettings, Identity, OriginConfig, SegmentContainer, SegmentKey};
 
 /// A stream on air that is cut each second, with these faults; the URL of its playlist.
 fn on_air(hls: HlsSettings, faults: &[&str]) -> (Air, String) {
@@ -192,39 +193,66 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
     }
 }
 
-/// Through nginx, which speaks HTTP/2: what the server holds, playlists and parts, is asked for beside each other on one connection.
+/// What the server holds, playlists and parts, is asked for beside each other on one connection of HTTP/2: of the origin's own, and
+/// through nginx.
 #[test]
 fn viewers_of_parts_have_one_connection_by_http_2_and_two_by_http_1_1() {
     let _machine = shared();
+    let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
+    let folder = tempfile::tempdir().unwrap();
+    let [chain, key] = self_signed(folder.path());
+    let identity = Identity { chain: chain.clone().into(), key: key.into() };
     undisturbed(|| {
         let nginx = Nginx::start();
-        let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
-        let (air, _) = on_air(hls, &[]);
+        let config = OriginConfig { hls: hls.clone(), ..config(&[]) }.listening(&HLS, ANY_PORT);
+        let air = air(&config.listening_secure(&HLS, ANY_PORT, identity.clone()));
         let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
         soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
-        let url = nginx.secure_way_to(air.origin.address("hls").unwrap(), "/live/a.m3u8");
-        let certificate = nginx.certificate();
-        for (version, connections) in [("2", 3.0), ("1.1", 6.0)] {
-            let few = ["-c", "3", "-d", "8s", "--warmup", "0s", "--cacert", &certificate];
-            let run = measure(["play", &url, "--http-version", version].into_iter().chain(few));
-            assert_eq!(
-                numbers(&run, ["played", "hls.low_latency", "hls.early"]),
-                [3.0, 3.0, 0.0],
-                "{version}"
-            );
-            assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
-            let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
-            assert!(
-                loaded >= 3.0 * 7.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)),
-                "{version}: {announced} {loaded}"
-            );
-            // By HTTP/1.1 a hint that is given up costs a connection.
-            let begun = run.total("hls.connections");
-            assert!(begun == connections || version == "1.1" && begun > connections, "{version}: {begun}");
-            let by_http2 = if version == "2" { run.total("hls.requests") } else { 0.0 };
-            assert_eq!(run.total("hls.http2_requests"), by_http2, "{version}");
+        let through = nginx.secure_way_to(air.origin.address("hls").unwrap(), "/live/a.m3u8");
+        let own = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
+        for (url, certificate) in [(through, nginx.certificate()), (own, chain.clone())] {
+            for (version, connections) in [("2", 3.0), ("1.1", 6.0)] {
+                let few = ["-c", "3", "-d", "8s", "--warmup", "0s", "--cacert", &certificate];
+                let run = measure(["play", &url, "--http-version", version].into_iter().chain(few));
+                let played = numbers(&run, ["played", "hls.low_latency", "hls.early"]);
+                assert_eq!(played, [3.0, 3.0, 0.0], "{url} {version}: {}", run.err);
+                assert_eq!(
+                    numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]),
+                    [0.0; 4]
+                );
+                let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
+                assert!(
+                    loaded >= 3.0 * 7.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)),
+                    "{url} {version}: {announced} {loaded}"
+                );
+                // By HTTP/1.1 a hint that is given up costs a connection.
+                let begun = run.total("hls.connections");
+                assert!(
+                    begun == connections || version == "1.1" && begun > connections,
+                    "{version}: {begun}"
+                );
+                let by_http2 = if version == "2" { run.total("hls.requests") } else { 0.0 };
+                assert_eq!(run.total("hls.http2_requests"), by_http2, "{url} {version}");
+            }
         }
     });
+}
+
+/// Faults are of requests, whichever stream of a connection they come by.
+#[test]
+fn the_faults_that_are_scripted_are_found_by_http_2() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let [chain, key] = self_signed(folder.path());
+    let faults = ["status unit=2 code=404 viewers=1..3", "status unit=4 code=500 viewer=2"];
+    let identity = Identity { chain: chain.clone().into(), key: key.into() };
+    let config = OriginConfig { hls: settings(), ..config(&faults) };
+    let air = air(&config.listening_secure(&HLS, ANY_PORT, identity));
+    let url = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
+    let run = measure(["play", &url, "-c", "4", "-d", "8s", "--warmup", "0s", "--cacert", &chain]);
+    assert_eq!(numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]), [3.0, 4.0, 0.0]);
+    assert_eq!(run.total("hls.http2_requests"), run.total("hls.requests"));
+    assert_eq!(numbers(&run, ["hls.connections", "hls.lost_packets"]), [4.0, 0.0]);
 }
 
 /// nginx ends a connection of HTTP/2 by GOAWAY (NO_ERROR) after `keepalive_requests`, while it still holds what it has taken before.

@@ -1,18 +1,29 @@
 //! hls.js in Chromium plays weir's origin, and sees of it what weir sees.
 
+use crate::rtsp::self_signed;
 use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, soon, undisturbed};
 use std::time::Duration;
-use weir_origin::{ANY_PORT, HLS, HlsSettings, OriginConfig, SegmentContainer};
+use weir_origin::{ANY_PORT, HLS, HlsSettings, Identity, OriginConfig, SegmentContainer};
 
 /// Length of a segment, and of a part where there are some.
 const SEGMENT: Duration = Duration::from_secs(1);
 const PART: Duration = Duration::from_millis(200);
 
-/// A stream that is cut each second, with four seconds of it there; the URL of its playlist.
-fn on_air(container: SegmentContainer, part: Option<Duration>, faults: &[&str]) -> (Air, String) {
+/// A stream that is cut each second, with four seconds of it there; the URL of its playlist. Over TLS browsers and weir ask for HTTP/2.
+fn on_air(
+    container: SegmentContainer,
+    part: Option<Duration>,
+    faults: &[&str],
+    identity: Option<Identity>,
+) -> (Air, String) {
     let hls = HlsSettings { container, part, segment: SEGMENT, ..HlsSettings::default() };
-    let air = air(&OriginConfig { hls, ..config(faults) }.listening(&HLS, ANY_PORT));
-    let url = format!("http://{}/live/a.m3u8", air.origin.address("hls").unwrap());
+    let config = OriginConfig { hls, ..config(faults) };
+    let (listener, scheme) = if identity.is_some() { ("hlss", "https") } else { ("hls", "http") };
+    let air = air(&match identity {
+        Some(identity) => config.listening_secure(&HLS, ANY_PORT, identity),
+        None => config.listening(&HLS, ANY_PORT),
+    });
+    let url = format!("{scheme}://{}/live/a.m3u8", air.origin.address(listener).unwrap());
     let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
     soon("four seconds are there", || received().is_some_and(|frames| frames >= 110));
     (air, url)
@@ -51,15 +62,19 @@ fn seconds(run: &Run, figure: &str) -> f64 {
 fn hls_js_is_as_far_behind_as_weir_says() {
     // Chromium has to decode in time.
     let _machine = quiet();
-    for (container, part) in [
-        (SegmentContainer::TransportStream, None),
-        (SegmentContainer::FragmentedMp4, None),
-        (SegmentContainer::FragmentedMp4, Some(PART)),
+    let folder = tempfile::tempdir().unwrap();
+    let [chain, key] = self_signed(folder.path());
+    let identity = Identity { chain: chain.into(), key: key.into() };
+    for (container, part, identity) in [
+        (SegmentContainer::TransportStream, None, None),
+        (SegmentContainer::FragmentedMp4, None, Some(identity.clone())),
+        (SegmentContainer::FragmentedMp4, Some(PART), None),
+        (SegmentContainer::FragmentedMp4, Some(PART), Some(identity)),
     ] {
         undisturbed(|| {
-            let (_air, url) = on_air(container, part, &[]);
+            let (_air, url) = on_air(container, part, &[], identity.clone());
             let browser = player_on_time(part, &url);
-            let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
+            let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s", "--insecure"]);
             let (_, line) = browser.says(" on time, ", 150, " frames");
             assert!(line.contains(" 0 stalls") && line.contains("troubles {}"), "{line}");
             assert_eq!(
@@ -69,6 +84,8 @@ fn hls_js_is_as_far_behind_as_weir_says() {
                 run.summary["verdict"]
             );
             assert_eq!(run.total("hls.low_latency"), if part.is_some() { 3.0 } else { 0.0 });
+            let by_http2 = if identity.is_some() { run.total("hls.requests") } else { 0.0 };
+            assert_eq!(run.total("hls.http2_requests"), by_http2);
             let theirs = number(&line, "weir: ", " ms latency") / 1e3;
             let ours = seconds(&run, "hls.latency");
             // They began at other moments of a segment, or of a part; the page looks every 20 ms.
@@ -91,7 +108,7 @@ fn a_source_that_stands_still_for_six_seconds_is_one_stall_in_hls_js_and_in_weir
     undisturbed(|| {
         let part = Some(PART);
         let (_air, url) =
-            on_air(SegmentContainer::FragmentedMp4, part, &["stall at=24s for=6s stream=live/a"]);
+            on_air(SegmentContainer::FragmentedMp4, part, &["stall at=24s for=6s stream=live/a"], None);
         let browser = player(part, &url);
         let (_, before) = browser.says(" latency, ", 1, " on time");
         assert!(before.contains(" 0 stalls"), "{before}");

@@ -31,7 +31,12 @@ impl Browser {
                 "--no-first-run",
             ])
             .args(["--allow-loopback-in-peer-connection", "--disable-background-networking"])
-            .args(["--autoplay-policy=no-user-gesture-required", "--enable-logging=stderr"])
+            // The certificates of tests are their own.
+            .args([
+                "--autoplay-policy=no-user-gesture-required",
+                "--enable-logging=stderr",
+                "--ignore-certificate-errors",
+            ])
             .args(["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(url)
