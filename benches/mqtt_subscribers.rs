@@ -14,7 +14,7 @@ use rumqttc::v5::{AsyncClient, Event, Incoming, MqttOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use weir_testing::Mosquitto;
 
 /// Messages a second.
@@ -134,7 +134,7 @@ fn start(
     subscriber: Subscriber,
     port: u16,
     case: Case,
-) -> Result<(Kept, PathBuf), Failure> {
+) -> Result<(KilledOnDrop, PathBuf), Failure> {
     let output = tempfile::tempdir_in(directory)?.keep();
     let (port_text, qos, all) = (port.to_string(), case.qos.to_string(), (case.messages + 1).to_string());
     let mut command = match subscriber {
@@ -157,7 +157,7 @@ fn start(
         }
     };
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    Ok((Kept(child), output))
+    Ok((KilledOnDrop(child), output))
 }
 
 /// Publishes, and waits until all is sent.

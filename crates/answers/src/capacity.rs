@@ -11,7 +11,9 @@ mod trial;
 
 pub use hunt::{PlannedTrial, TrialRunner, hunt};
 pub use load::{Subject, SubjectError};
-pub use search::{Answer, Bounds, Evidence, Goal, Purpose, Search, Step, Stopped, Trial, Verdict, VoidCause};
+pub use search::{
+    Answer, Bounds, Evidence, Goal, Purpose, Search, Step, Stopped, Trial, TrialVerdict, VoidCause,
+};
 pub use summary::{CapacitySummary, CapacityTrial, LAYOUT, Sought};
 pub use trial::{
     Cost, CostOf, Criterion, FailedThreshold, LoadOutcome, NetworkLoad, TrialPlan, TrialSlices, criteria,

@@ -1,7 +1,7 @@
 //! A trial from intervals that were made up: what each slice of it is judged by, and what becomes of its loads.
 
 use std::time::Duration;
-use weir_answers::capacity::{LoadOutcome, TrialPlan, TrialSlices, Verdict, VoidCause, criteria};
+use weir_answers::capacity::{LoadOutcome, TrialPlan, TrialSlices, TrialVerdict, VoidCause, criteria};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::{LoadKind, Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
@@ -139,7 +139,7 @@ fn good(clients: u64) -> Second {
     }
 }
 
-fn seconds_of(outcome: &LoadOutcome) -> (Verdict, u32, u32) {
+fn seconds_of(outcome: &LoadOutcome) -> (TrialVerdict, u32, u32) {
     (outcome.verdict, outcome.good_seconds, outcome.bad_seconds)
 }
 
@@ -157,7 +157,7 @@ fn each_load_of_a_climb_has_slices_of_its_own() {
     assert!(trial.slices.is_lost());
     let outcomes = trial.outcomes(Outcome::Completed);
     let found: Vec<_> = outcomes.iter().map(seconds_of).collect();
-    assert_eq!(found, [(Verdict::Pass, 6, 0), (Verdict::Pass, 6, 0), (Verdict::Fail, 0, 4)]);
+    assert_eq!(found, [(TrialVerdict::Pass, 6, 0), (TrialVerdict::Pass, 6, 0), (TrialVerdict::Fail, 0, 4)]);
     assert_eq!((outcomes[1].load, outcomes[1].playing, outcomes[1].actual_bps), (20, 20.0, 160_000.0));
     let failed = &outcomes[2].failed[0];
     assert_eq!((failed.expression.as_str(), failed.seconds), ("bitrate.ratio >= 98%", 4));
@@ -171,11 +171,11 @@ fn a_load_whose_trial_is_cut_short_is_not_carried_and_one_that_a_threshold_ended
     trial.seconds(SLICE, good(10));
     assert_eq!(trial.outcomes(Outcome::Completed), [], "one good slice of three may be the only one");
     let ended = trial.outcomes(Outcome::Aborted("latency.p99 > 1s".to_owned()));
-    assert_eq!(ended[0].verdict, Verdict::Fail);
+    assert_eq!(ended[0].verdict, TrialVerdict::Fail);
     assert_eq!(ended[0].failed[0].expression, "latency.p99 > 1s ended the trial");
     trial.seconds(SLICE, good(10));
     let found: Vec<_> = trial.outcomes(Outcome::Completed).iter().map(seconds_of).collect();
-    assert_eq!(found, [(Verdict::Pass, 4, 0)], "a third bad one would change nothing");
+    assert_eq!(found, [(TrialVerdict::Pass, 4, 0)], "a third bad one would change nothing");
 }
 
 #[test]
@@ -186,18 +186,18 @@ fn slices_in_which_clients_wait_for_a_keyframe_say_nothing_of_the_load() {
     trial.seconds(SLICE, waits);
     trial.seconds(LOAD_SECONDS - SLICE, good(10));
     let outcomes = trial.outcomes(Outcome::Completed);
-    assert_eq!(seconds_of(&outcomes[0]), (Verdict::Pass, 4, 0));
+    assert_eq!(seconds_of(&outcomes[0]), (TrialVerdict::Pass, 4, 0));
     // One in ten may wait on.
     let mut trial = Trial::of(&[10], &[]);
     trial.seconds(LOAD_SECONDS, Second { waiting: 1, ..good(9) });
-    assert_eq!(seconds_of(&trial.outcomes(Outcome::Completed)[0]), (Verdict::Pass, 6, 0));
+    assert_eq!(seconds_of(&trial.outcomes(Outcome::Completed)[0]), (TrialVerdict::Pass, 6, 0));
     // Where they wait until the end, the load is not known to be carried, however well the others are served.
     let mut trial = Trial::of(&[10, 20], &[]);
     trial.seconds(LOAD_SECONDS, waits);
     trial.seconds(LOAD_SECONDS, good(20));
     let outcomes = trial.outcomes(Outcome::Completed);
     let found: Vec<_> = outcomes.iter().map(|it| (it.verdict, it.void_cause)).collect();
-    assert_eq!(found, [(Verdict::Void, Some(VoidCause::Keyframes)), (Verdict::Pass, None)]);
+    assert_eq!(found, [(TrialVerdict::Void, Some(VoidCause::Keyframes)), (TrialVerdict::Pass, None)]);
     let words = outcomes[0].void.as_deref().unwrap();
     assert!(words.starts_with("clients waited for the stream's next keyframe in 3 of 3 slices"), "{words}");
 }
@@ -207,7 +207,7 @@ fn who_has_failed_does_not_come_back_and_what_was_said_is_kept() {
     let mut trial = Trial::of(&[100], &["failed.ratio <= 0.1%"]);
     trial.seconds(LOAD_SECONDS, Second { playing: 99, failed: 1, ..good(99) });
     let outcomes = trial.outcomes(Outcome::Completed);
-    assert_eq!(seconds_of(&outcomes[0]), (Verdict::Fail, 0, 6));
+    assert_eq!(seconds_of(&outcomes[0]), (TrialVerdict::Fail, 0, 6));
     let failure = outcomes[0].failure.as_ref().unwrap();
     assert_eq!((failure.kind, failure.clients), (Failure::Rejected, 1));
 }
@@ -224,7 +224,7 @@ fn one_bad_slice_of_three_is_carried_and_two_are_not() {
     };
     assert_eq!(
         (with(0), with(1), with(2)),
-        ((Verdict::Pass, 6, 0), (Verdict::Pass, 4, 2), (Verdict::Fail, 2, 4))
+        ((TrialVerdict::Pass, 6, 0), (TrialVerdict::Pass, 4, 2), (TrialVerdict::Fail, 2, 4))
     );
 }
 
@@ -238,9 +238,9 @@ fn a_delay_that_grows_is_not_carried_however_much_comes() {
         }
         trial.outcomes(Outcome::Completed).remove(0)
     };
-    assert_eq!(seconds_of(&grows(15_000)), (Verdict::Pass, 6, 0), "90 ms in all");
+    assert_eq!(seconds_of(&grows(15_000)), (TrialVerdict::Pass, 6, 0), "90 ms in all");
     let outcome = grows(40_000);
-    assert_eq!(seconds_of(&outcome), (Verdict::Fail, 0, 6));
+    assert_eq!(seconds_of(&outcome), (TrialVerdict::Fail, 0, 6));
     assert_eq!(outcome.failed[0].expression, "rise of drift.p50 <= 100 ms");
     assert!((outcome.failed[0].value.unwrap() - 0.24).abs() < 0.01, "{outcome:?}");
 }
@@ -264,8 +264,8 @@ fn what_a_person_asks_for_and_nothing_measures_is_bad_and_a_default_is_not_asked
         seconds_of(&trial.outcomes(Outcome::Completed)[0])
     };
     // Nothing is stamped, and nothing has a rate of frames of its own.
-    assert_eq!(with(&["latency.p99 < 1s"]), (Verdict::Fail, 0, 6));
-    assert_eq!(with(&[]), (Verdict::Pass, 6, 0));
+    assert_eq!(with(&["latency.p99 < 1s"]), (TrialVerdict::Fail, 0, 6));
+    assert_eq!(with(&[]), (TrialVerdict::Pass, 6, 0));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn what_weir_could_not_do_says_nothing_of_the_target() {
         slice.into_iter().for_each(|slice| trial.slices.add(&slice));
     }
     let outcome = trial.outcomes(Outcome::Completed).remove(0);
-    assert_eq!(outcome.verdict, Verdict::Void, "{outcome:?}");
+    assert_eq!(outcome.verdict, TrialVerdict::Void, "{outcome:?}");
     assert!(outcome.void.as_ref().unwrap().starts_with("generator_pause: "), "{outcome:?}");
     assert_eq!(outcome.trial().void, Some(VoidCause::Generator));
 }
@@ -295,7 +295,7 @@ fn a_target_that_dies_does_not_carry_the_load_that_it_dies_of() {
     trial.second(good(0));
     let outcomes = trial.outcomes(Outcome::TargetDied);
     let found: Vec<_> = outcomes.iter().map(|it| (it.load, it.verdict)).collect();
-    assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Fail)]);
+    assert_eq!(found, [(10, TrialVerdict::Pass), (20, TrialVerdict::Fail)]);
     assert_eq!(outcomes[1].failed[0].expression, "the watched process was gone");
 }
 
@@ -306,7 +306,7 @@ fn a_load_that_nobody_was_left_of_is_not_carried() {
     let mut trial = Trial::of(&[1], &[]);
     trial.second(Second { failed: 1, ..good(0) });
     let outcomes = trial.outcomes(Outcome::NobodyLeft);
-    assert_eq!((outcomes.len(), seconds_of(&outcomes[0])), (1, (Verdict::Fail, 0, 1)));
+    assert_eq!((outcomes.len(), seconds_of(&outcomes[0])), (1, (TrialVerdict::Fail, 0, 1)));
     assert_eq!(expression(&outcomes[0]), "every client had failed");
     assert_eq!(outcomes[0].failure.as_ref().unwrap().kind, Failure::Rejected);
     // In the middle of the second load.
@@ -314,11 +314,11 @@ fn a_load_that_nobody_was_left_of_is_not_carried() {
     trial.seconds(LOAD_SECONDS + SLICE, good(10));
     let outcomes = trial.outcomes(Outcome::NobodyLeft);
     let found: Vec<_> = outcomes.iter().map(|it| (it.load, it.verdict)).collect();
-    assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Fail)]);
+    assert_eq!(found, [(10, TrialVerdict::Pass), (20, TrialVerdict::Fail)]);
     // All that was to be held was held.
     let mut trial = Trial::of(&[10], &["failed.ratio <= 0.1%"]);
     trial.seconds(LOAD_SECONDS + 1, good(10));
-    assert_eq!(trial.outcomes(Outcome::NobodyLeft)[0].verdict, Verdict::Pass);
+    assert_eq!(trial.outcomes(Outcome::NobodyLeft)[0].verdict, TrialVerdict::Pass);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_client_that_weir_did_not_start_voids_the_loads_from_then_on_and_none_before
     trial.seconds(LOAD_SECONDS - 1, good(20));
     trial.seconds(LOAD_SECONDS, good(40));
     let found: Vec<_> = trial.outcomes(Outcome::Completed).iter().map(|it| (it.load, it.verdict)).collect();
-    assert_eq!(found, [(10, Verdict::Pass), (20, Verdict::Void), (40, Verdict::Void)]);
+    assert_eq!(found, [(10, TrialVerdict::Pass), (20, TrialVerdict::Void), (40, TrialVerdict::Void)]);
 }
 
 #[test]
@@ -355,19 +355,19 @@ fn a_source_that_ends_says_nothing_of_the_target() {
         trial.outcomes(Outcome::NobodyLeft).remove(0)
     };
     let ended = of(Failure::StreamEnded, 10);
-    assert_eq!((ended.verdict, ended.void_cause), (Verdict::Void, Some(VoidCause::Source)), "{ended:?}");
+    assert_eq!((ended.verdict, ended.void_cause), (TrialVerdict::Void, Some(VoidCause::Source)), "{ended:?}");
     // Nobody published it when they came.
     let missing = of(Failure::StreamNotFound, 0);
     assert_eq!(
         (missing.verdict, missing.void_cause),
-        (Verdict::Void, Some(VoidCause::Source)),
+        (TrialVerdict::Void, Some(VoidCause::Source)),
         "{missing:?}"
     );
     // The server cut them off, or lets nobody in.
     let cut = of(Failure::Reset, 10);
-    assert_eq!((cut.verdict, cut.is_empty), (Verdict::Fail, false), "{cut:?}");
+    assert_eq!((cut.verdict, cut.is_empty), (TrialVerdict::Fail, false), "{cut:?}");
     let closed = of(Failure::ConnectionRefused, 0);
-    assert_eq!((closed.verdict, closed.is_empty), (Verdict::Fail, true), "{closed:?}");
+    assert_eq!((closed.verdict, closed.is_empty), (TrialVerdict::Fail, true), "{closed:?}");
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_publisher_that_the_server_drops_is_told_apart_from_one_that_fails_by_itself
         trial.second(good(20));
         trial.second(Second { lost: (Failure::StreamEnded, 20), ..good(0) });
         let outcomes = trial.outcomes(Outcome::NobodyLeft);
-        assert_eq!(outcomes[0].verdict, Verdict::Pass);
+        assert_eq!(outcomes[0].verdict, TrialVerdict::Pass);
         outcomes[1].void_cause
     };
     assert_eq!(of(Failure::ClosedByPeer), Some(VoidCause::Publisher));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_engine::ingest::{
-    AgentCounts, Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, RowStore,
+    AgentCounts, Consumed, Consumer, ConsumerError, IngestStage, MakeConsumer, RowStore, SaveCounts,
 };
 use weir_metrics::{Moment, several};
 use weir_shard::clock;
@@ -67,7 +67,7 @@ impl Consumer for AgentIngesters {
         self.origin = origin;
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> SaveCounts {
         for number in self.agents.take_lost() {
             match started(&*self.make, number) {
                 Ok(successor) => self.successors.borrow_mut().push(successor),
@@ -77,8 +77,8 @@ impl Consumer for AgentIngesters {
         self.agents.counted().plus(&self.own())
     }
 
-    fn own(&self) -> Counted {
-        let none = Counted { delivered: Some(0), ..Counted::default() };
+    fn own(&self) -> SaveCounts {
+        let none = SaveCounts { delivered: Some(0), ..SaveCounts::default() };
         self.successors.borrow().iter().fold(none, |sum, it| sum.plus(&it.counted()))
     }
 

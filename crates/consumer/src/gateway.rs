@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, IngestStage, RowStore, SaveCounts};
 use weir_http::{Http, HttpAddress, HttpTrust};
 use weir_metrics::Moment;
 use weir_shard::clock;
@@ -184,10 +184,10 @@ impl Consumer for GatewayConsumer {
     }
 
     /// Unknown until the gateway has answered.
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> SaveCounts {
         let delivered = self.has_ended().then(|| self.rows.load(Relaxed));
         let rows = delivered.unwrap_or_default();
-        Counted { delivered, settled: rows, saved: rows, ..Counted::default() }
+        SaveCounts { delivered, settled: rows, saved: rows, ..SaveCounts::default() }
     }
 
     /// The gateway has a wait of its own, of the same length.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_engine::ingest::{Consumed, ConsumerError, Counted, IngestStage, RowStore};
+use weir_engine::ingest::{Consumed, ConsumerError, IngestStage, RowStore, SaveCounts};
 use weir_ingest::{Counts, Decode, IngestError, IngestSettings, Outcome, StoreError};
 
 /// What an ingester does and how it reads payloads, by its number in the plan; or why it cannot be.
@@ -72,11 +72,11 @@ impl Ingester {
     }
 
     /// What it has counted until now.
-    pub(crate) fn counted(&self) -> Counted {
+    pub(crate) fn counted(&self) -> SaveCounts {
         let of = |counter: &AtomicU64| counter.load(Relaxed);
         // What is settled is read first: it is never more than what was delivered by then.
         let settled = of(&self.counts.settled);
-        Counted {
+        SaveCounts {
             settled,
             saved: of(&self.counts.saved),
             dead_lettered: of(&self.counts.dead_lettered),

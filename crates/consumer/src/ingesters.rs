@@ -5,7 +5,7 @@ use crate::ingester::{Ingester, MakeIngester, of_table};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use weir_engine::ingest::{
-    Both, Consumed, Consumer, ConsumerError, Counted, IngestStage, MakeConsumer, RowStore,
+    Both, Consumed, Consumer, ConsumerError, IngestStage, MakeConsumer, RowStore, SaveCounts,
 };
 use weir_ingest::{Contents, Decode, Destination, Durability, IngestSettings, Loader};
 use weir_shard::clock;
@@ -174,8 +174,8 @@ pub fn ingesters(
 }
 
 impl Consumer for Ingesters {
-    fn counted(&self) -> Counted {
-        let none = Counted { delivered: Some(0), ..Counted::default() };
+    fn counted(&self) -> SaveCounts {
+        let none = SaveCounts { delivered: Some(0), ..SaveCounts::default() };
         self.each.iter().fold(none, |sum, it| sum.plus(&it.counted()))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_engine::ingest::{Consumed, Consumer, ConsumerError, Counted, IngestStage, RowStore};
+use weir_engine::ingest::{Consumed, Consumer, ConsumerError, IngestStage, RowStore, SaveCounts};
 use weir_ingest::{Database, RowCounter, StoreError};
 use weir_metrics::MomentRange;
 use weir_shard::clock;
@@ -104,9 +104,9 @@ fn watch(counter: &mut RowCounter, base: u64, seen: &RowsSeen, stop: &AtomicBool
 }
 
 impl Consumer for TableConsumer {
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> SaveCounts {
         let rows = self.seen.rows.load(Relaxed);
-        Counted { delivered: Some(rows), settled: rows, saved: rows, ..Counted::default() }
+        SaveCounts { delivered: Some(rows), settled: rows, saved: rows, ..SaveCounts::default() }
     }
 
     fn patience(&self, _settle: Duration, timeout: Duration) -> Duration {

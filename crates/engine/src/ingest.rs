@@ -10,7 +10,7 @@ pub(crate) mod intake;
 
 pub use account::{Imbalance, IngestStage, MessageBalance};
 pub use agent_counts::{AgentCounts, AgentWork};
-pub use consumer::{Both, Consumed, Consumer, ConsumerError, Counted, RowStore};
+pub use consumer::{Both, Consumed, Consumer, ConsumerError, RowStore, SaveCounts};
 pub use figures::{PROTOCOL, SCHEMA, names, schema_of};
 pub use ingested::{Classic, FirstAndLast, Ingested};
 pub use intake::{Consuming, MakeConsumer, Messages, Share};

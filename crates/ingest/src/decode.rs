@@ -4,7 +4,8 @@ use crate::column::{Column, ColumnKind};
 use crate::rows::{Cell, Rows};
 use uuid::Uuid;
 use weir_record::{
-    DecodeError, Decoder, Format, Lack, Logical, Problem, Record, Schema, TimeUnit, Value, WriterSchemas,
+    DecodeError, Decoder, Format, Logical, Problem, Record, Schema, SchemaUnavailable, TimeUnit, Value,
+    WriterSchemas,
 };
 
 /// Bytes that the records of one message may take, per byte that a message may have: what is packed well is not to take
@@ -108,10 +109,12 @@ impl Decode {
 impl From<DecodeError> for DecodeFailure {
     fn from(error: DecodeError) -> Self {
         match &error.problem {
-            Problem::Writer { lack: Lack::Passing, writer, reason } => {
+            Problem::Writer { lack: SchemaUnavailable::Passing, writer, reason } => {
                 Self::Away(format!("schema with {writer}: {reason}"))
             }
-            Problem::Writer { lack: Lack::Forbidden, reason, .. } => Self::Refused(reason.to_string()),
+            Problem::Writer { lack: SchemaUnavailable::Forbidden, reason, .. } => {
+                Self::Refused(reason.to_string())
+            }
             _ => Self::Dead(error.to_string()),
         }
     }

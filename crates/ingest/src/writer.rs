@@ -194,7 +194,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
     use weir_mqtt::PacketId;
-    use weir_record::{Format, Framing, Lack, Schema, WriterId, WriterSchemas};
+    use weir_record::{Format, Framing, Schema, SchemaUnavailable, WriterId, WriterSchemas};
     use weir_shard::Shard;
 
     /// A store that keeps payloads, refuses those that begin with `!`, is away once when one that begins with `?` comes after others were
@@ -326,7 +326,7 @@ mod tests {
     const SCHEMA: &str = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "bytes"}]}"#;
 
     /// A registry that gives one of these answers after the other.
-    struct Scripted(VecDeque<Result<(), Lack>>, Lack);
+    struct Scripted(VecDeque<Result<(), SchemaUnavailable>>, SchemaUnavailable);
 
     impl WriterSchemas for Scripted {
         fn find(&mut self, _: WriterId) -> Result<Schema, String> {
@@ -337,23 +337,23 @@ mod tests {
             })
         }
 
-        fn lack(&self) -> Lack {
+        fn lack(&self) -> SchemaUnavailable {
             self.1
         }
     }
 
     /// Has records saved that were written by schemas with these ids, of which a registry knows what it says.
-    fn run_registered(ids: &[u8], answers: impl Into<VecDeque<Result<(), Lack>>>) -> Ran {
+    fn run_registered(ids: &[u8], answers: impl Into<VecDeque<Result<(), SchemaUnavailable>>>) -> Ran {
         let records: Vec<[u8; 7]> = ids.iter().map(|id| [0, 0, 0, 0, *id, 2, *id]).collect();
         let payloads: Vec<&[u8]> = records.iter().map(|it| &it[..]).collect();
         let decode = Decode::records(&Schema::parse(SCHEMA).unwrap(), Format::Avro(Framing::Confluent));
-        let mut decode = decode.with_writers(Box::new(Scripted(answers.into(), Lack::Lasting)));
+        let mut decode = decode.with_writers(Box::new(Scripted(answers.into(), SchemaUnavailable::Lasting)));
         run_decoded(&mut decode, &payloads, BOUNDS, VecDeque::new())
     }
 
     #[test]
     fn a_schema_that_cannot_be_had_now_is_waited_for_and_what_came_before_it_is_saved_meanwhile() {
-        let away = Err(Lack::Passing);
+        let away = Err(SchemaUnavailable::Passing);
         let ran = run_registered(&[1, 1, 2, 1], [Ok(()), away, away, Ok(())]);
         assert_eq!((ran.shelf.commits, ran.finish), (vec![2, 2], Finish::Done));
         assert_eq!(ran.shelf.kept, [[1], [1], [2], [1]]);
@@ -367,14 +367,14 @@ mod tests {
 
     #[test]
     fn records_of_a_schema_that_there_is_none_of_are_dead_letters_and_those_of_others_are_saved() {
-        let ran = run_registered(&[1, 2, 1], [Ok(()), Err(Lack::Lasting)]);
+        let ran = run_registered(&[1, 2, 1], [Ok(()), Err(SchemaUnavailable::Lasting)]);
         assert_eq!((ran.shelf.kept.len(), ran.shelf.dead.len(), ran.finish), (2, 1, Finish::Done));
         assert!(ran.said.is_empty() && ran.shelf.dead[0].contains("id 2"), "{:?}", ran.shelf.dead);
     }
 
     #[test]
     fn a_registry_that_wants_other_credentials_ends_it_behind_what_could_be_read() {
-        let ran = run_registered(&[1, 2, 1], [Ok(()), Err(Lack::Forbidden)]);
+        let ran = run_registered(&[1, 2, 1], [Ok(()), Err(SchemaUnavailable::Forbidden)]);
         assert_eq!((ran.shelf.kept.len(), ran.decoded), (1, Err("Forbidden".to_owned())));
     }
 

@@ -15,13 +15,13 @@ pub(crate) enum Opening {
 /// `N` counters for each key, and their running totals. A key that vanishes leaves what it had counted.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningTotals<K, const N: usize> {
-    accounts: HashMap<K, Counted<N>>,
+    accounts: HashMap<K, KeyCounters<N>>,
     total: [u64; N],
     round: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Counted<const N: usize> {
+struct KeyCounters<const N: usize> {
     last: [u64; N],
     round: u64,
 }
@@ -38,7 +38,7 @@ impl<K: Eq + Hash, const N: usize> RunningTotals<K, N> {
             Opening::Full => [0; N],
             Opening::Nothing => counters,
         };
-        let account = self.accounts.entry(key).or_insert(Counted { last: first, round: 0 });
+        let account = self.accounts.entry(key).or_insert(KeyCounters { last: first, round: 0 });
         for ((last, now), total) in account.last.iter_mut().zip(counters).zip(&mut self.total) {
             *total += now.saturating_sub(*last);
             *last = now.max(*last);

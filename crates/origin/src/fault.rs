@@ -281,7 +281,7 @@ pub struct Pick {
     /// Which numbers.
     pub units: Units,
     /// Which units are counted.
-    pub of: Counted,
+    pub of: CountedUnit,
 }
 
 /// Which numbers of units.
@@ -305,7 +305,7 @@ impl Units {
 
 /// Which units are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountedUnit {
     /// All units.
     Any,
     /// Video.

@@ -1,6 +1,6 @@
 //! What is wrong with a payload, and where.
 
-use crate::writer_id::{Lack, WriterId};
+use crate::writer_id::{SchemaUnavailable, WriterId};
 use std::fmt;
 
 /// Why a payload cannot be read. One line; never a value of the payload in it.
@@ -105,7 +105,7 @@ pub enum Problem {
         /// What stands in front of the record.
         writer: WriterId,
         /// Whether it may be had later.
-        lack: Lack,
+        lack: SchemaUnavailable,
         /// Why not.
         reason: Box<str>,
     },

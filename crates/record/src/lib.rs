@@ -27,7 +27,7 @@ pub use generator::{Generator, RecordTooLarge, Spread};
 pub use logical::{Logical, TimeUnit};
 pub use schema::{Column, Kind, Schema, SchemaError, SchemaFault};
 pub use value::{Array, Columns, Entries, Items, Map, Record, Value};
-pub use writer_id::{Lack, WriterId};
+pub use writer_id::{SchemaUnavailable, WriterId};
 pub use writers::WriterSchemas;
 
 /// How deep types and values may be nested.

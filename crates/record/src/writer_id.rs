@@ -13,7 +13,7 @@ pub enum WriterId {
 
 /// What it means that a schema cannot be had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lack {
+pub enum SchemaUnavailable {
     /// There is no such schema: records by it cannot be read.
     #[default]
     Lasting,

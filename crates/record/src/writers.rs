@@ -3,7 +3,7 @@
 use crate::error::Problem;
 use crate::resolve::Resolution;
 use crate::schema::Schema;
-use crate::writer_id::{Lack, WriterId};
+use crate::writer_id::{SchemaUnavailable, WriterId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ pub trait WriterSchemas: Send {
     fn find(&mut self, writer: WriterId) -> Result<Schema, String>;
 
     /// What the last error of [`Self::find`] means.
-    fn lack(&self) -> Lack {
-        Lack::Lasting
+    fn lack(&self) -> SchemaUnavailable {
+        SchemaUnavailable::Lasting
     }
 }
 

@@ -18,7 +18,7 @@ use crate::surroundings;
 use lines::{capacity_line, confirmed, full_thread, fullest, not_carried, reason, verdict_word, void_reason};
 use std::io;
 use weir_answers::capacity::{
-    CapacitySummary, CapacityTrial, Evidence, LoadOutcome, Purpose, Stopped, Verdict,
+    CapacitySummary, CapacityTrial, Evidence, LoadOutcome, Purpose, Stopped, TrialVerdict,
 };
 use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
@@ -94,11 +94,11 @@ impl Findings for CapacitySummary {
     }
 }
 
-fn verdict_tone(verdict: Verdict) -> Tone {
+fn verdict_tone(verdict: TrialVerdict) -> Tone {
     match verdict {
-        Verdict::Pass => Tone::Good,
-        Verdict::Fail => Tone::Bad,
-        Verdict::Void => Tone::Doubtful,
+        TrialVerdict::Pass => Tone::Good,
+        TrialVerdict::Fail => Tone::Bad,
+        TrialVerdict::Void => Tone::Doubtful,
     }
 }
 
@@ -140,7 +140,7 @@ fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     facts.extend(not_carried(summary).map(|(name, why)| Fact::new(name, why)));
     facts.extend(full_thread(summary).map(|thread| Fact::new("Bottleneck", thread)));
     facts.extend(void_reason(summary).map(|why| Fact::new("Void", why).tone(Tone::Doubtful)));
-    if let Some(carried) = answer.bounds.lower.and_then(|lower| summary.at_with(lower, Verdict::Pass)) {
+    if let Some(carried) = answer.bounds.lower.and_then(|lower| summary.at_with(lower, TrialVerdict::Pass)) {
         let mut line = carried_as(sought.kind, carried);
         if let Some(thread) = fullest(carried) {
             line.push_str(&format!("; {} at {} of a core", thread.name, percent(thread.percent)));
@@ -203,8 +203,8 @@ fn carried_as(kind: LoadKind, carried: &LoadOutcome) -> String {
 fn at_the_edge(summary: &CapacitySummary) -> Option<Grid> {
     let bounds = summary.answer.bounds;
     let half = bounds.lower.or(bounds.upper).and_then(|load| summary.at_half_of(load));
-    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
-    let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, TrialVerdict::Pass));
+    let upper = bounds.upper.and_then(|load| summary.at_with(load, TrialVerdict::Fail));
     let rows = [half, lower, upper].into_iter().flatten().map(|outcome| {
         let target =
             (!outcome.targets.is_empty()).then(|| outcome.targets.iter().map(|it| it.cpu_percent).sum());
@@ -275,24 +275,24 @@ fn trials(summary: &CapacitySummary) -> Grid {
 /// All trials, then what was measured against the load.
 fn plots(summary: &CapacitySummary) -> Vec<Plot> {
     let loads: Vec<&LoadOutcome> = summary.trials.iter().flat_map(|trial| &trial.loads).collect();
-    let of_verdict = |verdict: Verdict| {
+    let of_verdict = |verdict: TrialVerdict| {
         let point = |(at, load): (u32, &&LoadOutcome)| {
             (f64::from(at), (load.verdict == verdict).then(|| f64::from(load.load)))
         };
         let points = (1..).zip(&loads).map(point).collect();
         let hue = match verdict {
-            Verdict::Pass => Hue::Good,
-            Verdict::Fail => Hue::Bad(0),
-            Verdict::Void => Hue::Doubtful,
+            TrialVerdict::Pass => Hue::Good,
+            TrialVerdict::Fail => Hue::Bad(0),
+            TrialVerdict::Void => Hue::Doubtful,
         };
         let mark = match verdict {
-            Verdict::Pass => Mark::Circle,
-            Verdict::Fail => Mark::Cross,
-            Verdict::Void => Mark::Square,
+            TrialVerdict::Pass => Mark::Circle,
+            TrialVerdict::Fail => Mark::Cross,
+            TrialVerdict::Void => Mark::Square,
         };
         Line::new(verdict_word(verdict), hue, points).marked(mark)
     };
-    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Void];
+    let verdicts = [TrialVerdict::Pass, TrialVerdict::Fail, TrialVerdict::Void];
     let title = "Loads, in the order in which they were held".to_owned();
     let lines = verdicts.into_iter().map(of_verdict).collect();
     let mut plots = vec![Plot {

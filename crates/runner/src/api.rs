@@ -165,7 +165,7 @@ impl Run {
         on_a_thread(|| {
             let Self { scenario, directory: kept, stop } = self;
             prepare::plan(&scenario, ErrorKind::Scenario)?;
-            let place = Place::new(kept.as_deref(), &scenario.name)?;
+            let place = OutputDirectory::new(kept.as_deref(), &scenario.name)?;
             let (folder, directory) = (Path::new(""), place.path());
             let run = SteppedRun { scenario: &scenario, variant: None, repetition: 1, folder, directory };
             let mut session = Session { agents: None, watcher: &mut Unseen, interrupt: stop.flag() };
@@ -240,23 +240,23 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, RunError> + Send) -> Re
 }
 
 /// A run directory, which goes unless it is to be kept.
-enum Place {
-    Kept(PathBuf),
-    Passing(tempfile::TempDir),
+enum OutputDirectory {
+    Given(PathBuf),
+    Temporary(tempfile::TempDir),
 }
 
-impl Place {
+impl OutputDirectory {
     fn new(kept: Option<&Path>, name: &str) -> Result<Self, RunError> {
         match kept {
-            Some(_) => directory(kept, name, clock::wall_nanos() / 1_000_000_000).map(Self::Kept),
-            None => tempfile::tempdir().map(Self::Passing).map_err(RunError::with(ErrorKind::Internal)),
+            Some(_) => directory(kept, name, clock::wall_nanos() / 1_000_000_000).map(Self::Given),
+            None => tempfile::tempdir().map(Self::Temporary).map_err(RunError::with(ErrorKind::Internal)),
         }
     }
 
     fn path(&self) -> &Path {
         match self {
-            Self::Kept(path) => path,
-            Self::Passing(directory) => directory.path(),
+            Self::Given(path) => path,
+            Self::Temporary(directory) => directory.path(),
         }
     }
 }

@@ -108,7 +108,7 @@ pub struct SearchedVariant<'a> {
 }
 
 /// What every trial is made of.
-pub struct Trials<'a> {
+pub struct CapacitySearch<'a> {
     subject: Subject,
     criteria: Vec<Criterion>,
     goal: Goal,
@@ -117,7 +117,7 @@ pub struct Trials<'a> {
     of: SearchedVariant<'a>,
 }
 
-impl<'a> Trials<'a> {
+impl<'a> CapacitySearch<'a> {
     /// Of a scenario, with every check that is possible before a server is started.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ impl<'a> Trials<'a> {
 
 /// The trials of a search, each of them a run of clients, and what came of them so far.
 struct RealTrials<'a, 'b> {
-    of: &'a Trials<'a>,
+    of: &'a CapacitySearch<'a>,
     whole: &'a Path,
     session: &'a mut Session<'b>,
     began: Instant,
@@ -341,7 +341,7 @@ impl TrialRunner for RealTrials<'_, '_> {
         if self.session.interrupt.load(Relaxed) {
             return Ok(None);
         }
-        let Trials { subject, criteria, slice_seconds, .. } = self.of;
+        let CapacitySearch { subject, criteria, slice_seconds, .. } = self.of;
         let number = self.summary.trials.len() + 1;
         let is_single = !subject.kind().climbs_in_one_run();
         let place = format!("{number:03}-{}", directory_of(trial, is_single));

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use weir_http::{Http, HttpAddress, HttpTrust, shown_text};
-use weir_record::{Lack, Schema, WriterId, WriterSchemas};
+use weir_record::{Schema, SchemaUnavailable, WriterId, WriterSchemas};
 
 /// How long a registry that does not know an id is not asked for it again.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub(crate) fn writer_schemas(place: &str, trust: &HttpTrust) -> Result<Box<dyn W
         note_of_host(address.host());
     }
     let http = Http::new(&address, trust).map_err(|error| format!("{address}: {error}"))?;
-    Ok(Box::new(Registry { http, address, lack: Lack::Lasting, unknown: HashMap::new() }))
+    Ok(Box::new(Registry { http, address, lack: SchemaUnavailable::Lasting, unknown: HashMap::new() }))
 }
 
 /// A registry on a server.
@@ -53,7 +53,7 @@ struct Registry {
     http: Http,
     address: HttpAddress,
     /// What it means that the last schema could not be had.
-    lack: Lack,
+    lack: SchemaUnavailable,
     /// What it has said of ids that cannot be had, and when.
     unknown: HashMap<u64, (Instant, String)>,
 }
@@ -84,10 +84,10 @@ struct ErrorAnswer {
 const NO_SUCH_SCHEMA: u32 = 40403;
 
 impl Registry {
-    fn ask(&self, id: u64) -> Result<Schema, (Lack, String)> {
+    fn ask(&self, id: u64) -> Result<Schema, (SchemaUnavailable, String)> {
         let place = self.address.below(&format!("schemas/ids/{id}"));
-        let passing = |words: String| (Lack::Passing, format!("{}: {words}", self.address));
-        let unknown = |words: String| (Lack::Lasting, format!("{}: {words}", self.address));
+        let passing = |words: String| (SchemaUnavailable::Passing, format!("{}: {words}", self.address));
+        let unknown = |words: String| (SchemaUnavailable::Lasting, format!("{}: {words}", self.address));
         let (status, body) = self.http.answer(&place, ACCEPT).map_err(|error| passing(error.to_string()))?;
         match status {
             200..=299 => {}
@@ -97,7 +97,7 @@ impl Registry {
             }
             401 | 403 => {
                 let line = format!("{}: HTTP status {status}: set {USER} and {PASSWORD}", self.address);
-                return Err((Lack::Forbidden, line));
+                return Err((SchemaUnavailable::Forbidden, line));
             }
             status => return Err(passing(format!("HTTP status {status}"))),
         }
@@ -122,7 +122,7 @@ impl Registry {
 
 impl WriterSchemas for Registry {
     fn find(&mut self, writer: WriterId) -> Result<Schema, String> {
-        self.lack = Lack::Lasting;
+        self.lack = SchemaUnavailable::Lasting;
         let WriterId::Id(id) = writer else {
             return Err(format!("{}: a registry knows ids, and no fingerprints", self.address));
         };
@@ -135,11 +135,11 @@ impl WriterSchemas for Registry {
                 self.unknown.remove(&id);
                 Ok(schema)
             }
-            Err((lack @ (Lack::Passing | Lack::Forbidden), words)) => {
+            Err((lack @ (SchemaUnavailable::Passing | SchemaUnavailable::Forbidden), words)) => {
                 self.lack = lack;
                 Err(words)
             }
-            Err((Lack::Lasting, words)) => {
+            Err((SchemaUnavailable::Lasting, words)) => {
                 if self.unknown.len() >= REMEMBERED {
                     self.unknown.clear();
                 }
@@ -151,7 +151,7 @@ impl WriterSchemas for Registry {
         }
     }
 
-    fn lack(&self) -> Lack {
+    fn lack(&self) -> SchemaUnavailable {
         self.lack
     }
 }
@@ -278,7 +278,7 @@ mod tests {
         let first = registry.find(WriterId::Id(1)).unwrap_err();
         assert!(first.ends_with("connection refused: nothing listens there"), "{first}");
         assert!(!first.contains("s3cr3t"), "{first}");
-        assert_eq!(registry.lack(), Lack::Passing);
+        assert_eq!(registry.lack(), SchemaUnavailable::Passing);
     }
 
     #[test]
@@ -303,17 +303,17 @@ mod tests {
         let mut registry = writer_schemas(&place, &HttpTrust::System).unwrap();
         for (status, _) in hiccups {
             registry.find(WriterId::Id(7)).unwrap_err();
-            assert_eq!(registry.lack(), Lack::Passing, "{status}");
+            assert_eq!(registry.lack(), SchemaUnavailable::Passing, "{status}");
         }
         registry.find(WriterId::Id(8)).unwrap_err();
-        assert_eq!(registry.lack(), Lack::Lasting);
+        assert_eq!(registry.lack(), SchemaUnavailable::Lasting);
         assert_eq!(registry.find(WriterId::Id(7)).unwrap(), Schema::parse(SCHEMA).unwrap());
         let refused = registry.find(WriterId::Id(9)).unwrap_err();
         assert!(
             refused.ends_with("HTTP status 401: set WEIR_REGISTRY_USER and WEIR_REGISTRY_PASSWORD"),
             "{refused}"
         );
-        assert_eq!(registry.lack(), Lack::Forbidden);
+        assert_eq!(registry.lack(), SchemaUnavailable::Forbidden);
         server.join().unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! A sweep: every variant of a scenario, as a run or as a search for its capacity, and which is best.
 
 use crate::answer::Answer;
-use crate::capacity::{SearchSettings, SearchedVariant, Trials};
+use crate::capacity::{CapacitySearch, SearchSettings, SearchedVariant};
 use crate::generators::Generators;
 use crate::observer::AnswerSoFar;
 use crate::prepare;
@@ -67,14 +67,14 @@ impl Sweep<'_> {
         variation: &'b Variation,
         repetition: u32,
         generators: &Generators,
-    ) -> Result<Trials<'b>, RunError> {
+    ) -> Result<CapacitySearch<'b>, RunError> {
         let of = SearchedVariant {
             variant: variation.variant.as_ref(),
             repetition,
             folder: self.folder,
             wrong: ErrorKind::Scenario,
         };
-        Trials::new(variation.scenario.clone(), self.search, generators, of)
+        CapacitySearch::new(variation.scenario.clone(), self.search, generators, of)
     }
 
     /// One after the other, in the sweep's own directory `whole`; says what they came to, and what went wrong beside it unless

@@ -67,7 +67,7 @@ enum GuardPhase {
 
 /// What becomes of a link whose deadline has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum DeadlineOutcome {
     /// Look again then.
     GoesOn(Moment),
     /// The peer has not said what it wants.
@@ -131,13 +131,13 @@ impl Guard {
     }
 
     /// Looks at the link.
-    pub(crate) fn judge(&mut self, now: Moment, taken: impl FnOnce() -> SendProgress) -> Verdict {
+    pub(crate) fn judge(&mut self, now: Moment, taken: impl FnOnce() -> SendProgress) -> DeadlineOutcome {
         let next = self.poll_timeout();
         if next > now {
-            return Verdict::GoesOn(next);
+            return DeadlineOutcome::GoesOn(next);
         }
         if let GuardPhase::Asked(_) = self.phase {
-            return Verdict::NoRequest(self.limits.request);
+            return DeadlineOutcome::NoRequest(self.limits.request);
         }
         let SendProgress { acknowledged: Acknowledged { bytes, ago }, waits } = taken();
         let takes = std::mem::replace(&mut self.acknowledged, bytes) != bytes;
@@ -151,14 +151,16 @@ impl Guard {
         let has_waited = std::mem::replace(&mut self.waited, waits && !takes);
         self.looked = now;
         match self.phase {
-            GuardPhase::Established if waits && has_waited && !takes => Verdict::Idle(self.limits.idle),
+            GuardPhase::Established if waits && has_waited && !takes => {
+                DeadlineOutcome::Idle(self.limits.idle)
+            }
             GuardPhase::Established if now >= self.heard + self.longest_silence() => {
-                Verdict::Idle(self.longest_silence())
+                DeadlineOutcome::Idle(self.longest_silence())
             }
             GuardPhase::Asked(_) | GuardPhase::Answered(_) if self.poll_timeout() <= now => {
-                Verdict::NoRequest(self.limits.request)
+                DeadlineOutcome::NoRequest(self.limits.request)
             }
-            _ => Verdict::GoesOn(self.poll_timeout()),
+            _ => DeadlineOutcome::GoesOn(self.poll_timeout()),
         }
     }
 }
@@ -183,9 +185,9 @@ mod tests {
         let mut guard = Guard::new(LIMITS, second(0));
         for n in 0..15 {
             guard.on_input(second(n));
-            assert_eq!(guard.judge(second(n), || taken(n, 0)), Verdict::GoesOn(second(15)));
+            assert_eq!(guard.judge(second(n), || taken(n, 0)), DeadlineOutcome::GoesOn(second(15)));
         }
-        assert_eq!(guard.judge(second(15), || taken(15, 0)), Verdict::NoRequest(LIMITS.request));
+        assert_eq!(guard.judge(second(15), || taken(15, 0)), DeadlineOutcome::NoRequest(LIMITS.request));
     }
 
     #[test]
@@ -199,7 +201,7 @@ mod tests {
         );
         assert_eq!(guard.settle(Progress::AwaitsRequest, second(30)), second(45));
         assert_eq!(guard.settle(Progress::AwaitsRequest, second(40)), second(55));
-        assert_eq!(guard.judge(second(55), || taken(0, 0)), Verdict::NoRequest(LIMITS.request));
+        assert_eq!(guard.judge(second(55), || taken(0, 0)), DeadlineOutcome::NoRequest(LIMITS.request));
     }
 
     #[test]
@@ -207,13 +209,13 @@ mod tests {
         let mut guard = Guard::new(LIMITS, second(0));
         guard.settle(Progress::Established, second(0));
         guard.on_input(second(100));
-        assert_eq!(guard.judge(second(600), || taken(0, 0)), Verdict::GoesOn(second(700)));
+        assert_eq!(guard.judge(second(600), || taken(0, 0)), DeadlineOutcome::GoesOn(second(700)));
         assert_eq!(
             guard.judge(second(700), || taken(5_000, 0)),
-            Verdict::GoesOn(second(1_300)),
+            DeadlineOutcome::GoesOn(second(1_300)),
             "a viewer takes what it is sent"
         );
-        assert_eq!(guard.judge(second(1_300), || taken(5_000, 0)), Verdict::Idle(LIMITS.idle));
+        assert_eq!(guard.judge(second(1_300), || taken(5_000, 0)), DeadlineOutcome::Idle(LIMITS.idle));
     }
 
     /// A peer that was promised a silence of an hour and a half.
@@ -229,9 +231,15 @@ mod tests {
     fn who_may_be_silent_for_longer_is_let_go_after_that() {
         let mut guard = promised();
         for n in 1..=8 {
-            assert_eq!(guard.judge(second(600 * n), || taken(0, 0)), Verdict::GoesOn(second(600 * (n + 1))));
+            assert_eq!(
+                guard.judge(second(600 * n), || taken(0, 0)),
+                DeadlineOutcome::GoesOn(second(600 * (n + 1)))
+            );
         }
-        assert_eq!(guard.judge(second(5_400), || taken(0, 0)), Verdict::Idle(Duration::from_secs(5_400)));
+        assert_eq!(
+            guard.judge(second(5_400), || taken(0, 0)),
+            DeadlineOutcome::Idle(Duration::from_secs(5_400))
+        );
         // A promise of less than all have takes nothing away.
         let mut guard = Guard::new(LIMITS, second(0));
         guard.allow_silence(Duration::from_secs(10));
@@ -242,33 +250,33 @@ mod tests {
     fn who_may_be_silent_for_longer_takes_what_waits_for_it_in_the_usual_time() {
         let waiting = |bytes| SendProgress { waits: true, ..taken(bytes, 0) };
         let mut guard = promised();
-        assert_eq!(guard.judge(second(600), || taken(0, 0)), Verdict::GoesOn(second(1_200)));
-        assert_eq!(guard.judge(second(1_200), || waiting(0)), Verdict::GoesOn(second(1_800)));
+        assert_eq!(guard.judge(second(600), || taken(0, 0)), DeadlineOutcome::GoesOn(second(1_200)));
+        assert_eq!(guard.judge(second(1_200), || waiting(0)), DeadlineOutcome::GoesOn(second(1_800)));
         assert_eq!(
             guard.judge(second(1_800), || waiting(1)),
-            Verdict::GoesOn(second(2_400)),
+            DeadlineOutcome::GoesOn(second(2_400)),
             "it takes some"
         );
-        assert_eq!(guard.judge(second(2_400), || waiting(1)), Verdict::GoesOn(second(3_000)));
-        assert_eq!(guard.judge(second(3_000), || waiting(1)), Verdict::Idle(LIMITS.idle));
+        assert_eq!(guard.judge(second(2_400), || waiting(1)), DeadlineOutcome::GoesOn(second(3_000)));
+        assert_eq!(guard.judge(second(3_000), || waiting(1)), DeadlineOutcome::Idle(LIMITS.idle));
     }
 
     #[test]
     fn who_reads_its_answer_slowly_has_time_to_ask_when_it_has_read_it() {
         let mut guard = Guard::new(LIMITS, second(0));
         assert_eq!(guard.settle(Progress::Answered, second(10)), second(25));
-        assert_eq!(guard.judge(second(25), || taken(5_000, 1)), Verdict::GoesOn(second(39)));
-        assert_eq!(guard.judge(second(39), || taken(9_000, 4)), Verdict::GoesOn(second(50)));
-        assert_eq!(guard.judge(second(50), || taken(9_000, 0)), Verdict::NoRequest(LIMITS.request));
+        assert_eq!(guard.judge(second(25), || taken(5_000, 1)), DeadlineOutcome::GoesOn(second(39)));
+        assert_eq!(guard.judge(second(39), || taken(9_000, 4)), DeadlineOutcome::GoesOn(second(50)));
+        assert_eq!(guard.judge(second(50), || taken(9_000, 0)), DeadlineOutcome::NoRequest(LIMITS.request));
     }
 
     #[test]
     fn who_has_read_its_answer_at_once_has_no_longer_than_that_to_ask() {
         let mut guard = Guard::new(LIMITS, second(0));
         guard.settle(Progress::Answered, second(10));
-        assert_eq!(guard.judge(second(25), || taken(5_000, 15)), Verdict::NoRequest(LIMITS.request));
+        assert_eq!(guard.judge(second(25), || taken(5_000, 15)), DeadlineOutcome::NoRequest(LIMITS.request));
         // A peer that has not sent a request at all has no longer, although it acknowledges a TLS handshake.
         let mut guard = Guard::new(LIMITS, second(0));
-        assert_eq!(guard.judge(second(15), || taken(5_000, 0)), Verdict::NoRequest(LIMITS.request));
+        assert_eq!(guard.judge(second(15), || taken(5_000, 0)), DeadlineOutcome::NoRequest(LIMITS.request));
     }
 }

@@ -34,7 +34,7 @@ const MESSAGES: u32 = (1 << 26) - 1;
 const UNACKNOWLEDGED_FOR: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-struct Kept {
+struct UnacknowledgedPacket {
     payload: Vec<u8>,
     timestamp: u32,
     queued: Moment,
@@ -57,7 +57,7 @@ struct Kept {
 pub(crate) struct Sender {
     /// The number of the first packet that is kept.
     start: SequenceNumber,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<UnacknowledgedPacket>,
     /// Bytes that their payloads take, and of those that were not sent yet.
     bytes: usize,
     waiting: usize,
@@ -124,7 +124,7 @@ impl Sender {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
             + self.spare.iter().map(Vec::capacity).sum::<usize>()
-            + self.kept.capacity() * size_of::<Kept>()
+            + self.kept.capacity() * size_of::<UnacknowledgedPacket>()
     }
 
     /// Packets that wait to be sent or acknowledged.
@@ -152,7 +152,7 @@ impl Sender {
         self.waiting += buffer.len();
         self.pacer.queued(buffer.len(), now);
         self.message_number = self.message_number % MESSAGES + 1;
-        self.kept.push_back(Kept {
+        self.kept.push_back(UnacknowledgedPacket {
             payload: buffer,
             timestamp,
             queued: now,
@@ -239,7 +239,7 @@ impl Sender {
 
     /// Whether the socket is to be asked what it holds: what is not acknowledged may not have left.
     pub(crate) fn asks_for_unsent(&self, now: Moment) -> bool {
-        let is_old = |packet: &Kept| packet.queued + UNACKNOWLEDGED_FOR <= now;
+        let is_old = |packet: &UnacknowledgedPacket| packet.queued + UNACKNOWLEDGED_FOR <= now;
         self.sent > 0 && self.kept.front().is_some_and(is_old) && self.departures.asks(now)
     }
 
@@ -312,7 +312,7 @@ impl Sender {
 
     /// Whether the first packet that is kept is given up for a reason of this side: it has not left, or had too little time left when it
     /// did, or what was to go out in its place has not left.
-    fn was_held_here(&self, packet: &Kept, now: Moment) -> bool {
+    fn was_held_here(&self, packet: &UnacknowledgedPacket, now: Moment) -> bool {
         let due = if self.sent == 0 { self.peer_room.by_true_clock(packet.due) } else { packet.due };
         let is_mostly_ours = 2 * due.since(packet.queued) <= now.since(packet.queued);
         if self.sent == 0 {
@@ -459,7 +459,7 @@ impl Sender {
     }
 }
 
-fn write(packet: &mut Kept, number: SequenceNumber, destination: u32, outbox: &mut Outbox) {
+fn write(packet: &mut UnacknowledgedPacket, number: SequenceNumber, destination: u32, outbox: &mut Outbox) {
     packet.is_refused = true;
     // One that this side's socket has refused goes out as it would have the first time.
     let retransmitted = packet.position > 0;

@@ -2,7 +2,7 @@
 //! ones understand as well.
 
 use crate::free_port;
-use crate::process::{Kept, program, soon};
+use crate::process::{KilledOnDrop, program, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const PASSWORD: &str = "s3cr3t %41 pass'word";
 /// A running server, ended with the test.
 pub struct ClickHouseServer {
     port: u16,
-    server: Kept,
+    server: KilledOnDrop,
     directory: TempDir,
 }
 
@@ -56,11 +56,11 @@ impl ClickHouseServer {
         Self { port, server, directory }
     }
 
-    fn server(files: &Path, port: u16) -> Kept {
+    fn server(files: &Path, port: u16) -> KilledOnDrop {
         // Debian has it where only root looks.
         let mut command = program("/usr/sbin/clickhouse-server", "clickhouse-server");
         command.arg(format!("--config-file={}", files.join("config.xml").display()));
-        let server = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let server = KilledOnDrop::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         soon("ClickHouse answers", || ask(port, "SELECT 1").is_ok());
         server
     }

@@ -1,13 +1,13 @@
 //! coturn, a TURN server that shares nothing with weir, on a free loopback port.
 
-use crate::{Kept, free_port, program, soon};
+use crate::{KilledOnDrop, free_port, program, soon};
 use std::net::TcpStream;
 use std::process::Stdio;
 use tempfile::TempDir;
 
 /// A running server, with one user.
 pub struct Coturn {
-    _process: Kept,
+    _process: KilledOnDrop,
     directory: TempDir,
     /// Where it listens.
     pub port: u16,
@@ -51,7 +51,7 @@ impl Coturn {
         command.args(["--listening-port", &port.to_string(), "--user", &format!("{user}:{password}")]);
         command.args(["--log-file", &at("log"), "--simple-log", "--pidfile", &at("pid"), "--verbose"]);
         command.args(["--userdb", &at("users")]).args(arguments);
-        let process = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let process = KilledOnDrop::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         soon("coturn listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         let coturn = Self { _process: process, directory, port };
         soon("coturn knows its users", || coturn.log().contains("DB connection success"));

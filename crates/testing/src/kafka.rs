@@ -1,6 +1,6 @@
 //! Kafka from Maven Central, a cluster of one broker (KRaft) on free ports, and its own tools.
 
-use crate::process::{Kept, program, soon};
+use crate::process::{KilledOnDrop, program, soon};
 use crate::{free_port, maven};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -105,7 +105,7 @@ pub struct Kafka {
     /// Ways in and their ports.
     listeners: Vec<(Listener, u16)>,
     directory: TempDir,
-    process: Kept,
+    process: KilledOnDrop,
 }
 
 /// A record as Kafka's own consumer shows it.
@@ -203,10 +203,10 @@ impl Kafka {
         Self { version, port, listeners, directory, process }
     }
 
-    fn process(version: &str, directory: &TempDir, listeners: &[(Listener, u16)]) -> Kept {
+    fn process(version: &str, directory: &TempDir, listeners: &[(Listener, u16)]) -> KilledOnDrop {
         let mut command = java(version, "256m", "kafka.Kafka");
         command.arg(directory.path().join("properties"));
-        let process = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let process = KilledOnDrop::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         // One after the other.
         for (_, port) in listeners {
             soon("Kafka listens", || TcpStream::connect(("127.0.0.1", *port)).is_ok());
@@ -297,7 +297,7 @@ impl Kafka {
             command.args(["--property", &format!("print.{what}=true")]);
         }
         command.args(["--property", &format!("print.value={with_values}")]);
-        let mut consumer = Kept::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+        let mut consumer = KilledOnDrop::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
         let lines = BufReader::new(consumer.0.stdout.take().unwrap()).lines().map_while(Result::ok);
         let (sender, receiver) = channel();
         let reader = std::thread::spawn(move || lines.for_each(|line| sender.send(line).unwrap_or_default()));

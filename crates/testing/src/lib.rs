@@ -31,7 +31,7 @@ pub use nats::{NatsServer, RawClient};
 #[cfg(feature = "servers")]
 pub use postgresql::Postgresql;
 #[cfg(feature = "servers")]
-pub use process::{Kept, interrupt, program, soon};
+pub use process::{KilledOnDrop, interrupt, program, soon};
 pub use undisturbed::undisturbed;
 
 use socket2::{Domain, SockAddr, Socket, Type};

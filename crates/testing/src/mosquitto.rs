@@ -1,7 +1,7 @@
 //! A broker that is not weir's, and its own clients.
 
 use crate::free_port;
-use crate::process::{Kept, soon};
+use crate::process::{KilledOnDrop, soon};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,7 +12,7 @@ pub struct Mosquitto {
     port: u16,
     /// Where it listens for WebSockets, if it does.
     socket_port: u16,
-    process: Kept,
+    process: KilledOnDrop,
     directory: TempDir,
 }
 
@@ -47,11 +47,11 @@ impl Mosquitto {
         Self { port, socket_port, process: Self::process(&directory, port), directory }
     }
 
-    fn process(directory: &TempDir, port: u16) -> Kept {
+    fn process(directory: &TempDir, port: u16) -> KilledOnDrop {
         let mut command = Command::new("/usr/sbin/mosquitto");
         command.arg("-c").arg(directory.path().join("mosquitto.conf"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = Kept::start(&mut command);
+        let process = KilledOnDrop::start(&mut command);
         soon("mosquitto listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         process
     }

@@ -1,7 +1,7 @@
 //! A NATS server that is not weir's.
 
 use crate::free_port;
-use crate::process::{Kept, program, soon};
+use crate::process::{KilledOnDrop, program, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct NatsServer {
     port: u16,
     arguments: Vec<String>,
-    process: Kept,
+    process: KilledOnDrop,
 }
 
 impl NatsServer {
@@ -28,11 +28,11 @@ impl NatsServer {
         Self { port, arguments, process }
     }
 
-    fn process(port: u16, arguments: &[String]) -> Kept {
+    fn process(port: u16, arguments: &[String]) -> KilledOnDrop {
         let mut command = program("nats-server", "nats-server");
         command.args(["-a", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let process = Kept::start(&mut command);
+        let process = KilledOnDrop::start(&mut command);
         soon("nats-server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         process
     }

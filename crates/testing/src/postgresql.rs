@@ -1,7 +1,7 @@
 //! PostgreSQL from Debian, with a cluster of its own, run by an unprivileged user on a free port.
 
 use crate::free_port;
-use crate::process::{Kept, soon};
+use crate::process::{KilledOnDrop, soon};
 use postgres::{Client, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
@@ -17,7 +17,7 @@ const PASSWORD: &str = "s3cr3t pass'word";
 /// A running server, ended with the test.
 pub struct Postgresql {
     port: u16,
-    server: Kept,
+    server: KilledOnDrop,
     binaries: PathBuf,
     directory: TempDir,
 }
@@ -48,13 +48,13 @@ impl Postgresql {
         Self { port, server, binaries, directory }
     }
 
-    fn server(binaries: &std::path::Path, directory: &TempDir, port: u16) -> Kept {
+    fn server(binaries: &std::path::Path, directory: &TempDir, port: u16) -> KilledOnDrop {
         let mut command = as_other(&binaries.join("postgres"));
         command.arg("-D").arg(directory.path().join("data"));
         command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
         // The machine does not fail in these tests.
         command.args(["-c", "unix_socket_directories=", "-c", "fsync=off"]);
-        let server = Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let server = KilledOnDrop::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         soon("PostgreSQL answers", || Client::connect(&url(port), NoTls).is_ok());
         server
     }

@@ -52,9 +52,9 @@ pub fn interrupt(child: &Child) {
 }
 
 /// A process that ends with the test.
-pub struct Kept(pub Child);
+pub struct KilledOnDrop(pub Child);
 
-impl Kept {
+impl KilledOnDrop {
     /// Starts a program.
     pub fn start(command: &mut Command) -> Self {
         let kept = Self(command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")));
@@ -99,7 +99,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     #[ignore = "the child process of the other test"]
     fn stage() {
-        let kept = Kept::start(Command::new("sleep").arg("600"));
+        let kept = KilledOnDrop::start(Command::new("sleep").arg("600"));
         eprintln!("started {}", kept.pid());
         std::thread::sleep(Duration::from_secs(60));
     }

@@ -11,7 +11,7 @@ use weir_agents::frame::{AgentMessage, CALL, CoordinatorMessage, FromAgent, From
 use weir_agents::state_machine::{Outgoing, StateMachine};
 use weir_engine::agents::{AgentEnd, SecondLines};
 use weir_metrics::Moment;
-use weir_testing::{Kept, NatsServer, free_port};
+use weir_testing::{KilledOnDrop, NatsServer, free_port};
 
 const AGENTS: u64 = 1_000;
 const SECONDS: u32 = 20;
@@ -159,7 +159,7 @@ fn used(pid: u32) -> Option<(f64, u64)> {
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
-    let _origin = Kept::start(weir().args(["origin", "--rtmp", &format!("127.0.0.1:{port}")]));
+    let _origin = KilledOnDrop::start(weir().args(["origin", "--rtmp", &format!("127.0.0.1:{port}")]));
     let url = format!("rtmp://127.0.0.1:{port}/live/a");
     let scenario = |name: &str, clients: u32, seconds: u32| {
         let path = folder.path().join(name);
@@ -192,7 +192,7 @@ fn main() {
         "--agents",
         &AGENTS.to_string(),
     ]);
-    let coordinator = Kept::start(command.args(["--nats", &nats.url(), "-o"]).arg(&run));
+    let coordinator = KilledOnDrop::start(command.args(["--nats", &nats.url(), "-o"]).arg(&run));
     let written = || {
         let text = std::fs::read_to_string(run.join("intervals.ndjson")).unwrap_or_default();
         let last = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());

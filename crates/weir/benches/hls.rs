@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use tally::Tally;
 use weir_metrics::Moment;
 use weir_shard::{Context, Endpoint, Event, Session, Shard, clock};
@@ -56,7 +56,7 @@ fn main() -> Result<(), Failure> {
 /// A server that this bench started, on free loopback ports.
 struct Server {
     name: &'static str,
-    process: Kept,
+    process: KilledOnDrop,
     rtmp: String,
     http: SocketAddr,
     path: &'static str,
@@ -76,7 +76,7 @@ impl Server {
         );
         let file = directory.path().join("nginx.conf");
         std::fs::write(&file, configuration)?;
-        let process = Kept(Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn()?);
+        let process = KilledOnDrop(Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn()?);
         until("nginx listens", || TcpStream::connect(http).is_ok())?;
         let rtmp = format!("rtmp://{rtmp}/live/bench");
         let path = "/live/bench.m3u8";
@@ -86,7 +86,7 @@ impl Server {
     fn origin() -> Result<Self, Failure> {
         let mut command = Command::new(WEIR);
         command.args(["origin", "--rtmp", "127.0.0.1:0", "--hls", "127.0.0.1:0", "--segment", "4s"]);
-        let mut process = Kept(command.stdout(Stdio::piped()).spawn()?);
+        let mut process = KilledOnDrop(command.stdout(Stdio::piped()).spawn()?);
         let mut lines = BufReader::new(process.0.stdout.take().ok_or("no stdout")?).lines();
         let mut address = |scheme: &str| -> Result<SocketAddr, Failure> {
             let line = lines.next().ok_or("no address")??;
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// The stream's publisher, in a process of its own; there are four segments then.
-    fn publish(&self, seconds: u64) -> Result<Kept, Failure> {
+    fn publish(&self, seconds: u64) -> Result<KilledOnDrop, Failure> {
         let child = Command::new(WEIR)
             .args([
                 "publish",
@@ -116,7 +116,7 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()?;
         std::thread::sleep(SEGMENT * 4 + Duration::from_secs(1));
-        Ok(Kept(child))
+        Ok(KilledOnDrop(child))
     }
 
     /// One round of `weir play`, with everything that it prints switched on. CPU per client-second in ms.

@@ -15,7 +15,7 @@ use std::os::unix::{fs::chown, process::CommandExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use tempfile::TempDir;
 use weir_record::{Encoder, Format, Framing, Generator, Schema};
 use weir_testing::free_port;
@@ -91,7 +91,7 @@ impl Case<'_> {
         let lines = "allow_anonymous true\nuser root\npersistence false\nmax_queued_messages 0\nmax_inflight_messages 1000\nlog_dest none\n";
         std::fs::write(&configuration, format!("listener {port} 127.0.0.1\n{lines}"))?;
         let mut command = Command::new("/usr/sbin/mosquitto");
-        let broker = Kept(quiet(command.arg("-c").arg(&configuration)).spawn()?);
+        let broker = KilledOnDrop(quiet(command.arg("-c").arg(&configuration)).spawn()?);
         wait_for("mosquitto", || TcpStream::connect(("127.0.0.1", port)).is_ok())?;
 
         let name = format!("{build}-{format}-{count}-{round}");
@@ -113,7 +113,7 @@ impl Case<'_> {
             // Debian's has no setting for anything else.
             command.args(["--durability", "normal"]);
         }
-        let mut ingester = Kept(quiet(&mut command).stderr(Stdio::null()).spawn()?);
+        let mut ingester = KilledOnDrop(quiet(&mut command).stderr(Stdio::null()).spawn()?);
         wait_for("the subscription", || {
             use std::io::{Read, Write};
             let mut page = String::new();
@@ -147,7 +147,7 @@ impl Case<'_> {
         command
             .args(["--no-tui", "--quiet", "-o"])
             .arg(directory.join(format!("run-{name}-{}", place.len())));
-        let publisher = Kept(quiet(&mut command).spawn()?);
+        let publisher = KilledOnDrop(quiet(&mut command).spawn()?);
         // What it used is known until it is waited for.
         let pid = Pid::from_child(&ingester.0);
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
@@ -180,7 +180,7 @@ impl Case<'_> {
 
 /// PostgreSQL, with a cluster of its own that is as careful as any: `fsync` and all else as initdb leaves it.
 struct Database {
-    server: Kept,
+    server: KilledOnDrop,
     port: u16,
     _directory: TempDir,
 }
@@ -212,7 +212,7 @@ impl Database {
         let mut server = run("postgres");
         server.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
         server.args(["-c", "unix_socket_directories="]).stderr(Stdio::null());
-        let server = Kept(quiet(&mut server).spawn()?);
+        let server = KilledOnDrop(quiet(&mut server).spawn()?);
         wait_for("PostgreSQL", || TcpStream::connect(("127.0.0.1", port)).is_ok())?;
         Ok(Self { server, port, _directory: directory })
     }

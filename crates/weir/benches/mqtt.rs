@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
@@ -81,8 +81,10 @@ fn by_filters(directory: &Path, broker: Broker, filters: u32) -> Result<(), Fail
     let (play, publish) =
         (format!("mqtt://127.0.0.1:{port}/f/{{client}}/+"), format!("mqtt://127.0.0.1:{port}/f/1/{{seq}}"));
     let (filters_text, publishers, each) = (filters.to_string(), PUBLISHERS.to_string(), EACH.to_string());
-    let subscriber =
-        Kept(weir(directory, &["play", &play, "-c", &filters_text, "--arrival", "2000/s", "-d", "60s"])?);
+    let subscriber = KilledOnDrop(weir(
+        directory,
+        &["play", &play, "-c", &filters_text, "--arrival", "2000/s", "-d", "60s"],
+    )?);
     std::thread::sleep(Duration::from_secs(3));
     let before = processor_time(&running.0)?;
     let words = ["publish", &publish, "-q", "1", "-c", &publishers, "--rate", "4000/s", "--count", &each];
@@ -172,7 +174,7 @@ fn name(broker: Broker) -> &'static str {
     }
 }
 
-fn start(directory: &Path, broker: Broker) -> Result<(Kept, u16), Failure> {
+fn start(directory: &Path, broker: Broker) -> Result<(KilledOnDrop, u16), Failure> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut command = match broker {
         Broker::Mosquitto => {
@@ -191,7 +193,8 @@ fn start(directory: &Path, broker: Broker) -> Result<(Kept, u16), Failure> {
             command
         }
     };
-    let kept = Kept(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+    let kept =
+        KilledOnDrop(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
     let began = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if began.elapsed() > Duration::from_secs(20) {
@@ -274,7 +277,7 @@ fn subscribe(directory: &Path, broker: Broker, messages: u32) -> Result<(), Fail
         *place = format!("{rate}/s");
     }
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let publisher = Kept(weir(directory, &arguments)?);
+    let publisher = KilledOnDrop(weir(directory, &arguments)?);
     let mut used = ended(subscriber)?;
     drop(publisher);
     used.seconds = f64::from(messages / rate);

@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use tally::Tally;
 use weir_metrics::Moment;
 use weir_shard::{Context, Event, Session, Shard, clock};
@@ -155,7 +155,7 @@ fn floor(viewers: u64, seconds: u64) -> Result<(), Failure> {
 
 /// The origin, on free loopback ports.
 struct Origin {
-    process: Kept,
+    process: KilledOnDrop,
     rtmp: String,
     http: String,
 }
@@ -166,7 +166,7 @@ impl Origin {
             .args(["origin", "--rtmp", "127.0.0.1:0", "--rtc", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .spawn()?;
-        let mut process = Kept(child);
+        let mut process = KilledOnDrop(child);
         let (mut rtmp, mut http) = (None, None);
         for line in BufReader::new(process.0.stdout.take().ok_or("no stdout")?).lines() {
             let line = line?;
@@ -183,7 +183,7 @@ impl Origin {
 }
 
 /// The stream's publisher, in a process of its own.
-fn publisher(url: &str, seconds: u64) -> Result<Kept, Failure> {
+fn publisher(url: &str, seconds: u64) -> Result<KilledOnDrop, Failure> {
     let child = Command::new(WEIR)
         .args(["publish", &format!("{url}/live/bench"), "--bitrate", BITRATE, "--audio-codec", "opus"])
         .args(["-q", "--fps", &FRAMES.to_string(), "-d", &format!("{seconds}s")])
@@ -191,5 +191,5 @@ fn publisher(url: &str, seconds: u64) -> Result<Kept, Failure> {
         .stderr(Stdio::null())
         .spawn()?;
     std::thread::sleep(Duration::from_secs(2));
-    Ok(Kept(child))
+    Ok(KilledOnDrop(child))
 }

@@ -15,7 +15,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use weir_metrics::Moment;
 use weir_rtmp::{Client, ClientEvent, ClientOptions};
 use weir_shard::{Context, Endpoint, Event, Session, SessionId, Shard, World, clock};
@@ -197,7 +197,7 @@ fn floor(address: &str, players: u64, seconds: u64) -> Result<(), Failure> {
 /// A server that this bench started, on a free loopback port.
 struct Server {
     name: &'static str,
-    process: Kept,
+    process: KilledOnDrop,
     address: SocketAddr,
     _directory: Option<tempfile::TempDir>,
 }
@@ -214,7 +214,7 @@ impl Server {
         );
         let file = directory.path().join("nginx.conf");
         std::fs::write(&file, configuration)?;
-        let process = Kept(Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn()?);
+        let process = KilledOnDrop(Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn()?);
         wait_for(address)?;
         Ok(Self { name: "nginx-rtmp", process, address, _directory: Some(directory) })
     }
@@ -222,7 +222,7 @@ impl Server {
     fn origin() -> Result<Self, Failure> {
         let mut command = Command::new(WEIR);
         command.args(["origin", "--rtmp", "127.0.0.1:0"]).stdout(Stdio::piped());
-        let mut process = Kept(command.spawn()?);
+        let mut process = KilledOnDrop(command.spawn()?);
         let mut line = String::new();
         BufReader::new(process.0.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
         let address = line.trim().strip_prefix("listening on rtmp://").ok_or("no address")?.parse()?;
@@ -239,14 +239,14 @@ impl Server {
 }
 
 /// The stream's publisher, in a process of its own.
-fn publisher(url: &str, seconds: u64) -> Result<Kept, Failure> {
+fn publisher(url: &str, seconds: u64) -> Result<KilledOnDrop, Failure> {
     let child = Command::new(WEIR)
         .args(["publish", url, "--bitrate", BITRATE, "-q", "-d", &format!("{seconds}s")])
         .current_dir(std::env::temp_dir())
         .stderr(Stdio::null())
         .spawn()?;
     std::thread::sleep(Duration::from_secs(2));
-    Ok(Kept(child))
+    Ok(KilledOnDrop(child))
 }
 
 fn wait_for(address: SocketAddr) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use tally::Tally;
 use weir_metrics::Moment;
 use weir_shard::{Context, Event, Session, Shard, clock};
@@ -60,13 +60,13 @@ fn main() -> Result<(), Failure> {
 }
 
 /// An origin of its own for each round, and its address.
-fn origin(encrypted: bool) -> Result<(Kept, SocketAddr), Failure> {
+fn origin(encrypted: bool) -> Result<(KilledOnDrop, SocketAddr), Failure> {
     let mut command = Command::new(WEIR);
     command.args(["origin", "--srt", "127.0.0.1:0"]).stdout(Stdio::piped());
     if encrypted {
         command.env("WEIR_SRT_PASSPHRASE", PASSPHRASE);
     }
-    let mut origin = Kept(command.spawn()?);
+    let mut origin = KilledOnDrop(command.spawn()?);
     let mut line = String::new();
     BufReader::new(origin.0.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
     let address = line.trim().strip_prefix("listening on srt://").ok_or("no address")?.parse()?;

@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Failure, Kept, arguments};
+use support::{Failure, KilledOnDrop, arguments};
 use tally::Tally;
 use weir_metrics::Moment;
 use weir_shard::{Context, Endpoint, Event, Session, Shard, clock};
@@ -53,10 +53,10 @@ fn main() -> Result<(), Failure> {
 }
 
 /// A tuner server, on a free loopback port.
-fn origin() -> Result<(Kept, SocketAddr), Failure> {
+fn origin() -> Result<(KilledOnDrop, SocketAddr), Failure> {
     let mut command = Command::new(WEIR);
     command.args(["origin", "--http", "127.0.0.1:0", "--bitrate", BITRATE]).stdout(Stdio::piped());
-    let mut origin = Kept(command.spawn()?);
+    let mut origin = KilledOnDrop(command.spawn()?);
     let mut line = String::new();
     BufReader::new(origin.0.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
     let address = line.trim().strip_prefix("listening on http://").ok_or("no address")?.parse()?;
@@ -76,7 +76,7 @@ fn services(address: SocketAddr) -> Result<Vec<String>, Failure> {
 
 /// One round of `weir play`, with everything that it prints switched on. Percent of a core.
 fn play(
-    origin: &Kept,
+    origin: &KilledOnDrop,
     address: SocketAddr,
     services: usize,
     readers: u64,

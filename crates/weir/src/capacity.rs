@@ -9,7 +9,7 @@ use crate::{answer, load};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use weir_engine::scenario::{Scenario, Variation};
-use weir_runner::capacity::{SearchedVariant, Trials};
+use weir_runner::capacity::{CapacitySearch, SearchedVariant};
 use weir_runner::run_directory::directory;
 use weir_runner::{ErrorKind, RunError};
 use weir_shard::clock;
@@ -43,7 +43,7 @@ fn search(args: &Capacity) -> Result<Exit, RunError> {
         (of_file(args, folder)?, ErrorKind::Scenario)
     };
     let of = SearchedVariant { variant: None, repetition: 1, folder, wrong };
-    let trials = Trials::new(base, &args.search.settings()?, &args.run.agents.generators(), of)?
+    let trials = CapacitySearch::new(base, &args.search.settings()?, &args.run.agents.generators(), of)?
         .only(args.at_least)?;
     let started = clock::wall_nanos() as f64 * 1e-9;
     let whole = directory(args.run.output.as_deref(), trials.name(), started as u64)?;

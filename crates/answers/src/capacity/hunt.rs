@@ -1,7 +1,7 @@
 //! A whole search: trial after trial, until it is known what is asked for or the time is over. Knows no server, no clock and
 //! no terminal: what makes the trials says how long it has been at it.
 
-use super::search::{Answer, Goal, Purpose, Search, Step, Trial, Verdict, VoidCause};
+use super::search::{Answer, Goal, Purpose, Search, Step, Trial, TrialVerdict, VoidCause};
 use std::time::Duration;
 
 /// A trial that is to be made.
@@ -94,7 +94,7 @@ fn made<R: TrialRunner>(
             return Ok((!made.is_empty()).then_some(made));
         };
         made.extend(outcomes);
-        if made.last().is_none_or(|trial| trial.verdict() != Verdict::Pass) {
+        if made.last().is_none_or(|trial| trial.verdict() != TrialVerdict::Pass) {
             break;
         }
     }

@@ -132,7 +132,7 @@ pub enum VoidCause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "TrialVerdict")]
-pub enum Verdict {
+pub enum TrialVerdict {
     /// The target carries it.
     #[default]
     Pass,
@@ -198,20 +198,20 @@ impl Trial {
 
     /// What it says: a load is carried if at least half of the time was good (an exceed ratio of 0.5, as RFC 9971
     /// recommends).
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> TrialVerdict {
         if self.void.is_some() {
-            Verdict::Void
+            TrialVerdict::Void
         } else if self.bad_seconds > self.good_seconds {
-            Verdict::Fail
+            TrialVerdict::Fail
         } else {
-            Verdict::Pass
+            TrialVerdict::Pass
         }
     }
 }
 
 impl Outcome {
     fn passed(&self) -> bool {
-        self.trial.verdict() == Verdict::Pass
+        self.trial.verdict() == TrialVerdict::Pass
     }
 
     fn is_long(&self) -> bool {
@@ -291,8 +291,8 @@ impl Search {
     pub fn climbed(&mut self, trials: &[Trial]) {
         self.trials += 1;
         // A load that was not judged matters where nothing above it was.
-        let judged = trials.iter().rposition(|trial| trial.verdict() != Verdict::Void);
-        for trial in trials.iter().filter(|trial| trial.verdict() != Verdict::Void) {
+        let judged = trials.iter().rposition(|trial| trial.verdict() != TrialVerdict::Void);
+        for trial in trials.iter().filter(|trial| trial.verdict() != TrialVerdict::Void) {
             self.note(*trial, None);
         }
         if let Some(void) = trials.get(judged.map_or(0, |at| at + 1)) {
@@ -334,7 +334,7 @@ impl Search {
         if purpose == Some(Purpose::Recovery) {
             return self.note_recovery(trial);
         }
-        if trial.verdict() == Verdict::Pass
+        if trial.verdict() == TrialVerdict::Pass
             && self.is_overloaded()
             && lower.is_some_and(|it| it <= trial.load)
         {
@@ -348,7 +348,7 @@ impl Search {
     /// the target carried before its overload only fails for it: half of that load tells the two apart, since a target at its
     /// edge carries half, and does not carry the whole twice afterwards.
     fn note_recovery(&mut self, trial: Trial) {
-        let passed = trial.verdict() == Verdict::Pass;
+        let passed = trial.verdict() == TrialVerdict::Pass;
         match (self.relapses.len(), passed) {
             (0 | 1, true) => {
                 self.recovers = Some(true);

@@ -31,7 +31,7 @@ const ARRIVALS: f64 = 100.0;
 
 /// What a server does beside carrying what it carries.
 #[derive(Clone, Copy, Debug, Default)]
-struct Manner {
+struct ServerBehaviour {
     /// The share of its limit over which a slice goes from 88 % good to 12 %; 0 for a hard limit.
     width: f64,
     /// How far its limit wanders, from trial to trial.
@@ -56,7 +56,7 @@ struct Manner {
 
 struct Server {
     limit: f64,
-    manner: Manner,
+    manner: ServerBehaviour,
     /// Whether it is started again before each trial.
     restarts: bool,
     /// Trials in which it is still sick.
@@ -68,7 +68,7 @@ struct Server {
 }
 
 impl Server {
-    fn new(limit: f64, manner: Manner, seed: u64) -> Self {
+    fn new(limit: f64, manner: ServerBehaviour, seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
         let elapsed = Duration::ZERO;
         let (restarts, sick, is_broken, made) = (false, 0, false, Vec::new());
@@ -102,7 +102,7 @@ impl Server {
         let admitted = (manner.refuses && is_beyond).then_some(limit as u32);
         let bad_seconds = seconds - good_seconds;
         let trial = Trial { load, good_seconds, bad_seconds, admitted, ..Trial::default() };
-        if trial.verdict() == Verdict::Fail {
+        if trial.verdict() == TrialVerdict::Fail {
             self.is_broken = manner.breaks;
             self.sick = if manner.is_metastable { 2 } else { 0 };
         }
@@ -155,7 +155,7 @@ impl TrialRunner for Server {
             // The run goes on until a load fails: that it was late is known when it is summed up.
             let is_void = late_from.is_some_and(|from| from <= at);
             outcomes.push(if is_void { Trial::void(*load, VoidCause::Generator) } else { outcome });
-            if outcome.verdict() != Verdict::Pass {
+            if outcome.verdict() != TrialVerdict::Pass {
                 break;
             }
         }
@@ -189,7 +189,12 @@ struct Proof {
 }
 
 impl Proof {
-    fn of(kind: &str, goal: Goal, budget: Duration, manner: impl Fn(&mut fastrand::Rng) -> Manner) -> Self {
+    fn of(
+        kind: &str,
+        goal: Goal,
+        budget: Duration,
+        manner: impl Fn(&mut fastrand::Rng) -> ServerBehaviour,
+    ) -> Self {
         let mut proof = Self::default();
         for seed in 0..1_000 {
             let mut random = fastrand::Rng::with_seed(seed ^ 0x5EED);
@@ -230,9 +235,12 @@ const RESTARTED: Goal = Goal { restarts: true, ..GOAL };
 
 #[test]
 fn the_interval_is_right_of_servers_with_edges_of_any_width() {
-    let hard = Proof::of("hard limit", GOAL, USUAL, |_| Manner::default());
+    let hard = Proof::of("hard limit", GOAL, USUAL, |_| ServerBehaviour::default());
     assert_eq!((hard.right, hard.found), (1_000, 1_000));
-    let edges = |random: &mut fastrand::Rng| Manner { width: 0.1 * random.f64(), ..Manner::default() };
+    let edges = |random: &mut fastrand::Rng| ServerBehaviour {
+        width: 0.1 * random.f64(),
+        ..ServerBehaviour::default()
+    };
     let logistic = Proof::of("edge of up to 10 %", GOAL, USUAL, edges);
     assert!(logistic.found >= 800 && logistic.trials[500] <= 15, "{logistic:?}");
     assert!(logistic.not_recovered <= 5, "{}", logistic.not_recovered);
@@ -241,14 +249,16 @@ fn the_interval_is_right_of_servers_with_edges_of_any_width() {
 
 #[test]
 fn the_interval_is_right_of_servers_whose_limit_wanders() {
-    let drifts = |drift| move |_: &mut fastrand::Rng| Manner { width: 0.02, drift, ..Manner::default() };
+    let drifts = |drift| {
+        move |_: &mut fastrand::Rng| ServerBehaviour { width: 0.02, drift, ..ServerBehaviour::default() }
+    };
     Proof::of("limit wanders by up to 10 %", GOAL, USUAL, drifts(0.1));
     Proof::of("limit wanders by up to 20 %, six hours", GOAL, AMPLE, drifts(0.2));
 }
 
 #[test]
 fn a_server_that_carries_less_after_an_overload_is_named_and_searched_where_it_is_restarted() {
-    let sick = |_: &mut fastrand::Rng| Manner { is_metastable: true, ..Manner::default() };
+    let sick = |_: &mut fastrand::Rng| ServerBehaviour { is_metastable: true, ..ServerBehaviour::default() };
     let proof = Proof::of("hysteresis", GOAL, USUAL, sick);
     assert_eq!((proof.right, proof.not_recovered), (1_000, 1_000));
     let proof = Proof::of("hysteresis, restarted", RESTARTED, USUAL, sick);
@@ -257,7 +267,7 @@ fn a_server_that_carries_less_after_an_overload_is_named_and_searched_where_it_i
 
 #[test]
 fn a_server_that_breaks_for_good_ends_the_search_in_three_trials_and_does_not_where_it_is_restarted() {
-    let breaks = |_: &mut fastrand::Rng| Manner { breaks: true, ..Manner::default() };
+    let breaks = |_: &mut fastrand::Rng| ServerBehaviour { breaks: true, ..ServerBehaviour::default() };
     let proof = Proof::of("breaks for good", GOAL, USUAL, breaks);
     assert_eq!((proof.right, proof.broken, proof.trials[999]), (1_000, 1_000, 3));
     let proof = Proof::of("breaks for good, restarted", RESTARTED, USUAL, breaks);
@@ -266,14 +276,14 @@ fn a_server_that_breaks_for_good_ends_the_search_in_three_trials_and_does_not_wh
 
 #[test]
 fn a_server_that_refuses_by_name_is_known_after_three_trials() {
-    let refuses = |_: &mut fastrand::Rng| Manner { refuses: true, ..Manner::default() };
+    let refuses = |_: &mut fastrand::Rng| ServerBehaviour { refuses: true, ..ServerBehaviour::default() };
     let proof = Proof::of("refuses by name", GOAL, USUAL, refuses);
     assert_eq!((proof.right, proof.found, proof.trials[999]), (1_000, 1_000, 3));
 }
 
 #[test]
 fn bursts_make_no_limit() {
-    let bursts = |_: &mut fastrand::Rng| Manner { bursts: 0.15, ..Manner::default() };
+    let bursts = |_: &mut fastrand::Rng| ServerBehaviour { bursts: 0.15, ..ServerBehaviour::default() };
     let proof = Proof::of("bursts in 15 of 100 slices", GOAL, USUAL, bursts);
     assert!(proof.found >= 850 && proof.not_recovered <= 5, "{proof:?}");
 }
@@ -282,7 +292,7 @@ fn bursts_make_no_limit() {
 fn a_source_that_ends_is_no_limit_of_the_server() {
     let ends = |random: &mut fastrand::Rng| {
         let end = Duration::from_secs(random.u64(10..1_200));
-        Manner { width: 0.05, source_ends: Some(end), ..Manner::default() }
+        ServerBehaviour { width: 0.05, source_ends: Some(end), ..ServerBehaviour::default() }
     };
     let proof = Proof::of("source that ends", GOAL, USUAL, ends);
     assert!(proof.no_source >= 600, "{proof:?}");
@@ -290,15 +300,18 @@ fn a_source_that_ends_is_no_limit_of_the_server() {
 
 #[test]
 fn one_void_trial_in_ten_ends_no_search() {
-    let voids =
-        |random: &mut fastrand::Rng| Manner { voids: 0.1, width: 0.1 * random.f64(), ..Manner::default() };
+    let voids = |random: &mut fastrand::Rng| ServerBehaviour {
+        voids: 0.1,
+        width: 0.1 * random.f64(),
+        ..ServerBehaviour::default()
+    };
     let proof = Proof::of("one void trial in ten", GOAL, USUAL, voids);
     assert!(proof.found >= 700, "{proof:?}");
 }
 
 #[test]
 fn a_server_that_cuts_its_publisher_off_has_its_limit_there() {
-    let cuts = |_: &mut fastrand::Rng| Manner { cuts_publisher: true, ..Manner::default() };
+    let cuts = |_: &mut fastrand::Rng| ServerBehaviour { cuts_publisher: true, ..ServerBehaviour::default() };
     let proof = Proof::of("cuts its publisher off", GOAL, USUAL, cuts);
     assert!(proof.right == 1_000 && proof.found >= 900, "{proof:?}");
     // Where even what it carried has no publisher any more, nothing is said about the viewers.
@@ -319,7 +332,7 @@ fn a_server_that_cuts_its_publisher_off_has_its_limit_there() {
 fn a_false_step_of_the_climb_is_left_behind() {
     for truth in [100.0, 400.0, 1_000.0] {
         for stumble in [10, 20, 40, 80, 160, 320].into_iter().filter(|load| f64::from(*load) <= truth) {
-            let manner = Manner { stumbles_at: Some(stumble), ..Manner::default() };
+            let manner = ServerBehaviour { stumbles_at: Some(stumble), ..ServerBehaviour::default() };
             let answer = Server::new(truth, manner, 0).hunt(GOAL, USUAL);
             assert_eq!(answer.evidence, Evidence::Found, "{stumble}: {answer:?}");
             assert!(covers(&answer, truth), "{stumble}: {answer:?}");
@@ -381,7 +394,7 @@ fn failed(load: u32) -> Trial {
 #[test]
 fn a_hard_limit_is_found_within_the_precision_in_few_trials() {
     for truth in [1, 2, 3, 10, 11, 19, 20, 21, 100, 999, 1_500, 3_420, 77_777] {
-        let answer = Server::new(f64::from(truth), Manner::default(), 0).hunt(GOAL, AMPLE);
+        let answer = Server::new(f64::from(truth), ServerBehaviour::default(), 0).hunt(GOAL, AMPLE);
         assert_eq!(answer.evidence, Evidence::Found, "{truth}: {answer:?}");
         assert!(covers(&answer, f64::from(truth)), "{truth}: {answer:?}");
         let (lower, upper) = (answer.bounds.lower.unwrap(), answer.bounds.upper.unwrap());
@@ -395,7 +408,7 @@ fn a_hard_limit_is_found_within_the_precision_in_few_trials() {
 fn as_many_as_were_admitted_are_tried_next_to_the_client() {
     let goal = Goal { precision: 0.001, ..GOAL };
     for truth in [1, 5, 19, 196, 396, 1_496] {
-        let refuses = Manner { refuses: true, ..Manner::default() };
+        let refuses = ServerBehaviour { refuses: true, ..ServerBehaviour::default() };
         let mut server = Server::new(f64::from(truth), refuses, 0);
         let answer = server.hunt(goal, AMPLE);
         let bounds = Bounds { lower: Some(truth), upper: Some((truth + truth / 1_000).max(truth + 1)) };
@@ -415,7 +428,7 @@ fn as_many_as_were_admitted_are_tried_next_to_the_client() {
 fn one_load_is_all_that_is_tried_where_it_is_all_that_is_asked() {
     let of = |limit: f64, voids: f64, seed| {
         let goal = Goal { at_least: Some(100), ..GOAL };
-        Server::new(limit, Manner { voids, ..Manner::default() }, seed).hunt(goal, USUAL)
+        Server::new(limit, ServerBehaviour { voids, ..ServerBehaviour::default() }, seed).hunt(goal, USUAL)
     };
     let answer = of(100.0, 0.0, 0);
     assert_eq!((answer.evidence, answer.bounds.lower, answer.trials), (Evidence::AtLeast, Some(100), 3));
@@ -426,29 +439,29 @@ fn one_load_is_all_that_is_tried_where_it_is_all_that_is_asked() {
     }
     // Neither is sure before the time is over.
     let goal = Goal { at_least: Some(100), ..GOAL };
-    let answer = Server::new(99.0, Manner::default(), 0).hunt(goal, Duration::from_secs(100));
+    let answer = Server::new(99.0, ServerBehaviour::default(), 0).hunt(goal, Duration::from_secs(100));
     assert_eq!((answer.evidence, answer.trials), (Evidence::Undecided, 1));
 }
 
 #[test]
 fn a_variant_that_is_shown_to_carry_no_more_than_its_rival_is_asked_nothing_more() {
     let goal = Goal { rival: Some(400), restarts: true, ..GOAL };
-    let mut server = Server::new(150.0, Manner::default(), 0);
+    let mut server = Server::new(150.0, ServerBehaviour::default(), 0);
     let answer = server.hunt(goal, USUAL);
     assert_eq!((answer.bounds, answer.trials), (Bounds { lower: Some(80), upper: Some(160) }, 3));
     assert_eq!((answer.lower_is_sure, answer.upper_is_sure), (false, true));
-    let answer = Server::new(401.0, Manner::default(), 0).hunt(goal, USUAL);
+    let answer = Server::new(401.0, ServerBehaviour::default(), 0).hunt(goal, USUAL);
     assert_eq!(answer.evidence, Evidence::Found, "{answer:?}");
 }
 
 #[test]
 fn what_carries_everything_carries_at_least_that() {
-    let answer = Server::new(1e9, Manner::default(), 0).hunt(Goal { most: 500, ..GOAL }, USUAL);
+    let answer = Server::new(1e9, ServerBehaviour::default(), 0).hunt(Goal { most: 500, ..GOAL }, USUAL);
     assert_eq!(
         (answer.evidence, answer.bounds),
         (Evidence::AtLeast, Bounds { lower: Some(500), upper: None })
     );
-    let answer = Server::new(0.5, Manner::default(), 0).hunt(GOAL, USUAL);
+    let answer = Server::new(0.5, ServerBehaviour::default(), 0).hunt(GOAL, USUAL);
     assert_eq!((answer.evidence, answer.bounds), (Evidence::AtMost, Bounds { lower: None, upper: Some(1) }));
 }
 
@@ -521,7 +534,7 @@ fn what_failed_just_before_the_source_was_found_gone_is_not_held_against_the_ser
 proptest! {
     #[test]
     fn a_better_server_is_never_found_worse(one in 1.0..5e4f64, better in 1.0..3.0f64) {
-        let hunt = |limit| Server::new(limit, Manner::default(), 0).hunt(GOAL, AMPLE);
+        let hunt = |limit| Server::new(limit, ServerBehaviour::default(), 0).hunt(GOAL, AMPLE);
         prop_assert!(hunt(one).bounds.lower <= hunt(one * better).bounds.upper);
     }
 
@@ -571,7 +584,7 @@ proptest! {
         let goal = Goal { most, ..GOAL };
         let bounds = [strict, strict + slack].map(|threshold| {
             let carried = (1..=most).collect::<Vec<_>>().partition_point(|load| figure(*load) <= threshold);
-            Server::new(carried as f64 + 0.5, Manner::default(), 0).hunt(goal, AMPLE).bounds
+            Server::new(carried as f64 + 0.5, ServerBehaviour::default(), 0).hunt(goal, AMPLE).bounds
         });
         let [lower, upper] = [|it: &Bounds| it.lower.unwrap_or(0), |it: &Bounds| it.upper.unwrap_or(u32::MAX)];
         let [one, other] = &bounds;

@@ -1,6 +1,6 @@
 //! What a search comes to, as it is written down.
 
-use super::search::{Answer, Evidence, Purpose, Verdict};
+use super::search::{Answer, Evidence, Purpose, TrialVerdict};
 use super::trial::LoadOutcome;
 use crate::series::Ending;
 use schemars::JsonSchema;
@@ -107,7 +107,7 @@ impl CapacitySummary {
     }
 
     /// The same of the trials of it that came out so.
-    pub fn at_with(&self, load: u32, verdict: Verdict) -> Option<&LoadOutcome> {
+    pub fn at_with(&self, load: u32, verdict: TrialVerdict) -> Option<&LoadOutcome> {
         let outcomes = self.trials.iter().flat_map(|trial| &trial.loads);
         let outcomes = outcomes.filter(|it| it.load == load && it.verdict == verdict);
         outcomes.max_by_key(|it| it.good_seconds + it.bad_seconds)

@@ -1,7 +1,7 @@
 //! What a trial was like: its loads, each held for some slices, and whether the target carried them.
 
 use super::clients::StageClients;
-use super::search::{Trial, Verdict, VoidCause};
+use super::search::{Trial, TrialVerdict, VoidCause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_engine::aggregator::Slice;
@@ -110,7 +110,7 @@ pub struct LoadOutcome {
     /// The load.
     pub load: u32,
     /// Whether the target carried it.
-    pub verdict: Verdict,
+    pub verdict: TrialVerdict,
     /// Seconds in which all criteria held.
     pub good_seconds: u32,
     /// Seconds in which something did not.
@@ -307,7 +307,8 @@ impl TrialSlices {
             if let Some(clients) = &clients {
                 outcome.is_empty = clients.is_empty();
                 // A load that is a rate, or a number of streams, is no number of clients.
-                let is_of_clients = self.plan.kind.climbs_in_one_run() && outcome.verdict == Verdict::Fail;
+                let is_of_clients =
+                    self.plan.kind.climbs_in_one_run() && outcome.verdict == TrialVerdict::Fail;
                 outcome.admitted = clients.admitted(*load).filter(|_| is_of_clients);
             }
             let own = judged.iter().find_map(|at| void(summary, *at as u16, stage, slices.own_faults));
@@ -323,9 +324,9 @@ impl TrialSlices {
             });
             if let Some((cause, why)) = void {
                 (outcome.void, outcome.void_cause) = (Some(why), Some(cause));
-                outcome.verdict = Verdict::Void;
+                outcome.verdict = TrialVerdict::Void;
             }
-            if outcome.verdict == Verdict::Fail {
+            if outcome.verdict == TrialVerdict::Fail {
                 let failures = summary.workloads.get(workload).map(|it| &it.failures[..]);
                 outcome.failure = failures.and_then(<[_]>::first).cloned();
             }
@@ -349,7 +350,7 @@ impl TrialSlices {
         failed.sort_by_key(|failed| std::cmp::Reverse(failed.seconds));
         let mut outcome = LoadOutcome {
             load,
-            verdict: if slices.bad > slices.good { Verdict::Fail } else { Verdict::Pass },
+            verdict: if slices.bad > slices.good { TrialVerdict::Fail } else { TrialVerdict::Pass },
             good_seconds: slices.good * seconds,
             bad_seconds: slices.bad * seconds,
             failed,
@@ -424,7 +425,7 @@ impl LoadOutcome {
         let seconds = (self.good_seconds + self.bad_seconds).max(1);
         (self.good_seconds, self.bad_seconds) = (0, seconds);
         self.failed.insert(0, FailedThreshold { seconds, ..reason });
-        self.verdict = Verdict::Fail;
+        self.verdict = TrialVerdict::Fail;
     }
 }
 

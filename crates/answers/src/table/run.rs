@@ -1,7 +1,7 @@
 //! A row: one run, or one search for a capacity in its place.
 
 use super::figures::{TableFigure, figures};
-use crate::capacity::{CapacitySummary, Evidence, Verdict};
+use crate::capacity::{CapacitySummary, Evidence, TrialVerdict};
 use crate::compare::Unlike;
 use crate::series::Ending;
 use schemars::JsonSchema;
@@ -140,7 +140,7 @@ impl TableRun {
         };
         let is_whole = search.ending == Ending::Completed || reason.is_some();
         let unanswered = search.ending == Ending::Completed && search.is_unanswered();
-        let carried = bounds.lower.and_then(|lower| search.at_with(lower, Verdict::Pass));
+        let carried = bounds.lower.and_then(|lower| search.at_with(lower, TrialVerdict::Pass));
         let targets = carried.map_or(&[][..], |carried| &carried.targets);
         Self {
             variant: variant.to_owned(),

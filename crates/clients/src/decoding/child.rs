@@ -104,7 +104,7 @@ impl Programs {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     /// `None`: ffmpeg did not run to its end, which says nothing of the stream.
-    pub(super) counted: Option<Counted>,
+    pub(super) counted: Option<DecodedCounts>,
     /// Frames for which there was no room.
     pub(super) left_out: u64,
     /// CPU time of ffmpeg.
@@ -113,7 +113,7 @@ pub(super) struct Outcome {
 
 /// What ffmpeg made of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct DecodedCounts {
     pub(super) handed_in: u64,
     /// Frames that came out, without those that ffmpeg calls corrupt.
     pub(super) decoded: u64,
@@ -168,7 +168,7 @@ pub(super) fn decode(programs: &Programs, format: StreamFormat, queue: &Queue) -
     let status = child.wait().ok();
     let (handed_in, left_out) = queue.counts();
     let decoded = frames.count.saturating_sub(complaints.corrupt);
-    let counted = Counted { handed_in, decoded, errors: complaints.errors, size: frames.size };
+    let counted = DecodedCounts { handed_in, decoded, errors: complaints.errors, size: frames.size };
     Outcome { counted: complaints.judge(status, &frames).then_some(counted), left_out, cpu }
 }
 

@@ -5,7 +5,7 @@ use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, ENHANCED, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES,
     STREAM_ENDS, UNREADABLE_TAGS,
 };
-use super::refusal::{Verdict, verdict};
+use super::refusal::{StatusMeaning, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End, Stop, said};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
@@ -272,15 +272,15 @@ impl Viewer {
             return;
         }
         match verdict(status) {
-            Verdict::Fine => {}
-            Verdict::Ended => {
+            StatusMeaning::Fine => {}
+            StatusMeaning::Ended => {
                 self.ended("", now, shard);
                 // Its words say more than the event that may have come before.
                 if let Some(ended) = &mut self.ended {
                     ended.1 = status.to_string();
                 }
             }
-            Verdict::Failed(failure) => {
+            StatusMeaning::Failed(failure) => {
                 refused.get_or_insert_with(|| (failure, status.to_string()));
             }
         }

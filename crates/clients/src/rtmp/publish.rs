@@ -4,7 +4,7 @@ use super::attempts::{Attempts, Request, nonce, seed};
 use super::figures::{
     AUDIO_FRAMES, DATA_MESSAGES, DIGEST_HANDSHAKES, SEQUENCE_HEADERS, SERVER_ACKS, STATUSES, STREAM_ENDS,
 };
-use super::refusal::{Verdict, verdict};
+use super::refusal::{StatusMeaning, verdict};
 use super::trace;
 use crate::client_session::{ClientSession, End};
 use crate::client_state::{ClientPhase, ClientState, Timeouts};
@@ -340,12 +340,12 @@ impl ReadOutcome {
                     return;
                 }
                 match verdict(&status) {
-                    Verdict::Fine => {}
-                    Verdict::Ended => {
+                    StatusMeaning::Fine => {}
+                    StatusMeaning::Ended => {
                         shard.of(state.planned()).count(STREAM_ENDS, 1);
                         self.ended.get_or_insert_with(|| status.to_string());
                     }
-                    Verdict::Failed(failure) => {
+                    StatusMeaning::Failed(failure) => {
                         self.refused.get_or_insert_with(|| (failure, status.to_string()));
                     }
                 }

@@ -5,7 +5,7 @@ use weir_rtmp::message::Status;
 
 /// What follows from a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum StatusMeaning {
     /// Nothing.
     Fine,
     /// The stream is over, unless it goes on.
@@ -43,17 +43,17 @@ const ENDED: &[&str] = &[
 ];
 
 /// Reads a status.
-pub(super) fn verdict(status: &Status<'_>) -> Verdict {
+pub(super) fn verdict(status: &Status<'_>) -> StatusMeaning {
     if ENDED.contains(&&*status.code) {
-        return Verdict::Ended;
+        return StatusMeaning::Ended;
     }
     let closed = status.code == "NetConnection.Connect.Closed";
     if !status.is_error() && !closed && !is_refusal(&status.code) {
-        return Verdict::Fine;
+        return StatusMeaning::Fine;
     }
     let words = status.to_string().to_ascii_lowercase();
     let says = |list: &[&str]| list.iter().any(|word| words.contains(word));
-    Verdict::Failed(if says(UNAUTHORIZED) {
+    StatusMeaning::Failed(if says(UNAUTHORIZED) {
         Failure::Unauthorized
     } else if says(NOT_FOUND) {
         Failure::StreamNotFound
@@ -85,28 +85,34 @@ mod tests {
     fn servers_words_are_understood() {
         use Failure::{Rejected, StreamNotFound, Unauthorized};
         for (status, expected) in [
-            (Status::new("NetStream.Play.Start", "Start live"), Verdict::Fine),
-            (Status::new("NetStream.Play.Reset", ""), Verdict::Fine),
-            (Status::new("NetStream.Play.PublishNotify", "Start publishing"), Verdict::Fine),
-            (Status::new("NetStream.Play.UnpublishNotify", "Stop publishing"), Verdict::Ended),
-            (Status::new("NetStream.Play.Stop", ""), Verdict::Ended),
+            (Status::new("NetStream.Play.Start", "Start live"), StatusMeaning::Fine),
+            (Status::new("NetStream.Play.Reset", ""), StatusMeaning::Fine),
+            (Status::new("NetStream.Play.PublishNotify", "Start publishing"), StatusMeaning::Fine),
+            (Status::new("NetStream.Play.UnpublishNotify", "Stop publishing"), StatusMeaning::Ended),
+            (Status::new("NetStream.Play.Stop", ""), StatusMeaning::Ended),
             (
                 Status::error("NetStream.Play.StreamNotFound", "No such stream"),
-                Verdict::Failed(StreamNotFound),
+                StatusMeaning::Failed(StreamNotFound),
             ),
-            (Status::new("NetStream.Play.StreamNotFound", ""), Verdict::Failed(StreamNotFound)),
+            (Status::new("NetStream.Play.StreamNotFound", ""), StatusMeaning::Failed(StreamNotFound)),
             (
                 Status::error(
                     "NetConnection.Connect.Rejected",
                     "[ AccessManager.Reject ] : [ authmod=adobe ]",
                 ),
-                Verdict::Failed(Unauthorized),
+                StatusMeaning::Failed(Unauthorized),
             ),
-            (Status::error("NetConnection.Connect.Rejected", "401 no"), Verdict::Failed(Unauthorized)),
-            (Status::error("NetStream.Play.Failed", "Unauthorized"), Verdict::Failed(Unauthorized)),
-            (Status::error("NetConnection.Connect.Rejected", "vhost not here"), Verdict::Failed(Rejected)),
-            (Status::error("NetStream.Publish.BadName", "Already publishing"), Verdict::Failed(Rejected)),
-            (Status::error("", ""), Verdict::Failed(Rejected)),
+            (Status::error("NetConnection.Connect.Rejected", "401 no"), StatusMeaning::Failed(Unauthorized)),
+            (Status::error("NetStream.Play.Failed", "Unauthorized"), StatusMeaning::Failed(Unauthorized)),
+            (
+                Status::error("NetConnection.Connect.Rejected", "vhost not here"),
+                StatusMeaning::Failed(Rejected),
+            ),
+            (
+                Status::error("NetStream.Publish.BadName", "Already publishing"),
+                StatusMeaning::Failed(Rejected),
+            ),
+            (Status::error("", ""), StatusMeaning::Failed(Rejected)),
         ] {
             assert_eq!(verdict(&status), expected, "{status}");
         }

@@ -1,7 +1,7 @@
 //! What agents have counted of a run's messages, second by second: read by the consumer at the coordinator, which decides when
 //! all is accounted for and takes over the sessions of ingesters that were lost.
 
-use super::consumer::{Both, Counted};
+use super::consumer::{Both, SaveCounts};
 use super::figures::{COMMITS, DEAD_LETTERED, DECODE_TIME, SAVE_TIME, SAVED};
 use super::ingested::{FirstAndLast, Ingested};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use weir_metrics::common::{DUPLICATE, MEDIA, UNITS};
 use weir_metrics::{Counter, Interval, Moment};
 
 /// An agent that has counted nothing yet.
-const NOTHING: Counted =
-    Counted { delivered: Some(0), bytes: 0, settled: 0, saved: 0, dead_lettered: 0, duplicate: 0 };
+const NOTHING: SaveCounts =
+    SaveCounts { delivered: Some(0), bytes: 0, settled: 0, saved: 0, dead_lettered: 0, duplicate: 0 };
 
 /// The sums of all agents of a run.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ struct State {
     acknowledged: u64,
     bytes: u64,
     /// Of each agent.
-    counted: Vec<Counted>,
+    counted: Vec<SaveCounts>,
     work: AgentWork,
     /// Ingesters whose agents were lost since this was last asked, by their numbers in the plan.
     lost: Vec<u32>,
@@ -151,9 +151,9 @@ impl AgentCounts {
     }
 
     /// What the ingesters of all agents have counted.
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> SaveCounts {
         let state = self.lock();
-        state.counted.iter().fold(NOTHING, Counted::plus)
+        state.counted.iter().fold(NOTHING, SaveCounts::plus)
     }
 
     /// What they did.

@@ -28,7 +28,7 @@ impl ConsumerError {
 
 /// What was counted while it works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct SaveCounts {
     /// Messages that the broker has delivered; absent if unknown.
     pub delivered: Option<u64>,
     /// Bytes of their payloads.
@@ -43,7 +43,7 @@ pub struct Counted {
     pub duplicate: u64,
 }
 
-impl Counted {
+impl SaveCounts {
     /// Both together.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
@@ -67,10 +67,10 @@ pub trait Consumer {
     fn published(&self) {}
 
     /// What was counted until now.
-    fn counted(&self) -> Counted;
+    fn counted(&self) -> SaveCounts;
 
     /// What of it this process has counted: agents hand on what they have.
-    fn own(&self) -> Counted {
+    fn own(&self) -> SaveCounts {
         self.counted()
     }
 

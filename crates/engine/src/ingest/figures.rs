@@ -13,7 +13,7 @@ weir_metrics::figures! {
     pub FIGURES;
     SAVED: Counter = "saved", Count, [Saving, Higher, "Saved"], "records committed to the table";
     DEAD_LETTERED: Counter = "dead_lettered", Count, [Saving, Lower, "Dead-lettered"], "messages committed to the table of dead letters";
-    COUNTED: Counter = "counted", Count, [Saving, "Counted in the table"], "rows that the table had more at the end than at the start";
+    COUNTED: Counter = "counted", Count, [Saving, "SaveCounts in the table"], "rows that the table had more at the end than at the start";
     COMMITS: Counter = "commits", Count, [Saving], "transactions";
     UNPUBLISHED: Counter = "unpublished", Count, [Saving], "messages that were planned and not sent";
     UNACKNOWLEDGED: Counter = "unacknowledged", Count, [Saving], "messages sent and not acknowledged";

@@ -3,7 +3,7 @@
 
 use super::account::{IngestStage, MessageBalance};
 use super::agent_counts::AgentCounts;
-use super::consumer::{Both, Consumed, Consumer, ConsumerError, Counted};
+use super::consumer::{Both, Consumed, Consumer, ConsumerError, SaveCounts};
 use super::figures::{
     COMMITS, COUNTED, DEAD_LETTERED, DECODE_TIME, FIRST_INSERT, IMBALANCES, INSERT_TIME, LAG, PUBLISH_TIME,
     RECEIVE_TIME, SAVE_TIME, SAVED, TOTAL_TIME, UNACKNOWLEDGED, UNPUBLISHED, UNSETTLED,
@@ -113,7 +113,7 @@ struct Intake {
     origin: Moment,
     length: Duration,
     second: u32,
-    before: Counted,
+    before: SaveCounts,
 }
 
 /// Works until all is counted, or the run is over.
@@ -128,7 +128,7 @@ pub(crate) fn run(consuming: Consuming, config: IntakeConfig) {
     let begun = config.ready.send(Ok(())).ok().and_then(|()| config.begin.recv().ok());
     let Some((origin, length)) = begun else { return consumer.leave() };
     consumer.begin(origin);
-    let before = Counted::default();
+    let before = SaveCounts::default();
     Intake { messages, config, origin, length, second: 0, before }.work(consumer);
 }
 
@@ -199,7 +199,7 @@ impl Intake {
                 // The publishers have failed, and their failures say why.
                 return Waited::Over;
             }
-            let Counted { delivered, settled, duplicate, .. } = counted;
+            let SaveCounts { delivered, settled, duplicate, .. } = counted;
             let stands_still = delivered.is_none_or(|delivered| delivered == settled);
             // All is sent; what is not acknowledged by now will not be.
             unacknowledged |= count.is_some() && sent >= planned && stands_still && quiet >= settle;
@@ -292,7 +292,7 @@ impl Intake {
     }
 
     /// Hands out a second's figures, and the last one's with what became of all.
-    fn report(&mut self, counted: Counted, lags: Vec<Duration>, end: Option<ConsumerEnd>) {
+    fn report(&mut self, counted: SaveCounts, lags: Vec<Duration>, end: Option<ConsumerEnd>) {
         let mut figures: Vec<Recorder> =
             self.config.schemas.iter().map(|schema| Recorder::new(*schema)).collect();
         let own = &mut figures[usize::from(self.messages.workload)];
@@ -339,7 +339,7 @@ impl Intake {
 }
 
 /// The final counts of all messages, less what earlier seconds reported, here or at agents.
-fn put(own: &mut Recorder, ingested: &Ingested, before: Counted, share: &Share) {
+fn put(own: &mut Recorder, ingested: &Ingested, before: SaveCounts, share: &Share) {
     let account = ingested.account;
     let (before, commits) = match share {
         Share::Agents(agents) => (before.plus(&agents.counted()), agents.work().commits),
@@ -399,7 +399,7 @@ fn times(ingested: &Ingested) -> [(Counter, Option<f64>); 7] {
 /// Stages whose counts have not changed for as long as the patience lasts.
 fn stuck(
     consumer: &dyn Consumer,
-    counted: Counted,
+    counted: SaveCounts,
     sent: u64,
     planned: u64,
     waited: Duration,

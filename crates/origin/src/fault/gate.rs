@@ -1,6 +1,6 @@
 //! Where units wait because of a fault.
 
-use super::Counted;
+use super::CountedUnit;
 use super::script::{LinkEnd, Ruling, Script};
 use crate::stream::Packet;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use weir_metrics::Moment;
 pub(crate) struct Gate<T> {
     queue: VecDeque<(Moment, Item<T>)>,
     /// A unit that goes after the next one that counts the same way.
-    swapped: Option<(Counted, Unit<T>)>,
+    swapped: Option<(CountedUnit, Unit<T>)>,
     /// When the last one in the queue may go: nothing overtakes.
     last: Moment,
 }

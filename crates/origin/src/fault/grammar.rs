@@ -1,6 +1,6 @@
 //! Reads a fault from its line.
 
-use super::{Action, Counted, Damage, Fault, LinkPhase, Pick, Range, Units, When, Whom, Why};
+use super::{Action, CountedUnit, Damage, Fault, LinkPhase, Pick, Range, Units, When, Whom, Why};
 use std::str::FromStr;
 use std::time::Duration;
 use weir_metrics::{ParseUnitError, parse_duration};
@@ -286,12 +286,12 @@ impl<'a> Words<'a> {
         };
         let of = match self.take("kind") {
             None => match self.take("pid") {
-                None => Counted::Any,
-                Some(text) => Counted::Pid(pid(text).ok_or_else(|| wrong("pid", text, "0 to 0x1FFF"))?),
+                None => CountedUnit::Any,
+                Some(text) => CountedUnit::Pid(pid(text).ok_or_else(|| wrong("pid", text, "0 to 0x1FFF"))?),
             },
-            Some("video") => Counted::Video,
-            Some("audio") => Counted::Audio,
-            Some("keyframe") => Counted::Keyframe,
+            Some("video") => CountedUnit::Video,
+            Some("audio") => CountedUnit::Audio,
+            Some("keyframe") => CountedUnit::Keyframe,
             Some(other) => return Err(wrong("kind", other, "video, audio or keyframe")),
         };
         Ok(Pick { units, of })
@@ -418,7 +418,7 @@ mod tests {
     }
 
     fn pick(units: Units) -> Pick {
-        Pick { units, of: Counted::Any }
+        Pick { units, of: CountedUnit::Any }
     }
 
     #[test]
@@ -476,7 +476,7 @@ mod tests {
             Fault {
                 action: Action::Drop(Pick {
                     units: Units::In(Range { first: 5, last: 9 }),
-                    of: Counted::Pid(0x101)
+                    of: CountedUnit::Pid(0x101)
                 }),
                 whom: Whom::Stream("/1.ts".into()),
             }

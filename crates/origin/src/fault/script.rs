@@ -1,7 +1,7 @@
 //! The faults that befall one link, viewer, publisher or stream, and how far each has come.
 
 use super::damage::damaged;
-use super::{Action, Counted, Damage, Effect, Fault, LinkPhase, Pick, Subject, What, When, Whom, Why};
+use super::{Action, CountedUnit, Damage, Effect, Fault, LinkPhase, Pick, Subject, What, When, Whom, Why};
 use crate::stream::{Kind, Packet};
 use std::time::Duration;
 use weir_metrics::{BitRate, Moment};
@@ -34,7 +34,7 @@ pub(crate) struct Ruling {
     /// How many times more it is sent.
     pub(crate) again: u32,
     /// It goes after the next unit that counts the same way.
-    pub(crate) swapped: Option<Counted>,
+    pub(crate) swapped: Option<CountedUnit>,
     pub(crate) wait: Duration,
     /// Microseconds to move the timestamp by.
     pub(crate) shift: i64,
@@ -76,7 +76,7 @@ pub(crate) enum ScriptedAnswer {
     Refusal { why: Why, code: Option<String>, words: Option<String> },
 }
 
-impl Counted {
+impl CountedUnit {
     pub(crate) fn includes(self, packet: &Packet) -> bool {
         match self {
             Self::Any => packet.kind != Kind::Setup,
@@ -200,7 +200,7 @@ impl Script {
     pub(crate) fn withholds_next(&mut self, now: Moment) -> bool {
         let mut withheld = false;
         for active in &mut self.active {
-            let Action::Withhold(Pick { units, of: Counted::Any }) = active.action else { continue };
+            let Action::Withhold(Pick { units, of: CountedUnit::Any }) = active.action else { continue };
             active.counted += 1;
             if units.contains(active.counted) {
                 withheld = true;

@@ -165,7 +165,7 @@ impl<'de> Visitor<'de> for RecordOf<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Tape { columns, cells, doubles, made, .. } = self.tape;
         let (mut expected, mut found) = (0, 0);
-        while let Some(at) = map.next_key_seed(Place { columns, expected })? {
+        while let Some(at) = map.next_key_seed(ColumnPosition { columns, expected })? {
             let Some(at) = at else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
@@ -183,12 +183,12 @@ impl<'de> Visitor<'de> for RecordOf<'_, '_> {
 }
 
 /// Finds the column that a name is of.
-struct Place<'c> {
+struct ColumnPosition<'c> {
     columns: &'c [Column],
     expected: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for ColumnPosition<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
@@ -196,7 +196,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl Visitor<'_> for Place<'_> {
+impl Visitor<'_> for ColumnPosition<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

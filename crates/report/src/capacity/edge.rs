@@ -4,13 +4,13 @@ use super::lines::fullest;
 use crate::document::Fact;
 use crate::quantity::{bit_rate, count, joined, percent, seconds, several};
 use crate::quote::quote;
-use weir_answers::capacity::{CapacitySummary, Cost, CostOf, LoadOutcome, NetworkLoad, Verdict};
+use weir_answers::capacity::{CapacitySummary, Cost, CostOf, LoadOutcome, NetworkLoad, TrialVerdict};
 
 /// One line each, at the largest load that was carried (if none was, at the smallest that was not), and at about half of it.
 pub(super) fn facts(summary: &CapacitySummary) -> Vec<Fact> {
     let bounds = summary.answer.bounds;
-    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
-    let upper = || bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, TrialVerdict::Pass));
+    let upper = || bounds.upper.and_then(|load| summary.at_with(load, TrialVerdict::Fail));
     let Some(edge) = lower.or_else(upper) else { return Vec::new() };
     let half = summary.at_half_of(edge.load);
     let cores = summary.run.environment.cpu.online_count.max(1);

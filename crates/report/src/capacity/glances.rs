@@ -6,7 +6,7 @@ use crate::document::Tone;
 use crate::glance::{CORES, Glance, capital};
 use crate::quantity::{bit_rate, count, joined, percent, several, several_of, share, span};
 use crate::quote::{LINE, quote};
-use weir_answers::capacity::{CapacitySummary, Evidence, LoadOutcome, Verdict};
+use weir_answers::capacity::{CapacitySummary, Evidence, LoadOutcome, TrialVerdict};
 use weir_answers::series::Ending;
 
 /// The four answers of a search.
@@ -43,9 +43,9 @@ fn carried(summary: &CapacitySummary) -> Glance {
         (_, None, None) if summary.ending == Ending::Running => ("Not known yet".to_owned(), Tone::Plain),
         (_, None, None) => ("No result".to_owned(), Tone::Bad),
     };
-    let at = answer.bounds.lower.and_then(|lower| summary.at_with(lower, Verdict::Pass));
+    let at = answer.bounds.lower.and_then(|lower| summary.at_with(lower, TrialVerdict::Pass));
     let mut lines: Vec<_> = at.map(|it| joined(bit_rate(it.actual_bps))).into_iter().collect();
-    if let Some(upper) = answer.bounds.upper.and_then(|upper| summary.at_with(upper, Verdict::Fail)) {
+    if let Some(upper) = answer.bounds.upper.and_then(|upper| summary.at_with(upper, TrialVerdict::Fail)) {
         lines.push(format!("not {}: {}", number(upper.load), reason(upper)));
     }
     Glance { question: "How much does it carry?", answer: words, lines, tone }
@@ -54,7 +54,7 @@ fn carried(summary: &CapacitySummary) -> Glance {
 fn believed(summary: &CapacitySummary) -> Glance {
     let answer = &summary.answer;
     let outcomes = || summary.trials.iter().flat_map(|trial| &trial.loads);
-    let void = outcomes().filter(|it| it.verdict == Verdict::Void).count();
+    let void = outcomes().filter(|it| it.verdict == TrialVerdict::Void).count();
     let (words, tone) = match answer.evidence {
         Evidence::Found => ("Yes: both bounds were confirmed", Tone::Good),
         Evidence::AtLeast => ("As a lower bound: it may carry more", Tone::Doubtful),
@@ -75,8 +75,8 @@ fn believed(summary: &CapacitySummary) -> Glance {
 /// What was nearest to its limit at the load that was too much, or else at the largest that was carried.
 fn limit(summary: &CapacitySummary) -> Glance {
     let bounds = summary.answer.bounds;
-    let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
-    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
+    let upper = bounds.upper.and_then(|load| summary.at_with(load, TrialVerdict::Fail));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, TrialVerdict::Pass));
     let glance =
         |answer: String, lines, tone| Glance { question: "What was the limit?", answer, lines, tone };
     let Some(at) = upper.or(lower) else {

@@ -4,7 +4,7 @@ use crate::glance::{is_starved, who_had_the_cores};
 use crate::quantity::{TIE, bit_rate, count, in_figure_unit, joined, percent, several, several_of, span};
 use crate::quote::{LINE, quote};
 use weir_answers::capacity::{
-    CapacitySummary, Evidence, FailedThreshold, LoadOutcome, Stopped, Verdict, VoidCause,
+    CapacitySummary, Evidence, FailedThreshold, LoadOutcome, Stopped, TrialVerdict, VoidCause,
 };
 use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
@@ -67,7 +67,8 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
 /// A load as a number of what is counted: of messages what was carried on average over the hold, which may be less than what
 /// was offered.
 fn carried_on_average(summary: &CapacitySummary, load: u32) -> u64 {
-    let carried = summary.at_with(load, Verdict::Pass).filter(|_| summary.sought.kind == LoadKind::Messages);
+    let carried =
+        summary.at_with(load, TrialVerdict::Pass).filter(|_| summary.sought.kind == LoadKind::Messages);
     carried.map_or(load.into(), |carried| carried.units_per_second.round() as u64)
 }
 
@@ -105,7 +106,7 @@ fn stopped_clause(summary: &CapacitySummary) -> String {
 fn publisher_clause(summary: &CapacitySummary, upper: u32) -> &'static str {
     let loads = || summary.trials.iter().flat_map(|trial| &trial.loads).filter(|it| it.load == upper);
     let is_cut = loads().any(|it| it.void_cause == Some(VoidCause::Publisher));
-    let is_failed = loads().any(|it| it.verdict == Verdict::Fail);
+    let is_failed = loads().any(|it| it.verdict == TrialVerdict::Fail);
     if is_cut && !is_failed { ", where it dropped the publisher" } else { "" }
 }
 
@@ -138,7 +139,8 @@ pub(super) fn confirmed(summary: &CapacitySummary) -> Option<String> {
 /// What did not hold at the upper bound, and what the server said.
 pub(super) fn not_carried(summary: &CapacitySummary) -> Option<(String, String)> {
     let upper = summary.answer.bounds.upper?;
-    let failed = summary.at_with(upper, Verdict::Fail).or_else(|| summary.at_with(upper, Verdict::Void))?;
+    let failed =
+        summary.at_with(upper, TrialVerdict::Fail).or_else(|| summary.at_with(upper, TrialVerdict::Void))?;
     let why = reason(failed);
     (!why.is_empty()).then(|| (format!("Not {}", count(upper.into())), why))
 }
@@ -164,8 +166,8 @@ pub fn load_line(kind: LoadKind, outcome: &LoadOutcome) -> String {
 /// most often it is the bottleneck.
 pub(super) fn full_thread(summary: &CapacitySummary) -> Option<String> {
     let bounds = summary.answer.bounds;
-    let upper = bounds.upper.and_then(|load| summary.at_with(load, Verdict::Fail));
-    let lower = bounds.lower.and_then(|load| summary.at_with(load, Verdict::Pass));
+    let upper = bounds.upper.and_then(|load| summary.at_with(load, TrialVerdict::Fail));
+    let lower = bounds.lower.and_then(|load| summary.at_with(load, TrialVerdict::Pass));
     let of = |outcome| fullest(outcome).filter(|it| it.percent >= FULL_PERCENT);
     let full = upper.and_then(of).or_else(|| lower.and_then(of))?;
     Some(
@@ -253,10 +255,10 @@ pub(super) fn reason(outcome: &LoadOutcome) -> String {
     }
 }
 
-pub(super) fn verdict_word(verdict: Verdict) -> &'static str {
+pub(super) fn verdict_word(verdict: TrialVerdict) -> &'static str {
     match verdict {
-        Verdict::Pass => "carried",
-        Verdict::Fail => "not carried",
-        Verdict::Void => "void",
+        TrialVerdict::Pass => "carried",
+        TrialVerdict::Fail => "not carried",
+        TrialVerdict::Void => "void",
     }
 }

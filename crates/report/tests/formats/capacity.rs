@@ -3,7 +3,7 @@
 use crate::fixture;
 use weir_answers::capacity::{
     Answer, Bounds, CapacitySummary, CapacityTrial, Cost, CostOf, Evidence, FailedThreshold, LAYOUT,
-    LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, Verdict, VoidCause,
+    LoadOutcome, NetworkLoad, Purpose, Sought, Stopped, TrialVerdict, VoidCause,
 };
 use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
@@ -45,7 +45,7 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
     };
     LoadOutcome {
         load,
-        verdict: if is_carried { Verdict::Pass } else { Verdict::Fail },
+        verdict: if is_carried { TrialVerdict::Pass } else { TrialVerdict::Fail },
         good_seconds: if is_carried { seconds } else { 0 },
         bad_seconds: if is_carried { 0 } else { seconds },
         failed: if is_carried { Vec::new() } else { vec![failed] },
@@ -234,7 +234,7 @@ fn what_ended_a_search_before_its_end_is_said_with_what_was_known() {
     // A publisher that the server drops is the limit.
     let mut summary = summary();
     for load in summary.trials.iter_mut().flat_map(|trial| &mut trial.loads).filter(|it| it.load >= 3_590) {
-        (load.verdict, load.void_cause) = (Verdict::Void, Some(VoidCause::Publisher));
+        (load.verdict, load.void_cause) = (TrialVerdict::Void, Some(VoidCause::Publisher));
         load.void = Some("the server dropped the publisher (closed_by_peer)".to_owned());
     }
     let line = capacity_line(&summary);

@@ -1,7 +1,7 @@
 //! How much a server carries, for other people's tests.
 
-use super::{Place, Run, StopHandle, on_a_thread};
-use crate::capacity::{SearchSettings, SearchedVariant, Trials};
+use super::{OutputDirectory, Run, StopHandle, on_a_thread};
+use crate::capacity::{CapacitySearch, SearchSettings, SearchedVariant};
 use crate::generators::Generators;
 use crate::session::Session;
 use crate::{ErrorKind, RunError};
@@ -95,14 +95,15 @@ impl Capacity {
     pub fn find(self) -> Result<CapacitySummary, RunError> {
         on_a_thread(|| {
             let Run { scenario, directory, stop } = self.run;
-            let place = Place::new(directory.as_deref(), &scenario.name)?;
+            let place = OutputDirectory::new(directory.as_deref(), &scenario.name)?;
             let of = SearchedVariant {
                 variant: None,
                 repetition: 1,
                 folder: Path::new(""),
                 wrong: ErrorKind::Scenario,
             };
-            let trials = Trials::new(scenario, &self.settings, &Generators::Here, of)?.only(self.at_least)?;
+            let trials =
+                CapacitySearch::new(scenario, &self.settings, &Generators::Here, of)?.only(self.at_least)?;
             let mut session = Session { agents: None, watcher: &mut Unseen, interrupt: stop.flag() };
             let (summary, trouble) = trials.hunt(self.settings.budget, None, place.path(), &mut session)?;
             trouble.map(|()| summary)

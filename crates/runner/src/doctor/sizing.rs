@@ -235,7 +235,7 @@ pub fn plan(text: &str) -> Result<SizingPlan, RunError> {
 pub fn size(plan: &SizingPlan, consultation: Consultation<'_>) -> Result<Option<ErrorKind>, RunError> {
     let Consultation { program, interrupt, say } = consultation;
     let subject = Subject::of(plan)?;
-    let place = Place::of(plan);
+    let place = TargetRoute::of(plan);
     let descriptors = raise_descriptors().saturating_sub(OWN_DESCRIPTORS);
     let certificate = subject.is_tls.then(Certificate::new).transpose()?;
     let origin = subject.origin(program, certificate.as_ref())?;
@@ -341,13 +341,13 @@ fn host(url: &str) -> &str {
 }
 
 /// The way to the plan's target.
-struct Place {
+struct TargetRoute {
     addresses: Vec<IpAddr>,
     ways: Vec<String>,
     speed_bps: Option<f64>,
 }
 
-impl Place {
+impl TargetRoute {
     /// Looks the host up; nothing is sent to it.
     fn of(plan: &SizingPlan) -> Self {
         let host = host(plan.url.reveal());
@@ -573,7 +573,7 @@ mod tests {
     #[test]
     fn the_link_is_that_of_the_way_to_the_target_and_loopback_has_none() {
         let described = |url: &str| {
-            let place = Place::of(&parsed(&format!("{url} 5 at 2mbps")));
+            let place = TargetRoute::of(&parsed(&format!("{url} 5 at 2mbps")));
             let machine = place.limits(&Environment::default(), 10);
             (machine.link_bps, place.describe(&machine))
         };
@@ -583,7 +583,7 @@ mod tests {
         }
         let of = |ways: &[&str], addresses: &[IpAddr], speed_bps| {
             let ways = ways.iter().map(|it| (*it).to_owned()).collect();
-            let place = Place { addresses: addresses.to_vec(), ways, speed_bps };
+            let place = TargetRoute { addresses: addresses.to_vec(), ways, speed_bps };
             place.describe(&place.limits(&Environment::default(), 10))
         };
         let there: &[IpAddr] = &["192.0.2.7".parse().unwrap()];

@@ -4,7 +4,7 @@ use crate::support::{Air, Publishing, air, config, play};
 use std::net::SocketAddr;
 use std::time::Duration;
 use weir_origin::{ANY_PORT, MissingStream, Origin, OriginConfig, RTSP};
-use weir_testing::{Kept, program, soon};
+use weir_testing::{KilledOnDrop, program, soon};
 
 /// A stream on air that is served by RTSP, too, with these faults.
 pub(crate) fn on_air(faults: &[&str]) -> (Air, String) {
@@ -182,7 +182,7 @@ fn ffmpeg_publishes_pictures_out_of_order_and_they_are_played_in_time() {
         "aac",
     ]);
     ffmpeg.args(["-f", "rtsp", "-rtsp_transport", "tcp", &url]);
-    let _ffmpeg = Kept::start(&mut ffmpeg);
+    let _ffmpeg = KilledOnDrop::start(&mut ffmpeg);
     wait_for(&origin);
     let run = play(&url, "clients: 3, duration: 6s");
     assert_eq!((run.total("played"), run.total("lost"), run.total("timestamp_jumps")), (3.0, 0.0, 0.0));

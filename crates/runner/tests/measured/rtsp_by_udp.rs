@@ -5,7 +5,7 @@ use crate::rtsp::{listening, on_air, wait_for};
 use crate::support::{Publishing, Run, play, start};
 use std::time::Duration;
 use weir_origin::ANY_PORT;
-use weir_testing::{Kept, program, soon};
+use weir_testing::{KilledOnDrop, program, soon};
 
 /// Figures that are zero where nothing is wrong.
 const ZEROS: [&str; 6] =
@@ -121,7 +121,7 @@ fn ffmpeg_publishes_as_datagrams_and_all_of_it_is_played() {
         "25",
     ]);
     ffmpeg.args(["-pix_fmt", "yuv420p", "-c:a", "aac", "-f", "rtsp", "-rtsp_transport", "udp", &url]);
-    let _ffmpeg = Kept::start(&mut ffmpeg);
+    let _ffmpeg = KilledOnDrop::start(&mut ffmpeg);
     wait_for(&origin);
     let run = play(&url, "transport: udp, clients: 3, duration: 6s");
     assert_eq!((run.total("played"), run.total("timestamp_jumps")), (3.0, 0.0));

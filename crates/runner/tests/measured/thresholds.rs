@@ -3,7 +3,7 @@
 use crate::support::{Run, air, config, measure, refusal};
 use std::time::{Duration, Instant};
 use weir_runner::ErrorKind::{Aborted, Scenario, Thresholds};
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 /// Four viewers for three seconds, asked this.
 fn four_viewers(url: &str, asked: &[&str]) -> Run {
@@ -107,7 +107,7 @@ fn a_figure_that_does_not_exist_is_a_mistake_with_a_suggestion() {
 #[test]
 fn the_cpu_of_a_watched_process_is_asked_for_and_is_what_the_kernel_counts() {
     let air = air(&config(&[]));
-    let mut busy = Kept::start(std::process::Command::new("sh").args(["-c", "while :; do :; done"]));
+    let mut busy = KilledOnDrop::start(std::process::Command::new("sh").args(["-c", "while :; do :; done"]));
     let asked = ["server.cpu.max > 1%", "thread.sh.cpu > 1%", "server.memory.max < 1GB", "server.cpu < 1%"];
     let run = measure(&format!(
         "thresholds: {asked:?}\nwatch: [pid={}]\nworkloads: [{{play: '{}', clients: 1, duration: 5s}}]",

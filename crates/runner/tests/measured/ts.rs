@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use weir_runner::ErrorKind::Thresholds;
-use weir_testing::{Kept, free_port, program, soon, undisturbed};
+use weir_testing::{KilledOnDrop, free_port, program, soon, undisturbed};
 
 /// Four viewers for three seconds, with more keys.
 fn four_viewers(url: &str, more: &str) -> Run {
@@ -187,7 +187,7 @@ fn a_stream_of_ffmpegs_plays_without_loss() {
     );
     ffmpeg.args("-c:v libx264 -preset ultrafast -b:v 500k -g 25 -pix_fmt yuv420p -c:a aac -t 20".split(' '));
     ffmpeg.args(["-f", "mpegts", "-listen", "1", &url]).stdout(Stdio::null()).stderr(Stdio::null());
-    let _ffmpeg = Kept::start(&mut ffmpeg);
+    let _ffmpeg = KilledOnDrop::start(&mut ffmpeg);
     // It serves one connection only, so it must not be tried.
     let listens = format!(":{port:04X} 00000000:0000 0A ");
     soon("ffmpeg listens", || std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&listens));

@@ -2,7 +2,7 @@
 
 use super::{ACCEPT_AGAIN, Shard, entry_of};
 use crate::entry::{Guards, taken};
-use crate::guard::{Deadlines, Guard, Verdict};
+use crate::guard::{DeadlineOutcome, Deadlines, Guard};
 use crate::link::Link;
 use crate::link_error::{LinkError, State};
 use crate::{Event, SessionId, World, clock};
@@ -68,13 +68,15 @@ impl<W: World> Shard<W> {
             let Some(mut guard) = entry.guard.take() else { continue };
             let verdict = guard.judge(now, || taken(entry));
             let (failure, words) = match verdict {
-                Verdict::GoesOn(at) => {
+                DeadlineOutcome::GoesOn(at) => {
                     let guard = entry.guard.insert(guard);
                     self.guards.set(id, &mut guard.deadline, Some(at));
                     continue;
                 }
-                Verdict::NoRequest(span) => (Failure::RequestTimeout, format!("no request within {span:?}")),
-                Verdict::Idle(span) => (Failure::RequestTimeout, format!("silent for {span:?}")),
+                DeadlineOutcome::NoRequest(span) => {
+                    (Failure::RequestTimeout, format!("no request within {span:?}"))
+                }
+                DeadlineOutcome::Idle(span) => (Failure::RequestTimeout, format!("silent for {span:?}")),
             };
             self.end(id, &LinkError { failure, words });
         }

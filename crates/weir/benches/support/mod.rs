@@ -5,9 +5,9 @@ use std::process::Child;
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// A process that ends with the bench.
-pub(crate) struct Kept(pub(crate) Child);
+pub(crate) struct KilledOnDrop(pub(crate) Child);
 
-impl Drop for Kept {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

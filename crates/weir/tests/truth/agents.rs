@@ -10,8 +10,8 @@ mod searches;
 mod watching;
 
 use crate::support::{
-    Air, CHECKS_OF_THE_MACHINE, Crew, Kept, Measuring, NatsServer, Run, air, config, measure, report, says,
-    shared, soon, start_measuring, weir,
+    Air, CHECKS_OF_THE_MACHINE, Crew, KilledOnDrop, Measuring, NatsServer, Run, air, config, measure, report,
+    says, shared, soon, start_measuring, weir,
 };
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -499,7 +499,7 @@ fn the_permissions_of_the_guide_let_a_run_through_and_hold_an_agent_to_its_own_s
         command
             .args(["agent", "--join", &format!("nats://{user}@{place}"), "--name", name, "-o"])
             .arg(folder.path());
-        Kept::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+        KilledOnDrop::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
     };
     // One of them says that it is another.
     let _agents = [agent("a:a0", "a"), agent("a:a0", "z")];
@@ -544,7 +544,8 @@ fn a_nats_server_of_the_runs_own_lets_in_who_knows_its_token_and_its_certificate
     agent
         .args(["agent", "--join", url, "--name", "a", "--tls-fingerprint", fingerprint, "-o"])
         .arg(folder.path());
-    let _agent = Kept::start(agent.env("WEIR_NATS_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::null()));
+    let _agent =
+        KilledOnDrop::start(agent.env("WEIR_NATS_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::null()));
     let port: u16 = url.rsplit_once(':').unwrap().1.parse().unwrap();
     let run = measuring.finish();
     assert_eq!((run.code, run.slots("planned"), agents_of(&run)), (0, 2, vec!["a"]), "{}", run.err);

@@ -2,13 +2,13 @@
 //! the active role, SRTP of libsrtp, H.264 of x264 and libavcodec.
 
 use crate::support::webrtc::{count, is_on_air, origin, places};
-use crate::support::{Kept, Publishing, measure, play, program, shared, soon};
+use crate::support::{KilledOnDrop, Publishing, measure, play, program, shared, soon};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStdout, Stdio};
 use weir_testing::Coturn;
 
 struct Server {
-    process: Kept,
+    process: KilledOnDrop,
     said: BufReader<ChildStdout>,
     address: String,
 }
@@ -33,7 +33,7 @@ impl Server {
     fn with(ways: &[&str]) -> Self {
         let mut command = program("/usr/bin/python3", "python3-aiortc");
         command.args(["-c", include_str!("support/aiortc_server.py")]).args(ways);
-        let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut process = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut said = BufReader::new(process.0.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
@@ -100,7 +100,7 @@ fn a_server_of_others_decodes_what_publishers_send() {
 
 /// A client, connected.
 struct Client {
-    process: Kept,
+    process: KilledOnDrop,
     said: BufReader<ChildStdout>,
 }
 
@@ -110,7 +110,7 @@ impl Client {
         let mut command = program("/usr/bin/python3", "python3-aiortc");
         command.args(["-c", include_str!("support/aiortc_client.py"), verb]);
         command.arg(url.split_once('+').unwrap().1);
-        let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut process = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut said = BufReader::new(process.0.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();

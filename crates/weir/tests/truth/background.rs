@@ -1,16 +1,18 @@
 //! Bulk TCP beside a load, over a wire that carries so much and no more.
 
-use crate::support::{Kept, WebServer, Wire, free_port, measure, shared, start_measuring, undisturbed, weir};
+use crate::support::{
+    KilledOnDrop, WebServer, Wire, free_port, measure, shared, start_measuring, undisturbed, weir,
+};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use weir_origin::{ANY_PORT, BULK, Origin, OriginConfig};
 
 /// Starts `weir origin` at the other end of the wire, for bulk streams and what `flags` say; returns when it listens.
-fn far_end(wire: &Wire, flags: [&str; 2]) -> (Kept, BufReader<std::process::ChildStdout>) {
+fn far_end(wire: &Wire, flags: [&str; 2]) -> (KilledOnDrop, BufReader<std::process::ChildStdout>) {
     let mut command = weir();
     command.args(["origin", "--bulk", "10.231.0.2:5201", "--merge", "0s"]).args(flags);
-    let mut origin = Kept::start(wire.at(1, &command).stdout(Stdio::piped()));
+    let mut origin = KilledOnDrop::start(wire.at(1, &command).stdout(Stdio::piped()));
     let mut lines = BufReader::new(origin.0.stdout.take().unwrap());
     for _ in 0..2 {
         lines.read_line(&mut String::new()).unwrap();

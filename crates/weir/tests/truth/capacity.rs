@@ -1,7 +1,7 @@
 //! How many clients a server carries: found to the client where a limit is known, and said as it is where nothing is.
 
 use crate::support::{
-    A_RUN, CHECKS_OF_THE_MACHINE, Kept, Mosquitto, Nginx, Publishing, Said, free_port, row_of, says,
+    A_RUN, CHECKS_OF_THE_MACHINE, KilledOnDrop, Mosquitto, Nginx, Publishing, Said, free_port, row_of, says,
     says_on_its_page, shared, soon, undisturbed, weir,
 };
 use serde_json::Value;
@@ -29,12 +29,12 @@ const BRIEF: [&str; 16] = [
 ];
 
 /// An origin that plays to this many viewers at once, and its port.
-fn origin_for(viewers: u32) -> (Kept, u16) {
+fn origin_for(viewers: u32) -> (KilledOnDrop, u16) {
     let port = free_port();
     let fault = format!("reject phase=play beyond={viewers} words=the house is full");
     let mut command = weir();
     command.args(["origin", "--rtmp", &format!(":{port}"), "--fault", &fault]).stdout(Stdio::null());
-    let origin = Kept::start(&mut command);
+    let origin = KilledOnDrop::start(&mut command);
     soon("the origin listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     (origin, port)
 }

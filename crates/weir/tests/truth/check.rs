@@ -1,6 +1,6 @@
 //! Stored streams of ffmpeg's making: what is cut out of them is what `weir check` says is missing.
 
-use crate::support::{Kept, interrupt, program, says, weir};
+use crate::support::{KilledOnDrop, interrupt, program, says, weir};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -217,7 +217,7 @@ fn a_pipe_is_read_as_a_file_is() {
     let from_file = checked(stream(), &[]).1;
     let mut command = weir();
     command.args(["check", "-", "--json", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut checking = Kept::start(&mut command);
+    let mut checking = KilledOnDrop::start(&mut command);
     let mut stdin = checking.0.stdin.take().unwrap();
     // In pieces that have nothing to do with packets.
     for piece in stream().chunks(7_001) {
@@ -241,7 +241,7 @@ fn a_pipe_is_read_as_a_file_is() {
 fn ctrl_c_prints_what_was_read_up_to_then() {
     let mut command = weir();
     command.args(["check", "-", "--json", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut checking = Kept::start(&mut command);
+    let mut checking = KilledOnDrop::start(&mut command);
     let mut stdin = checking.0.stdin.take().unwrap();
     let given = &stream()[..stream().len() / 2];
     stdin.write_all(given).unwrap();
@@ -263,7 +263,7 @@ fn a_reader_that_has_gone_is_no_error() {
     for arguments in [&[][..], &["--json", "-"]] {
         let mut command = weir();
         command.args(["check", "-"]).args(arguments).stdin(Stdio::piped());
-        let mut checking = Kept::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let mut checking = KilledOnDrop::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         drop(checking.0.stdout.take());
         checking.0.stdin.take().unwrap().write_all(stream()).unwrap();
         let mut err = String::new();

@@ -1,13 +1,13 @@
 //! Clients that follow each other in their places.
 
-use crate::support::{Kept, Run, measure, play, shared, weir};
+use crate::support::{KilledOnDrop, Run, measure, play, shared, weir};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 /// `weir origin` in a process of its own, and its URLs by scheme.
 pub(crate) struct Server {
-    pub(crate) process: Kept,
+    pub(crate) process: KilledOnDrop,
     urls: BTreeMap<String, String>,
 }
 
@@ -15,7 +15,7 @@ impl Server {
     pub(crate) fn start(arguments: &[&str], schemes: usize) -> Self {
         let mut command = weir();
         command.arg("origin").args(arguments).stdout(Stdio::piped());
-        let mut process = Kept::start(&mut command);
+        let mut process = KilledOnDrop::start(&mut command);
         let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
         let urls = lines.take(schemes).map(|line| {
             let line = line.unwrap();
@@ -33,12 +33,12 @@ impl Server {
 }
 
 /// A publisher that is there as long as the test.
-pub(crate) fn publish(url: &str, flags: &[&str]) -> Kept {
+pub(crate) fn publish(url: &str, flags: &[&str]) -> KilledOnDrop {
     let mut command = weir();
     command.args(["publish", url, "-d", "100s", "-q", "--no-tui", "-o"]);
     let folder = tempfile::tempdir().unwrap().keep();
     command.arg(folder.join("run")).args(flags).stdout(Stdio::null()).stderr(Stdio::null());
-    Kept::start(&mut command)
+    KilledOnDrop::start(&mut command)
 }
 
 /// What holds of every run whose clients follow each other and of which nothing fails.

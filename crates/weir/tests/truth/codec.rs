@@ -1,6 +1,6 @@
 //! `weir codec`: Avro against JSON.
 
-use crate::support::{Kept, Postgresql, says, soon, weir};
+use crate::support::{KilledOnDrop, Postgresql, says, soon, weir};
 use serde_json::Value;
 use std::process::Stdio;
 
@@ -32,7 +32,7 @@ fn an_interrupted_comparison_says_how_far_it_came_and_what_was_measured_by_then(
     command
         .stdout(std::fs::File::create(at("out")).unwrap())
         .stderr(std::fs::File::create(at("err")).unwrap());
-    let mut codec = Kept::start(command.stdin(Stdio::null()));
+    let mut codec = KilledOnDrop::start(command.stdin(Stdio::null()));
     let stat = format!("/proc/{}/stat", codec.pid());
     // A turn takes 20 ms of CPU time (proc(5), utime in hundredths): three repetitions of both, and more.
     soon("several repetitions are measured", || {

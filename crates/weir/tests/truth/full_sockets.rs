@@ -1,15 +1,15 @@
 //! Datagrams that a socket of weir's own has no room for are this machine's doing, and no server's.
 
-use crate::support::{Kept, Run, Wire, shared, start_measuring, weir};
+use crate::support::{KilledOnDrop, Run, Wire, shared, start_measuring, weir};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 /// Starts `weir origin` for SRT at the other end of the wire; returns when it listens.
-fn far_end(wire: &Wire) -> Kept {
+fn far_end(wire: &Wire) -> KilledOnDrop {
     let mut command = weir();
     command.args(["origin", "--srt", "10.231.0.2:9000"]);
-    let mut origin = Kept::start(wire.at(1, &command).stdout(Stdio::piped()));
+    let mut origin = KilledOnDrop::start(wire.at(1, &command).stdout(Stdio::piped()));
     let mut lines = BufReader::new(origin.0.stdout.take().unwrap());
     lines.read_line(&mut String::new()).unwrap();
     origin

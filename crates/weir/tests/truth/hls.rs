@@ -1,7 +1,7 @@
 //! HLS: weir plays what nginx's RTMP module cuts into segments, and what ffmpeg's muxer does with nginx as the web server.
 
 use crate::support::{
-    Kept, Nginx, Publishing, Run, measure, no_file_has, program, shared, soon, undisturbed,
+    KilledOnDrop, Nginx, Publishing, Run, measure, no_file_has, program, shared, soon, undisturbed,
 };
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
             command.args(["-c:v", "libx264", "-b:v", rate, "-g", "25"]).args(settings).args(["-f", "hls"]);
             command.args(["-hls_time", "1", "-hls_list_size", "8", "-hls_segment_type", kind]);
             command.args(["-hls_flags", "delete_segments+temp_file"]).arg(directory.join("a.m3u8"));
-            let _muxer = Kept::start(&mut command);
+            let _muxer = KilledOnDrop::start(&mut command);
             soon("five segments are there", || nginx.segments(&format!("{name}/a")) >= 5);
             let run = measure([
                 "play",
@@ -122,7 +122,7 @@ fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
                 "-hls_key_info_file",
             ]);
             command.arg(information).arg("-hls_segment_filename").arg(directory.join(format!("{name}%d.ts")));
-            let _muxer = Kept::start(command.arg(directory.join(format!("{name}.m3u8"))));
+            let _muxer = KilledOnDrop::start(command.arg(directory.join(format!("{name}.m3u8"))));
             soon("five segments are there", || nginx.segments(&format!("encrypted/{name}")) >= 5);
             let playlist = nginx.playlist(&format!("encrypted/{name}"));
             let run = measure(["play", &playlist, "-c", "3", "-d", "6s", "--warmup", "0s"]);

@@ -2,7 +2,7 @@
 
 use crate::support::experiment::{ASKED, Asked, Experiment, SCHEMA, number};
 use crate::support::{
-    ClickHouseServer, Kafka, Kept, Mosquitto, Postgresql, Said, free_port, says, shared, soon, weir,
+    ClickHouseServer, Kafka, KilledOnDrop, Mosquitto, Postgresql, Said, free_port, says, shared, soon, weir,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -384,7 +384,7 @@ fn another_publisher_on_the_topic_is_named_and_does_not_go_on_for_ever() {
         "60s",
         "-o",
     ]);
-    let _other = Kept::start(other.arg(directory.path().join("run")));
+    let _other = KilledOnDrop::start(other.arg(directory.path().join("run")));
     // Its first second is over, however long it took to come so far.
     let published = directory.path().join("run/intervals.ndjson");
     soon("the other one publishes", || published.metadata().is_ok_and(|it| it.len() > 0));
@@ -410,7 +410,7 @@ fn somebody_elses_messages_are_saved_for_a_time() {
     let mut other = weir();
     other.args(["publish", &url, "--payload", &payload, "--rate", "200/s", "-d", "60s", "-o"]);
     let first = broker.client("mosquitto_sub", &["-t", "e/avro/+", "-C", "1"]);
-    let _other = Kept::start(other.arg(directory.path().join("other")));
+    let _other = KilledOnDrop::start(other.arg(directory.path().join("other")));
     // A busy machine takes seconds to start it.
     assert!(first.wait_with_output().unwrap().status.success());
     let scenario = directory.path().join("scenario.yaml");

@@ -1,6 +1,6 @@
 //! Runs that do not come to their end: by Ctrl-C, by the kernel, by a full disk.
 
-use crate::support::{Kept, air, config, program, report, says, shared, soon, start_measuring, weir};
+use crate::support::{KilledOnDrop, air, config, program, report, says, shared, soon, start_measuring, weir};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -198,7 +198,7 @@ fn files_that_can_grow_no_more_end_the_record_and_not_the_run() {
     let mut command = weir();
     command.args(["play", &air.url, "-c", "4", "-d", "6s", "--warmup", "0s"]);
     command.args(["--drain", "200ms", "-o"]).arg(&run).env("COLUMNS", "100");
-    let mut playing = Kept::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut playing = KilledOnDrop::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     soon("two seconds are written", || seconds_written(&run) >= 2);
     let mut limit = program("prlimit", "util-linux");
     assert!(limit.args(["--fsize=1", "--pid", &playing.pid().to_string()]).status().unwrap().success());

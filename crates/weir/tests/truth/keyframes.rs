@@ -1,7 +1,7 @@
 //! A source whose keyframes are as far apart as x264 puts them unless it is told otherwise: what viewers wait for is its doing, and
 //! nginx, which begins wherever the stream is, is not blamed for it.
 
-use crate::support::{CHECKS_OF_THE_MACHINE, Kept, Nginx, play, program, says, shared, soon};
+use crate::support::{CHECKS_OF_THE_MACHINE, KilledOnDrop, Nginx, play, program, says, shared, soon};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use std::process::Stdio;
 const RATE: u32 = 15;
 
 /// ffmpeg publishes a minute of pictures and sound again and again.
-fn publish(folder: &Path, nginx: &Nginx) -> Kept {
+fn publish(folder: &Path, nginx: &Nginx) -> KilledOnDrop {
     let clip = folder.join("clip.mp4");
     let picture = format!("testsrc=size=320x180:rate={RATE}:duration=60");
     let made = program("ffmpeg", "ffmpeg")
@@ -33,7 +33,7 @@ fn publish(folder: &Path, nginx: &Nginx) -> Kept {
     let mut ffmpeg = program("ffmpeg", "ffmpeg");
     ffmpeg.args(["-v", "quiet", "-re", "-stream_loop", "-1", "-i"]).arg(&clip);
     ffmpeg.args(["-c", "copy", "-f", "flv", &nginx.url("a")]).stdin(Stdio::null());
-    let ffmpeg = Kept::start(&mut ffmpeg);
+    let ffmpeg = KilledOnDrop::start(&mut ffmpeg);
     soon("it is published", || nginx.statistics().contains("<publishing/>"));
     ffmpeg
 }

@@ -4,7 +4,7 @@
 use crate::support::{Ingester, Mosquitto, free_port, measure, program, shared, soon};
 use std::net::TcpStream;
 use std::path::Path;
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 const OLD: &str = r#"{"type": "record", "name": "Reading", "fields": [
     {"name": "gone", "type": "string"}, {"name": "celsius", "type": "int"}]}"#;
@@ -28,7 +28,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Registry).serve
 "#;
 
 /// A registry of files: what it is asked for is what they are called.
-fn registry(directory: &Path, id: u64, schema: &str) -> (Kept, String) {
+fn registry(directory: &Path, id: u64, schema: &str) -> (KilledOnDrop, String) {
     let ids = directory.join("schemas/ids");
     std::fs::create_dir_all(&ids).unwrap();
     let answer = serde_json::json!({"schema": schema}).to_string();
@@ -37,7 +37,7 @@ fn registry(directory: &Path, id: u64, schema: &str) -> (Kept, String) {
     let mut command = program("python3", "python3");
     command.args(["-c", REGISTRY]).arg(directory);
     command.arg(port.to_string()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let server = Kept::start(&mut command);
+    let server = KilledOnDrop::start(&mut command);
     soon("the registry listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     (server, format!("http://127.0.0.1:{port}"))
 }

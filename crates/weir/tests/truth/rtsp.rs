@@ -1,6 +1,6 @@
 //! RTSP: weir plays from GStreamer's server, by TLS as well, and publishes to it and to an ffmpeg that listens.
 
-use crate::support::{Kept, Run, measure, program, shared, undisturbed};
+use crate::support::{KilledOnDrop, Run, measure, program, shared, undisturbed};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use weir_testing::free_port;
 
 /// GStreamer's RTSP server.
 struct GstServer {
-    _process: Kept,
+    _process: KilledOnDrop,
     port: u16,
 }
 
@@ -17,7 +17,7 @@ impl GstServer {
     fn start(login: &[&str]) -> Self {
         let mut command = program("/usr/bin/python3", "gir1.2-gst-rtsp-server-1.0");
         command.args(["-c", include_str!("support/gst_rtsp_server.py")]).args(login);
-        let mut process = Kept::start(command.stdout(Stdio::piped()));
+        let mut process = KilledOnDrop::start(command.stdout(Stdio::piped()));
         let mut line = String::new();
         BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().parse();
@@ -75,7 +75,7 @@ fn a_server_that_records_gets_every_frame_by_tcp_and_by_udp() {
     for transport in ["tcp", "udp"] {
         let mut command = program("/usr/bin/python3", "gir1.2-gst-rtsp-server-1.0");
         command.args(["-c", include_str!("support/gst_rtsp_recorder.py")]);
-        let mut server = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut server = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut said = BufReader::new(server.0.stdout.take().unwrap()).lines();
         let port = said.next().unwrap().unwrap();
         let url = format!("rtsp://127.0.0.1:{}/live", port.trim());
@@ -200,7 +200,7 @@ fn recorded(options: &[&str]) -> (Run, String) {
     let mut ffmpeg = program("ffmpeg", "ffmpeg");
     ffmpeg.args(["-v", "error", "-nostdin", "-rtsp_flags", "listen", "-rtsp_transport", "tcp", "-i", &url]);
     // Its reader of VP9 says of no packet that it is a keyframe.
-    let mut listening = Kept::start(ffmpeg.args(["-c", "copy", "-copyinkf"]).arg(&recorded));
+    let mut listening = KilledOnDrop::start(ffmpeg.args(["-c", "copy", "-copyinkf"]).arg(&recorded));
     weir_testing::soon("ffmpeg listens", || std::net::TcpListener::bind(("127.0.0.1", port)).is_err());
     let run = measure([["publish", &url, "-d", "6s", "--warmup", "0s"].as_slice(), options].concat());
     assert_eq!(run.total("played"), 1.0, "{}", run.err);

@@ -1,7 +1,7 @@
 //! RTSP: players and publishers of others at weir's origin: ffmpeg by TLS, GStreamer as a publisher and as a viewer that pauses.
 
 use crate::rtsp::self_signed;
-use crate::support::{Kept, Publishing, config, program, shared, soon};
+use crate::support::{KilledOnDrop, Publishing, config, program, shared, soon};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
@@ -20,10 +20,10 @@ fn is_on_air(origin: &Origin) {
 }
 
 /// GStreamer as a client, and the lines that it says.
-fn gstreamer(arguments: &[&str]) -> (Kept, Lines<BufReader<ChildStdout>>) {
+fn gstreamer(arguments: &[&str]) -> (KilledOnDrop, Lines<BufReader<ChildStdout>>) {
     let mut command = program("/usr/bin/python3", "gir1.2-gst-rtsp-server-1.0");
     command.args(["-c", include_str!("support/gst_rtsp_client.py")]).args(arguments);
-    let mut client = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut client = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
     let said = BufReader::new(client.0.stdout.take().unwrap()).lines();
     (client, said)
 }
@@ -39,7 +39,7 @@ fn ffmpeg_publishes_and_plays_by_tls() {
     let mut ffmpeg = program("ffmpeg", "ffmpeg");
     ffmpeg.args(["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=25", "-g", "25"]);
     ffmpeg.args(["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-pix_fmt", "yuv420p"]);
-    let _publisher = Kept::start(ffmpeg.args(["-f", "rtsp", "-rtsp_transport", "tcp", &url]));
+    let _publisher = KilledOnDrop::start(ffmpeg.args(["-f", "rtsp", "-rtsp_transport", "tcp", &url]));
     is_on_air(&origin);
     let mut ffmpeg = program("ffmpeg", "ffmpeg");
     ffmpeg.args(["-v", "error", "-rtsp_transport", "tcp", "-i", &url, "-t", "3", "-c", "copy"]);

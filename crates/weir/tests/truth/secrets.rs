@@ -1,6 +1,6 @@
 //! Passwords, tokens and keys stay where they are.
 
-use crate::support::{Kept, config, shared, soon, start_measuring, weir};
+use crate::support::{KilledOnDrop, config, shared, soon, start_measuring, weir};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn no_secret_of_a_url_or_of_the_target_is_in_any_artefact_or_output() {
     let mut command = Command::new("sh");
     command.args(["-c", "sleep 60; :", "server", &format!("--password={SECRET}"), "--token", SECRET]);
     command.args([&url, &with_user]);
-    let target = Kept::start(&mut command);
+    let target = KilledOnDrop::start(&mut command);
     let watch = format!("pid={}", target.pid());
 
     let mut command = weir();

@@ -1,7 +1,7 @@
 //! Variants of a scenario, run alternately: what differs between them is found, what a run began is ended with it, and whatever
 //! was measured is on disk.
 
-use crate::support::{CHECKS_OF_THE_MACHINE, Kept, Said, free_port, says, shared, soon, weir};
+use crate::support::{CHECKS_OF_THE_MACHINE, KilledOnDrop, Said, free_port, says, shared, soon, weir};
 use serde_json::Value;
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -108,7 +108,8 @@ fn an_interrupted_series_keeps_what_was_complete_and_ends_what_it_began() {
     let scenario = Scenario::of(&text);
     std::fs::write(scenario.path("port.in"), format!("127.0.0.1:{port}")).unwrap();
     let file = |name: &str| std::fs::File::create(scenario.path(name)).unwrap();
-    let mut series = Kept::start(weir().args(scenario.arguments()).stdout(file("said")).stderr(file("err")));
+    let mut series =
+        KilledOnDrop::start(weir().args(scenario.arguments()).stdout(file("said")).stderr(file("err")));
     soon("the second run goes on", || scenario.path("out/002-run/run.json").exists());
     series.interrupt();
     assert_eq!(series.ended().code(), Some(105));

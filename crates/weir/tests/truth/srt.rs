@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use weir_testing::{Kept, soon};
+use weir_testing::{KilledOnDrop, soon};
 
 /// Without a sign that URLs escape: srt-live-transmit takes what stands there as it is.
 const PASSPHRASE: &str = "correct-horse-battery";
@@ -32,7 +32,7 @@ fn listening(port: u16) {
 }
 
 /// ffmpeg, as a listener that sends to one caller.
-fn ffmpeg(url: &str) -> Kept {
+fn ffmpeg(url: &str) -> KilledOnDrop {
     let mut command = program("ffmpeg", "ffmpeg");
     command.args(["-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25"]);
     command.args([
@@ -48,19 +48,19 @@ fn ffmpeg(url: &str) -> Kept {
         "zerolatency",
     ]);
     command.args(["-g", "25", "-c:a", "aac", "-f", "mpegts", url]).stderr(Stdio::null());
-    Kept::start(&mut command)
+    KilledOnDrop::start(&mut command)
 }
 
 /// srt-live-transmit, as a listener that writes what it gets into a file.
-fn live_transmit(port: u16, parameters: &str, file: &Path) -> Kept {
+fn live_transmit(port: u16, parameters: &str, file: &Path) -> KilledOnDrop {
     let mut command = program("srt-live-transmit", "srt-tools");
     let url = format!("srt://127.0.0.1:{port}?mode=listener{parameters}");
     command.args(["-q", "-a:no", &url, "file://con"]);
     command.stdout(std::fs::File::create(file).unwrap()).stderr(Stdio::null());
-    Kept::start(&mut command)
+    KilledOnDrop::start(&mut command)
 }
 
-fn ended(mut process: Kept) {
+fn ended(mut process: KilledOnDrop) {
     process.terminate();
     process.ended();
 }

@@ -47,6 +47,6 @@ pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, repor
 pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
 pub(crate) use weir_testing::{
-    ClickHouseServer, KAFKA, Kafka, Kept, Listener, Mosquitto, NatsServer, Postgresql, free_port, interrupt,
-    program, soon, undisturbed,
+    ClickHouseServer, KAFKA, Kafka, KilledOnDrop, Listener, Mosquitto, NatsServer, Postgresql, free_port,
+    interrupt, program, soon, undisturbed,
 };

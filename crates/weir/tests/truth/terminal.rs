@@ -2,7 +2,7 @@
 //! streams that nobody sees.
 
 use crate::support::{
-    Kept, Mosquitto, Publishing, air, config, free_port, measure, program, says, shared, soon, weir,
+    KilledOnDrop, Mosquitto, Publishing, air, config, free_port, measure, program, says, shared, soon, weir,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::num::NonZeroU16;
@@ -77,7 +77,7 @@ fn on_a_terminal_that_knows_no_escape_sequences_weir_draws_nothing() {
 
 /// weir on a terminal of its own, of 24 rows and this many columns.
 struct Terminal {
-    process: Kept,
+    process: KilledOnDrop,
     columns: u16,
     /// All that was written to it.
     written: Arc<Mutex<Vec<u8>>>,
@@ -90,7 +90,7 @@ impl Terminal {
         let line = format!("stty rows 24 cols {columns}; exec {line}");
         let mut command = program("script", "bsdutils");
         command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
-        let mut process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut process = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let written = Arc::new(Mutex::new(Vec::new()));
         let (mut out, all) = (process.0.stdout.take().unwrap(), written.clone());
         let reader = std::thread::spawn(move || {
@@ -190,7 +190,7 @@ fn a_server_that_cannot_be_forwarded_to_is_named_without_its_key() {
     let port = free_port();
     let mut command = weir();
     command.args(["origin", "--rtmp", ":0", "--forward", &format!("rtmp://127.0.0.1:{port}/app/s3cr3tw0rd")]);
-    let mut origin = Kept::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut origin = KilledOnDrop::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(origin.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let url = format!("{}/live/an0therkey", line.trim().strip_prefix("listening on ").unwrap());

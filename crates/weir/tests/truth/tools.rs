@@ -1,6 +1,6 @@
 //! The verbs around a run: schema, doctor, watch, origin.
 
-use crate::support::{Kept, interrupt, program, says, shared, weir};
+use crate::support::{KilledOnDrop, interrupt, program, says, shared, weir};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -88,10 +88,10 @@ fn a_process_is_watched_once_a_second() {
 #[test]
 fn a_watched_process_that_dies_ends_the_watch() {
     let _machine = shared();
-    let mut target = Kept::start(std::process::Command::new("sleep").arg("60"));
+    let mut target = KilledOnDrop::start(std::process::Command::new("sleep").arg("60"));
     let mut watch = weir();
     watch.args(["watch", "--pid", &target.pid().to_string(), "-d", "60s"]).stdout(Stdio::piped());
-    let mut watching = Kept::start(watch.stderr(Stdio::piped()));
+    let mut watching = KilledOnDrop::start(watch.stderr(Stdio::piped()));
     let mut first = String::new();
     let mut out = BufReader::new(watching.0.stdout.take().unwrap());
     out.read_line(&mut first).unwrap();
@@ -106,7 +106,7 @@ fn a_watched_process_that_dies_ends_the_watch() {
 fn an_origin_says_where_it_listens_and_what_it_served() {
     let mut command = weir();
     command.args(["origin", "--rtmp", ":0"]).stdout(Stdio::piped());
-    let mut origin = Kept::start(&mut command);
+    let mut origin = KilledOnDrop::start(&mut command);
     let mut out = BufReader::new(origin.0.stdout.take().unwrap());
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
@@ -128,7 +128,7 @@ fn an_origin_is_a_tuner_server_beside_or_without_rtmp() {
     let serves = |arguments: &[&str], schemes: &[&str]| {
         let mut command = weir();
         command.arg("origin").args(arguments).args(["--http", ":0", "--bitrate", "2mbps"]);
-        let mut origin = Kept::start(command.stdout(Stdio::piped()));
+        let mut origin = KilledOnDrop::start(command.stdout(Stdio::piped()));
         let mut out = BufReader::new(origin.0.stdout.take().unwrap());
         let mut url = String::new();
         for scheme in schemes {

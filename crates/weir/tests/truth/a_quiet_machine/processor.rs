@@ -1,6 +1,6 @@
 //! The CPU of a server and of one of its threads.
 
-use crate::support::{Kept, Run, measure, origin_process, play, quiet, soon, undisturbed};
+use crate::support::{KilledOnDrop, Run, measure, origin_process, play, quiet, soon, undisturbed};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ struct Reading {
 }
 
 /// An origin that burns 300 ms of each second on a thread of its own, and its address.
-fn burning() -> (Kept, String) {
+fn burning() -> (KilledOnDrop, String) {
     let (server, address) = origin_process(&["--fault", "burn 300ms thread=busy"]);
     soon("the thread has its name", || named_busy(server.pid()).is_some());
     (server, address)

@@ -2,7 +2,7 @@
 
 use crate::support::webrtc::{count, on_air, whep};
 use crate::support::{
-    Air, Kept, Mosquitto, Run, air, alone, config, program, quiet, start_measuring, undisturbed, weir,
+    Air, KilledOnDrop, Mosquitto, Run, air, alone, config, program, quiet, start_measuring, undisturbed, weir,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@ use weir_origin::Origin;
 /// A core with enough other processes on it that weir gets a small share.
 struct Crowded {
     core: String,
-    _others: Vec<Kept>,
+    _others: Vec<KilledOnDrop>,
 }
 
 impl Crowded {
@@ -23,7 +23,7 @@ impl Crowded {
         let core = allowed.trim().split([',', '-']).next().unwrap().to_owned();
         let spin = || {
             let mut command = program("taskset", "util-linux");
-            Kept::start(command.args(["-c", &core, "sh", "-c", "while :; do :; done"]))
+            KilledOnDrop::start(command.args(["-c", &core, "sh", "-c", "while :; do :; done"]))
         };
         let others = (0..44).map(|_| spin()).collect();
         Self { core, _others: others }
@@ -114,7 +114,7 @@ fn a_subscriber_that_stood_still_does_not_show_its_own_delay_as_the_brokers() {
         let mut publisher = weir();
         let parent = tempfile::tempdir().unwrap();
         publisher.args(["publish", &url, "--rate", "100/s", "-d", "60s", "-q", "0", "--no-tui", "-o"]);
-        let _publisher = Kept::start(
+        let _publisher = KilledOnDrop::start(
             publisher.arg(parent.path().join("publish")).stdout(Stdio::null()).stderr(Stdio::null()),
         );
         let mut command = weir();
@@ -136,11 +136,11 @@ fn a_subscriber_that_stood_still_does_not_show_its_own_delay_as_the_brokers() {
 }
 
 /// Loops of no other use, four for each CPU.
-fn neighbours() -> Vec<Kept> {
+fn neighbours() -> Vec<KilledOnDrop> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let spin = |_| {
         let mut command = program("sh", "dash");
-        Kept::start(command.arg0("noisy-neighbour").args(["-c", "while :; do :; done"]))
+        KilledOnDrop::start(command.arg0("noisy-neighbour").args(["-c", "while :; do :; done"]))
     };
     (0..4 * cpus).map(spin).collect()
 }
@@ -170,7 +170,7 @@ fn a_machine_that_is_full_of_others_work_degrades_the_run_and_the_busiest_of_the
 }
 
 /// CPU time that a process has used (proc_pid_stat(5), `utime` and `stime`).
-fn cpu_seconds(process: &Kept) -> f64 {
+fn cpu_seconds(process: &KilledOnDrop) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
     let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
     let ticks = [11, 12].map(|field: usize| fields[field].parse::<f64>().unwrap());

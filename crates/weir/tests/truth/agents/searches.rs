@@ -1,8 +1,8 @@
 //! Searches and sweeps whose load is made by agents.
 
 use crate::support::{
-    BrowserTab, CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, air, config, free_port, says, shared, soon,
-    start_watched, weir,
+    BrowserTab, CHECKS_OF_THE_MACHINE, Crew, KilledOnDrop, Publishing, air, config, free_port, says, shared,
+    soon, start_watched, weir,
 };
 use serde_json::{Value, json};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn a_server_that_plays_to_five_viewers_is_found_by_two_agents_to_carry_five() {
     let mut command = weir();
     let fault = "reject phase=play beyond=5 words=the house is full";
     command.args(["origin", "--rtmp", &format!(":{port}"), "--fault", fault]).stdout(Stdio::null());
-    let _origin = Kept::start(&mut command);
+    let _origin = KilledOnDrop::start(&mut command);
     soon("the origin listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     let url = format!("rtmp://127.0.0.1:{port}/live/a");
     let _publishing = Publishing::start(&url, &[]);

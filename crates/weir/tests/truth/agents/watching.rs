@@ -2,13 +2,13 @@
 
 use super::agents_of;
 use crate::support::{
-    CHECKS_OF_THE_MACHINE, Crew, Kept, Publishing, Run, measure, origin_process, report, says, shared, soon,
-    start_measuring, weir,
+    CHECKS_OF_THE_MACHINE, Crew, KilledOnDrop, Publishing, Run, measure, origin_process, report, says,
+    shared, soon, start_measuring, weir,
 };
 use serde_json::{Value, json};
 
 /// An origin that burns 300 ms of each second on a thread of its own, and the URL of a stream on it.
-fn burning() -> (Kept, String) {
+fn burning() -> (KilledOnDrop, String) {
     let (server, address) = origin_process(&["--fault", "burn 300ms thread=busy"]);
     (server, format!("{address}/live/a"))
 }

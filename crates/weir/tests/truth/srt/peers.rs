@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 /// What `weir check` counts in a file.
 fn counted(file: &Path) -> impl Fn(&str) -> f64 {
@@ -44,7 +44,7 @@ fn a_listener_publishes_to_callers_of_others() {
         let (run, mut caller) = std::thread::scope(|scope| {
             let publishing = scope.spawn(|| measure(["publish", &*url].into_iter().chain(flags)));
             listening(port);
-            let caller = Kept::start(&mut command);
+            let caller = KilledOnDrop::start(&mut command);
             (publishing.join().unwrap(), caller)
         });
         assert_eq!((run.code, run.total("played")), (0, 1.0), "{}", run.err);
@@ -65,12 +65,12 @@ fn a_listener_publishes_to_callers_of_others() {
 }
 
 /// GStreamer, which writes what it has counted into a file when it ends.
-fn gstreamer(arguments: &[&str], statistics: &Path) -> Kept {
+fn gstreamer(arguments: &[&str], statistics: &Path) -> KilledOnDrop {
     // Debian's Python has the bindings, and no other.
     let mut command = Command::new("/usr/bin/python3");
     command.args(["-c", include_str!("../support/gst_srt.py")]).args(arguments);
     command.stdout(std::fs::File::create(statistics).unwrap());
-    Kept::start(&mut command)
+    KilledOnDrop::start(&mut command)
 }
 
 fn said(statistics: &Path, name: &str) -> f64 {
@@ -134,7 +134,7 @@ fn every_datagram_that_came_to_the_relay_is_in_one_of_its_counts() {
     command.args(["relay", "--listen", &format!("127.0.0.1:{port}"), "--to", &to, "--json"]);
     command.args(["--loss", "20%", "--delay", "1s", "--rate", "1mbps", "--queue", "500ms"]);
     command.stdout(std::fs::File::create(&out).unwrap()).stderr(Stdio::null());
-    let mut relay = Kept::start(&mut command);
+    let mut relay = KilledOnDrop::start(&mut command);
     listening(port);
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     let send = |count: usize| {

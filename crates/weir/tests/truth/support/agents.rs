@@ -5,12 +5,12 @@ use super::process::{says, weir};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-use weir_testing::{Kept, NatsServer, soon};
+use weir_testing::{KilledOnDrop, NatsServer, soon};
 
 /// Agents a, b, c and so on, and the server at which they wait.
 pub(crate) struct Crew {
     pub(crate) nats: NatsServer,
-    pub(crate) agents: Vec<Kept>,
+    pub(crate) agents: Vec<KilledOnDrop>,
     /// Where agents join, and coordinators call.
     url: String,
     folder: TempDir,
@@ -59,7 +59,7 @@ impl Crew {
         command.args(["agent", "--join", &self.url, "--name", name, "-o"]).arg(self.folder.path());
         command.args(arguments);
         let log = std::fs::File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
-        self.agents.push(Kept::start(command.stdout(Stdio::null()).stderr(log)));
+        self.agents.push(KilledOnDrop::start(command.stdout(Stdio::null()).stderr(log)));
     }
 
     /// Until this many are free.

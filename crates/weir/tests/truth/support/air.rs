@@ -4,7 +4,7 @@ use super::process::weir;
 use super::run::{Measuring, Run, start_measuring};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, Origin, OriginConfig, RTMP};
-use weir_testing::{Kept, soon};
+use weir_testing::{KilledOnDrop, soon};
 
 /// The origin of a test, with a publisher on `live/a`.
 pub(crate) struct Air {
@@ -50,7 +50,7 @@ impl Publishing {
         self.0.finish()
     }
 
-    pub(crate) fn process(&self) -> &Kept {
+    pub(crate) fn process(&self) -> &KilledOnDrop {
         &self.0.process
     }
 

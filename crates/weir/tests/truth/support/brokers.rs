@@ -4,11 +4,11 @@ use super::{free_port, go, npm};
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
-use weir_testing::{Kept, program, soon};
+use weir_testing::{KilledOnDrop, program, soon};
 
 /// A running broker on free loopback ports, ended with the test.
 pub(crate) struct OtherBroker {
-    _process: Kept,
+    _process: KilledOnDrop,
     tcp: u16,
     socket: u16,
 }
@@ -28,7 +28,7 @@ impl OtherBroker {
     }
 
     fn start(command: &mut Command, ports: [u16; 2]) -> Self {
-        let process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::null()));
+        let process = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::null()));
         soon("the broker listens", || {
             ports.iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
         });
@@ -57,19 +57,20 @@ pub(crate) fn paho(address: SocketAddr, transport: &str, version: &str, count: u
 }
 
 /// A publisher of paho, which sends a number of messages of QoS 2 at a rate a second.
-pub(crate) fn paho_publisher(address: SocketAddr, version: &str, count: usize, rate: usize) -> Kept {
+pub(crate) fn paho_publisher(address: SocketAddr, version: &str, count: usize, rate: usize) -> KilledOnDrop {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/support/paho_publisher.py");
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let mut command = program("/usr/bin/python3", "python3-paho-mqtt");
-    Kept::start(command.args([script, &host, &port, version, &count.to_string(), &rate.to_string()]))
+    KilledOnDrop::start(command.args([script, &host, &port, version, &count.to_string(), &rate.to_string()]))
 }
 
 /// A responder of paho to requests on a topic, once it is subscribed.
-pub(crate) fn paho_responder(address: SocketAddr, topic: &str) -> Kept {
+pub(crate) fn paho_responder(address: SocketAddr, topic: &str) -> KilledOnDrop {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/truth/support/paho_responder.py");
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let mut command = program("/usr/bin/python3", "python3-paho-mqtt");
-    let mut responder = Kept::start(command.args([script, &host, &port, topic]).stdout(Stdio::piped()));
+    let mut responder =
+        KilledOnDrop::start(command.args([script, &host, &port, topic]).stdout(Stdio::piped()));
     let mut line = String::new();
     let read = responder.0.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
     assert!(matches!(read, Some(Ok(1..))), "it is subscribed: {read:?}");

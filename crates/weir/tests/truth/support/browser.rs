@@ -1,6 +1,6 @@
 //! Chromium with one of the origin's own pages, and what the page says on its console.
 
-use super::{Kept, program};
+use super::{KilledOnDrop, program};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A browser with one page open.
 pub(crate) struct Browser {
-    _process: Kept,
+    _process: KilledOnDrop,
     _profile: TempDir,
     lines: Receiver<String>,
 }
@@ -42,7 +42,7 @@ impl Browser {
             .arg(url)
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let mut process = Kept::start(&mut command);
+        let mut process = KilledOnDrop::start(&mut command);
         let said = BufReader::new(process.0.stderr.take().unwrap());
         let (sender, lines) = std::sync::mpsc::channel();
         std::thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! A page in Chromium, driven by the DevTools protocol: what it shows, and whatever the browser finds wrong with it.
 
-use super::{Kept, program};
+use super::{KilledOnDrop, program};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ pub(crate) struct BrowserTab {
     calls: u64,
     /// Exceptions, messages of the console, and what the browser refused.
     troubles: Vec<Value>,
-    _browser: Kept,
+    _browser: KilledOnDrop,
     _profile: TempDir,
 }
 
@@ -36,7 +36,7 @@ impl BrowserTab {
             .arg("about:blank")
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let mut browser = Kept::start(&mut command);
+        let mut browser = KilledOnDrop::start(&mut command);
         let mut said = BufReader::new(browser.0.stderr.take().unwrap()).lines().map_while(Result::ok);
         let address =
             said.find_map(|line| Some(line.split_once("DevTools listening on ws://")?.1.to_owned()));

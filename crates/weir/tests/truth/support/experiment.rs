@@ -5,7 +5,7 @@ use super::run::CHECKS_OF_THE_MACHINE;
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 pub(crate) const SCHEMA: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/schemas/SimpleClass.avsc");
@@ -113,13 +113,13 @@ impl Experiment {
     }
 
     /// Starts it; what it says goes into files.
-    pub(crate) fn start(&self) -> Kept {
+    pub(crate) fn start(&self) -> KilledOnDrop {
         let file = |name: &str| std::fs::File::create(self.path(name)).unwrap();
-        Kept::start(weir().args(self.arguments()).stdout(file("out")).stderr(file("err")))
+        KilledOnDrop::start(weir().args(self.arguments()).stdout(file("out")).stderr(file("err")))
     }
 
     /// Waits for the end of one that was started.
-    pub(crate) fn said(&self, mut started: Kept) -> Said {
+    pub(crate) fn said(&self, mut started: KilledOnDrop) -> Said {
         let code = started.ended().code();
         let read = |name: &str| std::fs::read_to_string(self.path(name)).unwrap();
         Said { code, out: read("out"), err: read("err") }

@@ -7,11 +7,11 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
 use tempfile::TempDir;
-use weir_testing::{Kept, program, soon};
+use weir_testing::{KilledOnDrop, program, soon};
 
 /// A running node_exporter, ended with the test.
 pub(crate) struct NodeExporter {
-    pub(crate) process: Kept,
+    pub(crate) process: KilledOnDrop,
     port: u16,
 }
 
@@ -35,7 +35,7 @@ impl NodeExporter {
             .args(arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let process = Kept::start(&mut command);
+        let process = KilledOnDrop::start(&mut command);
         soon("node_exporter listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { process, port }
     }
@@ -52,7 +52,7 @@ impl NodeExporter {
 
 /// Debian's Prometheus, which collects once a second.
 pub(crate) struct Prometheus {
-    _process: Kept,
+    _process: KilledOnDrop,
     port: u16,
     _directory: TempDir,
 }
@@ -79,7 +79,8 @@ impl Prometheus {
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
         command.arg(format!("--config.file={}", file.display()));
         command.arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()));
-        let process = Kept::start(command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()));
+        let process =
+            KilledOnDrop::start(command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()));
         Self { _process: process, port, _directory: directory }
     }
 

@@ -13,22 +13,22 @@ pub(crate) struct Gateway {
     calls: Arc<Mutex<Vec<String>>>,
 }
 
-enum Manner {
+enum GatewayAnswer {
     Asks { file: PathBuf, table: String, expected: u64 },
     Refuses(String),
 }
 
 impl Gateway {
     pub(crate) fn start(file: &Path, table: &str) -> Self {
-        Self::of(Manner::Asks { file: file.to_owned(), table: table.to_owned(), expected: 0 })
+        Self::of(GatewayAnswer::Asks { file: file.to_owned(), table: table.to_owned(), expected: 0 })
     }
 
     /// One whose calls all fail with these words.
     pub(crate) fn refusing(words: &str) -> Self {
-        Self::of(Manner::Refuses(words.to_owned()))
+        Self::of(GatewayAnswer::Refuses(words.to_owned()))
     }
 
-    fn of(mut manner: Manner) -> Self {
+    fn of(mut manner: GatewayAnswer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let calls = Arc::<Mutex<Vec<String>>>::default();
@@ -51,7 +51,7 @@ impl Gateway {
     }
 }
 
-fn serve(stream: &TcpStream, manner: &mut Manner, heard: &Mutex<Vec<String>>) -> std::io::Result<()> {
+fn serve(stream: &TcpStream, manner: &mut GatewayAnswer, heard: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     while let Some(request) = lines.next() {
         let request = request?;
@@ -66,7 +66,7 @@ fn serve(stream: &TcpStream, manner: &mut Manner, heard: &Mutex<Vec<String>>) ->
     Ok(())
 }
 
-impl Manner {
+impl GatewayAnswer {
     fn answer(&mut self, path: &str) -> String {
         let (file, table, expected) = match self {
             Self::Refuses(words) => return format!(r#"{{"ret":0,"msg":"{words}","stack":"a,b"}}"#),

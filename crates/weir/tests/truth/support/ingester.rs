@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use tempfile::TempDir;
-use weir_testing::{Kept, soon};
+use weir_testing::{KilledOnDrop, soon};
 
 /// A running ingester.
 pub(crate) struct Ingester {
-    pub(crate) process: Kept,
+    pub(crate) process: KilledOnDrop,
     directory: TempDir,
 }
 
@@ -28,7 +28,7 @@ impl Ingester {
         let at = |name: &str| File::create(directory.path().join(name)).unwrap();
         let mut command = weir();
         command.arg("ingest").args(arguments).args(["--json", "-"]).stdout(at("out")).stderr(at("err"));
-        Self { process: Kept::start(&mut command), directory }
+        Self { process: KilledOnDrop::start(&mut command), directory }
     }
 
     /// What the one with `--live :PORT` tells Prometheus.

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 /// On a machine that has other things to do.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
@@ -22,7 +22,7 @@ pub(crate) fn row_of(directory: &str) -> String {
 
 /// weir, which shows a page.
 pub(crate) struct Showing {
-    pub(crate) process: Kept,
+    pub(crate) process: KilledOnDrop,
     /// Where it is.
     pub(crate) page: String,
     out: JoinHandle<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Showing {
 pub(crate) fn start_watched<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Showing {
     let mut command = weir();
     command.args(arguments).arg("--live").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = Kept::start(&mut command);
+    let mut process = KilledOnDrop::start(&mut command);
     let mut err = BufReader::new(process.0.stderr.take().unwrap());
     let (mut said, mut line) = (String::new(), String::new());
     while !line.starts_with("live: ") {

@@ -8,11 +8,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
-use weir_testing::{Kept, program, soon};
+use weir_testing::{KilledOnDrop, program, soon};
 
 /// A running nginx, ended with the test.
 pub(crate) struct Nginx {
-    process: Kept,
+    process: KilledOnDrop,
     /// Where it plays and publishes.
     address: SocketAddr,
     http: u16,
@@ -84,7 +84,7 @@ impl Nginx {
         std::fs::write(&file, configuration).unwrap();
         let mut command = program("/usr/sbin/nginx", "nginx libnginx-mod-rtmp");
         command.arg("-c").arg(&file).arg("-e").arg(directory.path().join("start.log"));
-        let process = Kept::start(&mut command);
+        let process = KilledOnDrop::start(&mut command);
         soon("nginx listens", || {
             let local = [http, https, brief_https].map(|port| (Ipv4Addr::LOCALHOST, port));
             local.iter().chain([&(host, port)]).all(|place| TcpStream::connect(place).is_ok())

@@ -3,11 +3,11 @@
 use super::{free_port, npm};
 use std::net::TcpStream;
 use std::process::Stdio;
-use weir_testing::{Kept, soon};
+use weir_testing::{KilledOnDrop, soon};
 
 /// A running server, ended with the test.
 pub(crate) struct NodeMediaServer {
-    _process: Kept,
+    _process: KilledOnDrop,
     rtmp: u16,
     http: u16,
 }
@@ -17,7 +17,7 @@ impl NodeMediaServer {
         let (rtmp, http) = (free_port(), free_port());
         let mut command = npm::node("node-media-server", "server.js");
         command.args([rtmp, http].map(|port| port.to_string()));
-        let process = Kept::start(command.stdin(Stdio::piped()).stdout(Stdio::null()));
+        let process = KilledOnDrop::start(command.stdin(Stdio::piped()).stdout(Stdio::null()));
         soon("node-media-server listens", || {
             [rtmp, http].iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
         });

@@ -4,11 +4,11 @@ use super::go;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Command, Stdio};
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 /// One running peer.
 pub(crate) struct Pion {
-    process: Kept,
+    process: KilledOnDrop,
     said: BufReader<ChildStdout>,
 }
 
@@ -16,7 +16,8 @@ impl Pion {
     /// Starts it; what it says first.
     pub(crate) fn start(arguments: &[&str]) -> (Self, String) {
         let mut command = Command::new(go::program("pion"));
-        let mut process = Kept::start(command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut process =
+            KilledOnDrop::start(command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut said = BufReader::new(process.0.stdout.take().unwrap());
         let mut line = String::new();
         said.read_line(&mut line).unwrap();

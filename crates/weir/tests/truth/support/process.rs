@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 /// weir itself.
 pub(crate) fn weir() -> Command {
@@ -32,10 +32,10 @@ pub(crate) fn says<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> S
 }
 
 /// weir's RTMP origin as a process of its own, and its address.
-pub(crate) fn origin_process(arguments: &[&str]) -> (Kept, String) {
+pub(crate) fn origin_process(arguments: &[&str]) -> (KilledOnDrop, String) {
     let mut command = weir();
     command.args(["origin", "--rtmp", ":0"]).args(arguments).stdout(Stdio::piped());
-    let mut server = Kept::start(&mut command);
+    let mut server = KilledOnDrop::start(&mut command);
     let mut line = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     (server, line.trim().strip_prefix("listening on ").unwrap().to_owned())

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-use weir_testing::Kept;
+use weir_testing::KilledOnDrop;
 
 /// A run that has ended.
 pub(crate) struct Run {
@@ -20,7 +20,7 @@ pub(crate) struct Run {
 
 /// A run that goes on.
 pub(crate) struct Measuring {
-    pub(crate) process: Kept,
+    pub(crate) process: KilledOnDrop,
     parent: TempDir,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn start_measuring(command: &mut Command) -> Measuring {
     // Into files: a pipe that is not read yet would hold weir up.
     command.stdout(std::fs::File::create(at("out")).unwrap());
     command.stderr(std::fs::File::create(at("err")).unwrap());
-    Measuring { process: Kept::start(command), parent }
+    Measuring { process: KilledOnDrop::start(command), parent }
 }
 
 /// `weir report` of a run directory.

@@ -5,11 +5,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use weir_testing::{Kept, program, soon};
+use weir_testing::{KilledOnDrop, program, soon};
 
 /// A running nginx that serves the files of [`Self::root`]; what is asked for below `/to-tls/` is sent on to TLS.
 pub(crate) struct WebServer {
-    process: Kept,
+    process: KilledOnDrop,
     plain: u16,
     secure: u16,
     directory: TempDir,
@@ -40,7 +40,7 @@ impl WebServer {
         std::fs::set_permissions(directory.path(), open).unwrap();
         let mut command = program("/usr/sbin/nginx", "nginx");
         command.arg("-c").arg(&file).arg("-e").arg(directory.path().join("start.log"));
-        let process = Kept::start(&mut command);
+        let process = KilledOnDrop::start(&mut command);
         soon("nginx listens", || {
             [plain, secure].iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok())
         });
