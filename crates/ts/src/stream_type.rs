@@ -142,11 +142,16 @@ impl Codec {
     }
 
     /// Whether a decoder that has seen nothing before can begin with a PES packet, as far as the beginning of its payload shows:
-    /// H.264 and H.265 need parameter sets, and no indicator says that they are there.
+    /// H.264 and H.265 need parameter sets, and no indicator says that they are there. Some encoders send them with each picture:
+    /// a slice that needs other pictures (`nal_unit_type` 1 of H.264, 0 to 9 of H.265) is no beginning, unless a recovery point
+    /// message says so (ITU-T H.264, section D.2.8).
     pub(crate) fn begins_anew(self, payload: &[u8], random_access: bool) -> bool {
+        let has = |is_it: fn(u8) -> bool| start_codes(payload).any(is_it);
         match self {
-            Self::H264 => start_codes(payload).any(|byte| byte & 0x1F == 7),
-            Self::H265 => start_codes(payload).any(|byte| byte >> 1 & 0x3F == 33),
+            Self::H264 => {
+                has(|byte| byte & 0x1F == 7) && (!has(|byte| byte & 0x1F == 1) || can_recover(payload))
+            }
+            Self::H265 => has(|byte| byte >> 1 & 0x3F == 33) && !has(|byte| byte >> 1 & 0x3F <= 9),
             _ => random_access || self.begins(payload),
         }
     }
@@ -184,9 +189,34 @@ fn start_codes(bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
     bytes.windows(4).filter(|window| window[..3] == [0, 0, 1]).map(|window| window[3])
 }
 
+/// Whether there is a recovery point message of H.264 (`payloadType` 6) at the beginning of a NAL unit of messages.
+fn can_recover(bytes: &[u8]) -> bool {
+    bytes.windows(5).any(|window| window[..3] == [0, 0, 1] && window[3] & 0x1F == 6 && window[4] == 6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameter_sets_with_each_picture_make_no_beginnings() {
+        let unit = |types: &[&[u8]]| {
+            types.iter().flat_map(|it| [&[0, 0, 1], *it, &[0x80; 4]].concat()).collect::<Vec<_>>()
+        };
+        for (codec, types, begins) in [
+            (Codec::H264, &[&[0x67][..], &[0x68], &[0x65]][..], true),
+            (Codec::H264, &[&[0x67], &[0x68], &[0x06, 5]], true),
+            (Codec::H264, &[&[0x67], &[0x68], &[0x41]], false),
+            (Codec::H264, &[&[0x67], &[0x68], &[0x06, 1], &[0x41]], false),
+            // An open group of pictures, and intra refresh.
+            (Codec::H264, &[&[0x67], &[0x68], &[0x06, 6], &[0x41]], true),
+            (Codec::H264, &[&[0x65]], false),
+            (Codec::H265, &[&[0x40], &[0x42], &[0x44], &[0x2A]], true),
+            (Codec::H265, &[&[0x40], &[0x42], &[0x44], &[0x02]], false),
+        ] {
+            assert_eq!(codec.begins_anew(&unit(types), true), begins, "{codec} {types:02x?}");
+        }
+    }
 
     /// Names as ffprobe has them, by what it goes by: stream type, descriptor, registration.
     #[test]
