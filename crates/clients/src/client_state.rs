@@ -1,6 +1,7 @@
 //! The state of a client, the same for every protocol: phases, deadlines, one end.
 
 use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
+use std::num::NonZeroU16;
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
@@ -64,6 +65,9 @@ impl Timeouts {
     }
 }
 
+/// In milliseconds: 2^16 of them are nearly nine minutes, longer than a client waits for a keyframe.
+const KEYFRAME_CLOCK: u32 = 8;
+
 /// Where one client stands; books phases and its one end in the shard's recorder.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientState {
@@ -80,8 +84,9 @@ pub struct ClientState {
     waited_on: u8,
     /// When media last came while it waited; once it plays, when its last keyframe did.
     last_came: Moment,
-    /// That keyframe's time on the stream's own clock, in milliseconds.
-    last_keyframe: Option<u32>,
+    /// That keyframe's time on the stream's own clock in steps of [`KEYFRAME_CLOCK`], modulo 2^16 of them: of each of thousands of
+    /// clients there are two bytes.
+    last_keyframe: Option<NonZeroU16>,
     /// Whether it is in `starved`, which counts clients.
     has_starved: bool,
     /// Whether the last read found nothing.
@@ -263,9 +268,14 @@ impl ClientState {
     /// stream at once, so that the moments of reads alone may be too close to each other.
     pub(crate) fn note_keyframe(&mut self, now: Moment, media_time: u32, shard: &mut ShardRecorder) {
         let read_before = std::mem::replace(&mut self.last_came, now);
+        let read_as = (media_time / KEYFRAME_CLOCK) as u16;
         // Where it began is no keyframe if it began with sound.
-        let Some(before) = self.last_keyframe.replace(media_time) else { return };
-        let in_media = Duration::from_millis(u64::from(media_time.wrapping_sub(before)));
+        let Some(before) = self.last_keyframe.replace(NonZeroU16::new(read_as).unwrap_or(NonZeroU16::MIN))
+        else {
+            return;
+        };
+        let steps = u32::from(read_as.wrapping_sub(before.get()));
+        let in_media = Duration::from_millis(u64::from(steps * KEYFRAME_CLOCK));
         // A clock that has jumped says nothing.
         let in_media = if in_media > self.longest_wait() { Duration::ZERO } else { in_media };
         shard.note_keyframe_interval(self.planned, in_media.max(now.since(read_before)));

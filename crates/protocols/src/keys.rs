@@ -176,7 +176,7 @@ mod tests {
         );
         assert_eq!(of_scheme("mqtt").unwrap().check(Verb::Play, &Given::default().with("qos", "1")), Ok(()));
         let said = of_scheme("bulk").unwrap().check(Verb::Publish, &given).unwrap_err();
-        assert!(said.contains("--buffer (`buffer`) is no option"), "{said}");
+        assert!(said.contains("--buffer (`buffer`) is an option of `play`"), "{said}");
     }
 
     #[test]
