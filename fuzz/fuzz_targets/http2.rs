@@ -5,6 +5,7 @@
 
 mod halves;
 
+use bytes::Bytes;
 use halves::halves;
 use libfuzzer_sys::fuzz_target;
 use weir_web::http2::{Http2Client, Http2Part, Http2Server};
@@ -60,6 +61,33 @@ fn server(pieces: &[&[u8]]) -> Vec<Request> {
     requests
 }
 
+/// The same as the origin does it: output and bodies are held back, requests are given up.
+fn held(pieces: &[&[u8]]) {
+    const MOST_OUTPUT: usize = 512;
+    let (mut server, mut keys) = (Http2Server::holding(MOST_OUTPUT), Vec::new());
+    server.take(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    for piece in pieces {
+        if !server.is_behind() {
+            server.take(piece);
+        }
+        while let Ok(Some((key, _))) = server.poll_request() {
+            if server.answer(key, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", false).is_ok() {
+                keys.push(key);
+            }
+        }
+        let gone = server.given_up();
+        keys.retain(|key| !gone.contains(key));
+        keys.retain(|key| match server.room(*key, 9) {
+            Ok(9) => server.send(*key, Bytes::from_static(b"123456789"), true).is_err(),
+            Ok(_) => true,
+            Err(_) => false,
+        });
+        server.advance();
+        let output = server.output().len();
+        assert!(output <= MOST_OUTPUT + (64 << 10), "{output} bytes wait");
+    }
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some((whole, pieces)) = halves(data) else { return };
     let (answers, said) = client(&[whole]);
@@ -72,4 +100,5 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let _ = (server(&[whole]), server(&pieces));
+    held(&pieces);
 });

@@ -167,7 +167,7 @@ fn of_all(urls: &[String], verb: Verb) -> Result<&'static Protocol, WorkloadErro
     let mut found: Option<(&'static Protocol, String)> = None;
     for url in urls {
         let scheme = scheme_of(url)?;
-        check_signalling(url, &scheme)?;
+        check_named_path(url, &scheme)?;
         let protocol = of_url(url).filter(|protocol| protocol.options(verb).is_some());
         let Some(protocol) = protocol else {
             let speaks = PROTOCOLS.iter().filter(|protocol| protocol.options(verb).is_some());
@@ -186,15 +186,45 @@ fn of_all(urls: &[String], verb: Verb) -> Result<&'static Protocol, WorkloadErro
     found.map(|(protocol, _)| protocol).ok_or_else(|| TargetError::None.into())
 }
 
-/// Refuses the plain URL of a WebRTC endpoint, as servers print it, which would be played as a transport stream: RFC 9725 leaves paths to
-/// servers, and all that weir knows end it with the name of the protocol.
-fn check_signalling(url: &str, scheme: &str) -> Result<(), WorkloadError> {
+/// Refuses the plain URL of an endpoint, as servers print it, whose path ends with the name of the protocol that is spoken there: of
+/// WHEP, WHIP and MQTT in WebSockets. It would be played as what plain URLs of its scheme are.
+fn check_named_path(url: &str, scheme: &str) -> Result<(), WorkloadError> {
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    let name = ["whep", "whip"].into_iter().find(|name| path.rsplit('/').next() == Some(name));
-    match name {
-        Some(name) if matches!(scheme, "http" | "https") => Err(WorkloadError::Options(format!(
-            "a path that ends in /{name} is WebRTC's signalling: write {name}+{scheme}:// in place of {scheme}://"
+    let path = path.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+    let Some(name) = path.and_then(|(_, path)| path.rsplit('/').next()) else { return Ok(()) };
+    let meant = format!("{name}+{scheme}");
+    match of_scheme(&meant) {
+        Some(_) => Err(WorkloadError::Options(format!(
+            "a path that ends in /{name} is of {meant}://: write that in place of {scheme}://"
         ))),
-        _ => Ok(()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_names_a_protocol_is_not_played_as_another() {
+        for (url, meant) in [
+            ("http://h/live/a/whep", Some("whep+http://")),
+            ("https://h/rtc/v1/whip/?app=live", Some("whip+https://")),
+            ("ws://h:8083/mqtt", Some("mqtt+ws://")),
+            ("http://whep/live/a", None),
+            ("http://whep", None),
+            ("http://h/whep/a", None),
+            ("whep+http://h/a/whep", None),
+            ("rtmp://h/live/whep", None),
+        ] {
+            let scheme = scheme_of(url).unwrap();
+            let said = check_named_path(url, &scheme).map_err(|error| error.to_string());
+            match meant {
+                Some(meant) => {
+                    assert!(said.as_ref().is_err_and(|said| said.contains(meant)), "{url}: {said:?}");
+                }
+                None => assert_eq!(said, Ok(()), "{url}"),
+            }
+        }
     }
 }

@@ -32,9 +32,9 @@ pub(crate) struct SharedSocket {
     recipients: HashMap<u32, SessionId>,
     /// Where the sessions send to: the endpoint, by an address that datagrams come from.
     to: SocketAddr,
-    long: Lane,
+    long: SendQueue,
     /// Datagrams that leave behind the others.
-    short: Lane,
+    short: SendQueue,
     /// Whether the socket took no more when it was tried last.
     is_full: bool,
     /// Longer datagrams than this one are longer than the way out takes.
@@ -49,7 +49,7 @@ pub(crate) struct SharedSocket {
 
 /// Datagrams that wait to leave, in their order.
 #[derive(Default)]
-struct Lane {
+struct SendQueue {
     bytes: Vec<u8>,
     runs: VecDeque<Run>,
 }
@@ -89,8 +89,8 @@ impl SharedSocket {
             members: Vec::new(),
             recipients: HashMap::new(),
             to: endpoint.address,
-            long: Lane::default(),
-            short: Lane::default(),
+            long: SendQueue::default(),
+            short: SendQueue::default(),
             is_full: false,
             longest: usize::MAX,
             given: 0,
@@ -197,7 +197,7 @@ impl Drop for SharedSocket {
     }
 }
 
-impl Lane {
+impl SendQueue {
     fn add(&mut self, bytes: &[u8], length: usize) {
         self.bytes.extend_from_slice(bytes);
         // Behind a datagram that is shorter than the others nothing can follow, and one that is longer than they are cannot either.
@@ -269,13 +269,13 @@ impl Drop for Membership {
 mod tests {
     use super::*;
 
-    fn runs(lane: &Lane) -> Vec<(usize, usize)> {
+    fn runs(lane: &SendQueue) -> Vec<(usize, usize)> {
         lane.runs.iter().map(|run| (run.bytes, run.length)).collect()
     }
 
     #[test]
     fn datagrams_of_several_sessions_leave_in_one_call_as_far_as_their_lengths_allow() {
-        let mut lane = Lane::default();
+        let mut lane = SendQueue::default();
         lane.add(&[0; 250], 100);
         // Nothing follows a short one, and a shorter one ends a run.
         lane.add(&[0; 200], 100);
@@ -285,7 +285,7 @@ mod tests {
         lane.add(&[0; 40], 40);
         assert_eq!(runs(&lane), [(250, 100), (230, 100), (60, 30), (40, 40)]);
         assert_eq!(lane.bytes.len(), 580);
-        let mut lane = Lane::default();
+        let mut lane = SendQueue::default();
         (0..100).for_each(|_| lane.add(&[0; 1_332], 1_332));
         assert_eq!(runs(&lane), [(45 * 1_332, 1_332), (45 * 1_332, 1_332), (10 * 1_332, 1_332)]);
     }

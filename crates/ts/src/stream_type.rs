@@ -141,7 +141,7 @@ impl Codec {
         }
     }
 
-    /// Whether a decoder that has seen nothing before can begin with a PES packet, as far as the beginning of its payload shows:
+    /// Whether a decoder that has seen nothing before can begin with a PES packet, by what the beginning of its payload shows:
     /// H.264 and H.265 need parameter sets, and no indicator says that they are there. Some encoders send them with each picture:
     /// a slice that needs other pictures (`nal_unit_type` 1 of H.264, 0 to 9 of H.265) is no beginning, unless a recovery point
     /// message says so (ITU-T H.264, section D.2.8).

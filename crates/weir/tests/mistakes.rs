@@ -252,8 +252,16 @@ const MISTAKES: &[Mistake] = &[
         2,
         &["has no pictures", "RTMP"],
     ),
-    Mistake("publish http://127.0.0.1:1/a/whip -d 1s", 2, &["write whip+http:// in place of http://"]),
-    Mistake("play https://127.0.0.1:1/rtc/v1/whep/?app=a -d 1s", 2, &["write whep+https:// in place of"]),
+    Mistake(
+        "publish http://127.0.0.1:1/a/whip -d 1s",
+        2,
+        &["is of whip+http://: write that in place of http://"],
+    ),
+    Mistake(
+        "play https://127.0.0.1:1/rtc/v1/whep/?app=a -d 1s",
+        2,
+        &["is of whep+https://: write that in place of"],
+    ),
     Mistake("play rtmps://127.0.0.1/a/b --cacert nosuch.pem -d 1s", 2, &["nosuch.pem"]),
     Mistake("play rtmp://127.0.0.1/a/b -o full -d 1s", 2, &["is not empty", "choose a new directory"]),
     Mistake("play rtmp://127.0.0.1/a/b --json /nosuch/x.json -d 1s", 2, &["/nosuch/x.json"]),

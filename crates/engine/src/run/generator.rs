@@ -44,8 +44,9 @@ pub(crate) struct GeneratorConfig {
     pub(crate) stop: Arc<AtomicBool>,
     /// Where intervals go.
     pub(crate) reports: Sender<CoordinatorMessage>,
-    /// Its number, and that of all threads.
+    /// Its number among the generator threads of this run.
     pub(crate) number: usize,
+    /// How many generator threads the run has.
     pub(crate) threads: usize,
     /// Whether it drives what only disturbs the others: how busy it is says nothing about them.
     pub(crate) background: bool,

@@ -8,7 +8,7 @@ mod peer;
 
 use self::answer::{Answer, Sending, Waiting, words};
 use self::http2::{Flow, Http2};
-use self::peer::{Asked, HlsPeer};
+use self::peer::{HlsPeer, RequestOutcome};
 use crate::fault::{LinkEnd, LinkFaults, LinkPhase};
 use crate::worker::Worker;
 use std::io::IoSlice;
@@ -67,7 +67,9 @@ impl HlsSession {
         if matches!(self.phase, HlsPhase::Leaving(_) | HlsPhase::Silent) {
             return;
         }
-        if self.requests.is_empty() && self.peer.fault(LinkPhase::Handshake, None, None, context).is_some() {
+        if self.requests.is_empty()
+            && self.peer.faults.answer(LinkPhase::Handshake, None, None, context.world, context.now).is_some()
+        {
             self.fall_silent(context);
             return;
         }
@@ -95,12 +97,12 @@ impl HlsSession {
             answered += 1;
             match self.requests.take(&mut rest) {
                 Ok(Some(request)) => match self.peer.ask(&request, context) {
-                    Asked::Answer(answer) => self.send(answer, context),
-                    Asked::Waits(waiting) => {
+                    RequestOutcome::Answer(answer) => self.send(answer, context),
+                    RequestOutcome::Waits(waiting) => {
                         self.phase = HlsPhase::Waiting(waiting);
                         self.go_on(context);
                     }
-                    Asked::Silence => self.fall_silent(context),
+                    RequestOutcome::Silence => self.fall_silent(context),
                 },
                 Ok(None) => {}
                 Err(bad) => {
@@ -220,7 +222,7 @@ impl HlsSession {
 impl Session<Worker> for HlsSession {
     fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
         self.peer.faults.begin(context.now);
-        if self.peer.fault(LinkPhase::Accept, None, None, context).is_some() {
+        if self.peer.faults.answer(LinkPhase::Accept, None, None, context.world, context.now).is_some() {
             self.fall_silent(context);
         } else if context.alpn() == Some(ALPN) {
             self.phase = HlsPhase::Http2(Box::new(Http2::new()));

@@ -31,6 +31,8 @@ pub(crate) struct SharedLinks {
     thread: (u32, u32),
     assigned: Vec<(SessionId, Piece)>,
     batch: Batch,
+    /// The keys of a turn: what is done at a socket may add and remove others.
+    keys: Vec<usize>,
 }
 
 impl Default for SharedLinks {
@@ -41,6 +43,7 @@ impl Default for SharedLinks {
             thread: (0, 1),
             assigned: Vec::new(),
             batch: Batch::default(),
+            keys: Vec::new(),
         }
     }
 }
@@ -165,7 +168,7 @@ impl<W: World> Shard<W> {
         }
     }
 
-    /// Reads a socket until it is empty, or so many times, and hands each session what is for it.
+    /// Reads a socket until it is empty, or this many times, and hands each session what is for it.
     fn read_shared(&mut self, key: usize, reads: usize) {
         for _ in 0..reads {
             let Some(socket) = self.shared.sockets.get(key).map(Rc::clone) else { return };
@@ -204,8 +207,9 @@ impl<W: World> Shard<W> {
         if self.shared.sockets.is_empty() {
             return;
         }
-        let keys: Vec<usize> = self.shared.sockets.iter().map(|(key, _)| key).collect();
-        for key in keys {
+        let mut keys = std::mem::take(&mut self.shared.keys);
+        keys.extend(self.shared.sockets.iter().map(|(key, _)| key));
+        for key in keys.drain(..) {
             let Some(socket) = self.shared.sockets.get(key).map(Rc::clone) else { continue };
             let has_met = {
                 let mut socket = socket.borrow_mut();
@@ -225,6 +229,7 @@ impl<W: World> Shard<W> {
                 self.shared.unread.retain(|unread| *unread != key);
             }
         }
+        self.shared.keys = keys;
     }
 }
 

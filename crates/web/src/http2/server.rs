@@ -26,7 +26,7 @@ pub struct Http2Server {
     pipe: Pipe,
     state: State,
     exchanges: Vec<(u32, Exchange)>,
-    /// Why the connection is of no more use, before anyone asked.
+    /// Why the connection is of no more use, if that was found before a request was polled for.
     failure: Option<Http2Error>,
 }
 

@@ -165,7 +165,7 @@ impl Sending {
         length_of(self.buffers.get(self.sent.0..).unwrap_or_default()) - self.sent.1
     }
 
-    /// So many bytes were taken.
+    /// This many bytes were taken.
     pub(super) fn advance(&mut self, mut taken: usize) {
         while let Some(buffer) = self.buffers.get(self.sent.0) {
             let left = buffer.len() - self.sent.1;

@@ -1,7 +1,7 @@
 //! A connection of HTTP/2 (RFC 9113): each request is a stream of its own, and one that waits holds up no other.
 
 use super::answer::{Answer, Sending, Waiting};
-use super::peer::{Asked, HlsPeer};
+use super::peer::{HlsPeer, RequestOutcome};
 use crate::fault::LinkEnd;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -221,12 +221,12 @@ impl Http2 {
             return Flow::GoesOn;
         }
         match peer.ask(request, context) {
-            Asked::Answer(answer) => self.send(key, answer, peer, context),
-            Asked::Waits(mut waiting) => match peer.look(&mut waiting, context) {
+            RequestOutcome::Answer(answer) => self.send(key, answer, peer, context),
+            RequestOutcome::Waits(mut waiting) => match peer.look(&mut waiting, context) {
                 Some(answer) => self.send(key, answer, peer, context),
                 None => self.exchanges.push((key, Exchange::Waiting(waiting))),
             },
-            Asked::Silence => return Flow::Silence,
+            RequestOutcome::Silence => return Flow::Silence,
         }
         Flow::GoesOn
     }

@@ -47,7 +47,7 @@ pub(super) struct HlsViewer {
 }
 
 /// What a request comes to when it is read.
-pub(super) enum Asked {
+pub(super) enum RequestOutcome {
     Answer(Answer),
     /// It is to be [looked at](HlsPeer::look).
     Waits(Box<Waiting>),
@@ -61,16 +61,19 @@ impl HlsPeer {
     }
 
     /// Takes a request.
-    pub(super) fn ask(&mut self, request: &Request, context: &mut Context<'_, Worker>) -> Asked {
+    pub(super) fn ask(&mut self, request: &Request, context: &mut Context<'_, Worker>) -> RequestOutcome {
         let offered = request.basic();
-        if let Some(answer) = self.fault(LinkPhase::Connect, None, offered.as_deref(), context) {
+        if let Some(answer) =
+            self.faults.answer(LinkPhase::Connect, None, offered.as_deref(), context.world, context.now)
+        {
             return refused(answer, request);
         }
         let (head_only, keep_alive) = (request.method == "HEAD", request.keep_alive);
-        let status = |status| Asked::Answer(Answer::status(words(status), status, head_only, keep_alive));
+        let status =
+            |status| RequestOutcome::Answer(Answer::status(words(status), status, head_only, keep_alive));
         if !matches!(&*request.method, "GET" | "HEAD") {
             let answer = words(405).field("Allow", "GET, HEAD");
-            return Asked::Answer(Answer::status(answer, 405, false, keep_alive));
+            return RequestOutcome::Answer(Answer::status(answer, 405, false, keep_alive));
         }
         let settings = context.world.settings().clone();
         let Some((shelves, (name, resource))) =
@@ -86,7 +89,13 @@ impl HlsPeer {
         {
             let container = shelves.settings().container;
             let flags = (head_only, keep_alive);
-            return Asked::Answer(Answer::body(&resource, container, flags, Range::All, vec![playlist]));
+            return RequestOutcome::Answer(Answer::body(
+                &resource,
+                container,
+                flags,
+                Range::All,
+                vec![playlist],
+            ));
         }
         let is_there = shelf.is_some() || settings.registry.is_live(&name);
         let may_wait = settings.missing_stream == MissingStream::Wait && resource == Resource::Playlist;
@@ -98,7 +107,13 @@ impl HlsPeer {
         if self.viewer.is_none() {
             let number = settings.next_viewer();
             let who = Some(Subject::Viewer(number));
-            if let Some(answer) = self.fault(LinkPhase::Play, who.clone(), offered.as_deref(), context) {
+            if let Some(answer) = self.faults.answer(
+                LinkPhase::Play,
+                who.clone(),
+                offered.as_deref(),
+                context.world,
+                context.now,
+            ) {
                 return refused(answer, request);
             }
             let counts = context.world.count_viewer(number, self.address, &stream);
@@ -120,7 +135,7 @@ impl HlsPeer {
         // for several streams is woken by none of them.
         let waits_for_publisher =
             shelf.is_none() && resource == Resource::Playlist && !is_multivariant(&stream);
-        Asked::Waits(Box::new(Waiting {
+        RequestOutcome::Waits(Box::new(Waiting {
             stream,
             resource,
             directives,
@@ -188,7 +203,7 @@ impl HlsPeer {
         }
     }
 
-    /// The link took so many bytes.
+    /// The link took this many bytes.
     pub(super) fn count_link(&mut self, bytes: usize, context: &mut Context<'_, Worker>) {
         match &self.viewer {
             Some(viewer) => context.world.viewer_counts(viewer.counts).link_bytes += bytes as u64,
@@ -196,7 +211,7 @@ impl HlsPeer {
         }
     }
 
-    /// An answer was sent, with so many bytes of media if it has some.
+    /// An answer was sent, with this many bytes of media if it has some.
     pub(super) fn count_answer(&mut self, media: Option<u64>, context: &mut Context<'_, Worker>) {
         let Some(viewer) = &self.viewer else { return context.answered() };
         if let Some(media) = media {
@@ -208,16 +223,6 @@ impl HlsPeer {
                 ..UnitCounts::default()
             });
         }
-    }
-
-    pub(super) fn fault(
-        &mut self,
-        phase: LinkPhase,
-        who: Option<Subject>,
-        offered: Option<&str>,
-        context: &mut Context<'_, Worker>,
-    ) -> Option<ScriptedAnswer> {
-        self.faults.answer(phase, who, offered, context.world, context.now)
     }
 
     /// When a fault ends the connection next.
@@ -249,8 +254,8 @@ impl HlsPeer {
 }
 
 /// A request that is answered as a fault wants it.
-fn refused(answer: ScriptedAnswer, request: &Request) -> Asked {
-    let ScriptedAnswer::Refusal { why, code, words: said } = answer else { return Asked::Silence };
+fn refused(answer: ScriptedAnswer, request: &Request) -> RequestOutcome {
+    let ScriptedAnswer::Refusal { why, code, words: said } = answer else { return RequestOutcome::Silence };
     let usual = match why {
         Why::Unauthorized { .. } => 401,
         Why::Rejected => 503,
@@ -266,5 +271,5 @@ fn refused(answer: ScriptedAnswer, request: &Request) -> Asked {
         Why::Moved { to } => answer.field("Location", to),
         Why::Rejected => answer,
     };
-    Asked::Answer(Answer::status(answer, status, request.method == "HEAD", request.keep_alive))
+    RequestOutcome::Answer(Answer::status(answer, status, request.method == "HEAD", request.keep_alive))
 }
