@@ -219,10 +219,19 @@ impl Inspector {
         whole as u64
     }
 
-    /// A unit of this duration is not there. Pictures that it should have had.
-    pub(super) fn missed(&mut self, duration: Duration) -> u64 {
+    /// A unit is not there. Pictures that it should have had.
+    pub(super) fn missed(&mut self, announced: Announced) -> u64 {
         self.interrupt();
         self.clear();
+        if announced.is_discontinuous {
+            // What comes next is of another stream as well.
+            self.rate = FrameRate::default();
+        }
+        self.skipped(announced.duration)
+    }
+
+    /// So much is never asked for, whatever is under way. Pictures that it should have had.
+    pub(super) fn skipped(&mut self, duration: Duration) -> u64 {
         let due = self.rate.mean().map(|mean| duration.as_micros() as f64 / mean);
         due.map_or(0, |due| self.book(due))
     }
@@ -269,4 +278,4 @@ fn container_of(front: &[u8]) -> Container {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

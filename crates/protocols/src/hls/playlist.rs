@@ -161,6 +161,8 @@ pub(super) struct Segment {
     pub(super) is_part: bool,
     /// Whether it has other timestamps than what comes before it (`EXT-X-DISCONTINUITY`).
     pub(super) is_discontinuous: bool,
+    /// Whether its viewer left out what comes before it, which no playlist says.
+    pub(super) follows_skip: bool,
     /// When its beginning was captured, by the server (`EXT-X-PROGRAM-DATE-TIME`).
     pub(super) date: Option<Date>,
 }

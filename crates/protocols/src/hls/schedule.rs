@@ -55,6 +55,10 @@ pub(super) struct Schedule {
     announced: Position,
     /// Media time of the parts of the segment there that were announced, or that are before the start.
     parts_of_end: Duration,
+    /// Media time of the parts of the segment that is next which were queued, or that are before the start.
+    parts_of_next: Duration,
+    /// What is queued next does not follow on what was queued before.
+    has_skipped: bool,
     queue: VecDeque<Segment>,
     target: Duration,
     /// Of the last playlist, if parts are wanted and it has some.
@@ -104,6 +108,8 @@ pub(super) struct Update {
     pub(super) is_delta: bool,
     /// Segments that had left it before they were queued, and those of which some parts had.
     pub(super) skipped: u64,
+    /// About how long these were: no playlist may have named them, and those that it had are not kept.
+    pub(super) skipped_media: Duration,
     /// New segments that are longer than the target duration.
     pub(super) exceeded: u64,
     /// How long ago it changed.
@@ -131,6 +137,8 @@ impl Schedule {
             end: Position::default(),
             announced: Position::default(),
             parts_of_end: Duration::ZERO,
+            parts_of_next: Duration::ZERO,
+            has_skipped: false,
             queue: VecDeque::new(),
             target: Duration::from_secs(1),
             low_latency: None,
@@ -169,7 +177,7 @@ impl Schedule {
             begin += segment.duration;
         }
         self.queue.clear();
-        self.next = Some(Position::of(number));
+        (self.next, self.parts_of_next) = (Some(Position::of(number)), Duration::ZERO);
         self.queue_from(playlist, (number, Duration::ZERO), &mut Update::default());
         (lead, rest)
     }
@@ -205,7 +213,7 @@ impl Schedule {
         let patience = playlist.target.max(longest).mul_f64(2.5);
         let is_elsewhere = playlist.first.saturating_sub(self.end.segment) > MOST_LISTED;
         if update.went_back && asked.since(self.last_change) >= patience || is_elsewhere {
-            self.next = None;
+            (self.next, self.has_skipped) = (None, true);
             self.queue.clear();
         }
         let is_start = self.next.is_none() && end > Position::of(playlist.first);
@@ -228,6 +236,7 @@ impl Schedule {
             let is_before = |part: &&Part| part.segment == from.segment && part.index < from.part;
             self.parts_of_end = playlist.parts.iter().filter(is_before).map(|it| it.media.duration).sum();
             (self.next, self.end, self.announced) = (Some(from), from, from);
+            self.parts_of_next = self.parts_of_end;
             update.starts_with = Some(buffered);
             update.starts_with_parts = self.low_latency.is_some();
             self.is_recording = playlist.has_ended;
@@ -329,6 +338,7 @@ impl Schedule {
         {
             let left = self.end.segment.saturating_sub(next.segment);
             *next = Position::of(end.segment.saturating_sub(left).max(playlist.first));
+            self.parts_of_next = Duration::ZERO;
             (self.announced, self.parts_of_end) = (end, parts_of_end);
         }
         self.end = Position::of(playlist.first);
@@ -347,7 +357,11 @@ impl Schedule {
         }
         if next.segment < playlist.first {
             update.skipped = playlist.first - next.segment;
-            next = Position::of(playlist.first);
+            let mean = playlist.duration().checked_div(playlist.segments.len() as u32).unwrap_or_default();
+            let whole = mean.saturating_mul(u32::try_from(update.skipped).unwrap_or(u32::MAX));
+            update.skipped_media = whole.saturating_sub(self.parts_of_next);
+            (next, self.parts_of_next, self.has_skipped) =
+                (Position::of(playlist.first), Duration::ZERO, true);
         }
         let mut parts = playlist.parts.iter().filter(|_| self.low_latency.is_some()).peekable();
         let (count, most) = (playlist.segments.len(), self.most_queued());
@@ -360,7 +374,8 @@ impl Schedule {
                 if self.queue.len() >= most {
                     break;
                 }
-                self.queue.push_back(segment.clone());
+                let follows_skip = std::mem::take(&mut self.has_skipped);
+                self.queue.push_back(Segment { follows_skip, ..segment.clone() });
                 next = Position::of(number + 1);
                 continue;
             }
@@ -369,15 +384,21 @@ impl Schedule {
                 is_listed |= part.segment == number;
                 let is_next = (part.segment, part.index) == (next.segment, next.part);
                 if is_next && self.queue.len() < most {
-                    self.queue.push_back(part.media.clone());
+                    let follows_skip = std::mem::take(&mut self.has_skipped);
+                    self.queue.push_back(Segment { follows_skip, ..part.media.clone() });
                     next.part += 1;
+                    self.parts_of_next += part.media.duration;
                 }
             }
-            if segment.is_some() && self.queue.len() < most {
+            if let Some(segment) = segment.filter(|_| self.queue.len() < most) {
                 // Parts leave a playlist before their segments do: what was left of this one cannot be loaded alone.
                 let was_loaded = rest.0 == number && rest.1 < SHORTEST_REST;
-                update.skipped += u64::from(!is_listed && !was_loaded);
-                next = Position::of(number + 1);
+                if !is_listed && !was_loaded {
+                    update.skipped += 1;
+                    update.skipped_media += segment.duration.saturating_sub(self.parts_of_next);
+                    self.has_skipped = true;
+                }
+                (next, self.parts_of_next) = (Position::of(number + 1), Duration::ZERO);
             }
         }
         self.next = Some(next);

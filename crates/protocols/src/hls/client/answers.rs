@@ -14,12 +14,12 @@ use crate::hls::figures::{
     PLAYLIST_TIME, REFUSED, RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, TIME_JUMPS,
     UNDECRYPTED, WENT_BACK,
 };
+use crate::hls::inspector::Announced;
 use crate::hls::playback::Playback;
 use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource, Segment};
 use crate::hls::schedule::{Directives, Schedule};
 use crate::hls::variant::VariantChoice;
 use std::sync::Arc;
-use std::time::Duration;
 use weir_clients::{Answer, ClientPhase, End, ShardRecorder, refusal};
 use weir_metrics::common::{FRAMES, FRAMES_ANNOUNCED, KEYFRAMES, MEDIA, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
@@ -104,8 +104,10 @@ impl Viewer {
         at.loading = Some((name, Loading::Refusal));
         let planned = self.state.planned();
         let missed = match &loading {
-            Loading::Segment(media, _) => Some(media.duration),
-            Loading::Map(_, segment) | Loading::Key(_, _, segment) => Some(segment.duration),
+            Loading::Segment(media, _) => Some(media.announced()),
+            Loading::Map(_, segment) | Loading::Key(_, _, segment) => {
+                Some(Media::of(segment, false).announced())
+            }
             Loading::Playlist(..) | Loading::Hint(..) | Loading::Refusal => None,
         };
         if let Some(missed) = missed {
@@ -176,10 +178,10 @@ impl Viewer {
                 return Ok(());
             }
             Loading::Segment(media, came) if *came == 0 && is_page(piece) => {
-                let (name, duration) = (*track, media.duration);
+                let (name, announced) = (*track, media.announced());
                 *loading = Loading::Refusal;
                 context.world.of(planned).count(REFUSED, 1);
-                self.miss(name, duration, context);
+                self.miss(name, announced, context);
                 return Ok(());
             }
             Loading::Hint(resource, came) if *came == 0 && is_page(piece) => {
@@ -233,7 +235,7 @@ impl Viewer {
                 // Without its key a segment is of no use to a player.
                 let Some(bytes) = loaded.read() else {
                     self.recorder(context.world).count(REFUSED, 1);
-                    self.miss(track, segment.duration, context);
+                    self.miss(track, Media::of(&segment, false).announced(), context);
                     return Ok(());
                 };
                 self.recorder(context.world).count(KEYS, 1);
@@ -258,7 +260,7 @@ impl Viewer {
             // Nothing plays what is empty.
             Loading::Segment(media, 0) => {
                 self.recorder(context.world).count(REFUSED, 1);
-                self.miss(track, media.duration, context);
+                self.miss(track, media.announced(), context);
             }
             Loading::Segment(media, came) => {
                 let time = match media {
@@ -291,6 +293,10 @@ impl Viewer {
     fn read_kept(&mut self, name: TrackName, segment: &Segment, context: &mut Context<'_, ShardRecorder>) {
         if name != TrackName::Main {
             return;
+        }
+        if segment.follows_skip {
+            // It was asked for before that was known, and is read as what follows.
+            self.inspector.iter_mut().for_each(|inspector| inspector.forget());
         }
         match std::mem::take(&mut self.reading) {
             Reading::Kept(bytes) => {
@@ -346,19 +352,19 @@ impl Viewer {
         recorder.count(TIME_JUMPS, inspection.time_jumps);
     }
 
-    /// What was announced for this long is not there.
+    /// What was announced is not there.
     pub(super) fn miss(
         &mut self,
         name: TrackName,
-        duration: Duration,
+        announced: Announced,
         context: &mut Context<'_, ShardRecorder>,
     ) {
         if let Some(inspector) = self.inspector.as_mut().filter(|_| name == TrackName::Main) {
-            let announced = inspector.missed(duration);
-            self.recorder(context.world).count(FRAMES_ANNOUNCED, announced);
+            let frames = inspector.missed(announced);
+            self.recorder(context.world).count(FRAMES_ANNOUNCED, frames);
         }
         if let Some(playback) = &mut self.playback {
-            playback.miss(context.now, duration, context.world.of(self.state.planned()));
+            playback.miss(context.now, announced.duration, context.world.of(self.state.planned()));
             // A player that begins here lacks nothing before it has shown what it has.
             if let Some(dry) = playback.runs_dry() {
                 self.state.fed(dry, context.world);
@@ -476,14 +482,16 @@ impl Viewer {
         let is_reload = track.start.is_some();
         track.is_media = true;
         let update = track.schedule.take(playlist, directives, asked, now);
-        // What comes next does not follow on what came.
-        let has_skipped = name == TrackName::Main && update.skipped > 0;
         if let (None, Some(start)) = (track.start, update.starts_with) {
             (track.start, track.lead) = (Some(start.saturating_sub(update.lead)), update.lead);
         }
         let wall = (self.clock.at(now).wall_nanos / 1_000) as i64;
-        self.inspector.iter_mut().filter(|_| has_skipped).for_each(|inspector| inspector.interrupt());
+        let skipped = match &mut self.inspector {
+            Some(inspector) if name == TrackName::Main => inspector.skipped(update.skipped_media),
+            _ => 0,
+        };
         let recorder = self.recorder(context.world);
+        recorder.count(FRAMES_ANNOUNCED, skipped);
         recorder.count(ANNOUNCED, update.announced.as_micros() as u64);
         recorder.count(SKIPPED, update.skipped);
         recorder

@@ -138,7 +138,7 @@ impl Viewer {
                 };
                 if segment.is_gap {
                     self.recorder(context.world).count(GAPS, 1);
-                    self.miss(name, segment.duration, context);
+                    self.miss(name, Media::of(&segment, false).announced(), context);
                     continue;
                 }
                 return self.load(link, name, segment, context);
@@ -173,6 +173,12 @@ impl Viewer {
         context: &mut Context<'_, ShardRecorder>,
     ) -> Result<(), End> {
         let planned = self.state.planned();
+        if let Some(inspector) =
+            self.inspector.as_mut().filter(|_| segment.follows_skip && name == TrackName::Main)
+        {
+            // That its times and its counters go on elsewhere is the viewer's doing.
+            inspector.interrupt();
+        }
         let Some(track) = self.track_mut(name) else { return Ok(()) };
         if segment.is_sealed && !std::mem::replace(&mut track.is_sealed, true) {
             context.world.of(planned).count(SEALED, 1);

@@ -1,6 +1,7 @@
 mod http2;
 mod low_latency;
 mod recording;
+mod skips;
 mod standstill;
 
 use super::*;

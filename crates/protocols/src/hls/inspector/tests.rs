@@ -9,13 +9,13 @@ const FPS: u64 = 25;
 const VIDEO: u16 = 0x0101;
 
 /// Segments of transport streams of one second, keyframes first.
-struct Transport {
+pub(in crate::hls) struct Transport {
     muxer: Muxer,
     next: u64,
 }
 
 impl Transport {
-    fn new() -> Self {
+    pub(in crate::hls) fn new() -> Self {
         // Tables are at the beginning of each segment only.
         let settings = MuxSettings { table_interval: u64::MAX / 4, ..MuxSettings::default() };
         Self { muxer: Muxer::new(settings), next: 0 }
@@ -38,7 +38,7 @@ impl Transport {
         }
     }
 
-    fn segment(&mut self, left_out: &[u64]) -> Vec<u8> {
+    pub(in crate::hls) fn segment(&mut self, left_out: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.muxer.repeat_tables();
         self.pictures(FPS, left_out, &mut bytes);
@@ -58,7 +58,7 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 /// A map of sound with the ID 1 and of pictures with the ID 2, of 12,800 ticks a second, whose samples are no sync samples and last
 /// 512 ticks if fragments do not say otherwise.
-fn map() -> Vec<u8> {
+pub(in crate::hls) fn map() -> Vec<u8> {
     let trak = |id: u32, timescale: u32, handler: &[u8]| {
         let tkhd = iso_box(b"tkhd", &[&words(&[3, 0, 0, id]), &[0; 64]]);
         let mdhd = iso_box(b"mdhd", &[&words(&[0, 0, 0, timescale, 0, 0])]);
@@ -74,7 +74,7 @@ fn map() -> Vec<u8> {
 const NON_SYNC_FLAGS: u32 = 0x0101_0000;
 
 /// A fragment of pictures that begins at a tick; the first is a keyframe.
-fn fragment(sequence_number: u32, decoding: u64, durations: &[u32]) -> Vec<u8> {
+pub(in crate::hls) fn fragment(sequence_number: u32, decoding: u64, durations: &[u32]) -> Vec<u8> {
     let mfhd = iso_box(b"mfhd", &[&words(&[0, sequence_number])]);
     let tfhd = iso_box(b"tfhd", &[&words(&[0x02_0000, 2])]);
     let tfdt = iso_box(b"tfdt", &[&words(&[0x0100_0000]), &decoding.to_be_bytes()]);
@@ -184,7 +184,7 @@ fn frames_that_are_missing_are_counted_exactly_wherever_they_were() {
         assert_eq!((seen.lost_packets, seen.time_jumps), (0, 0));
     }
     assert_eq!((frames, due), (20 * 25 - 9, 20 * 25));
-    assert_eq!(inspector.missed(Duration::from_secs(2)), 50, "what was never there");
+    assert_eq!(inspector.missed(announced(0, 2_000)), 50, "what was never there");
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn parts_of_a_transport_stream_go_on_with_the_tables_of_their_segment() {
     stream.muxer.repeat_tables();
     let mut part = Vec::new();
     stream.pictures(5, &[], &mut part);
-    assert_eq!(inspector.missed(Duration::from_millis(200)), 5);
+    assert_eq!(inspector.missed(announced(0, 200)), 5);
     part.clear();
     stream.pictures(5, &[], &mut part);
     assert_eq!(inspect(&mut inspector, UnitKind::Part, &part, announced(8, 200)), None);

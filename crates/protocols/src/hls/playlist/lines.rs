@@ -179,6 +179,7 @@ impl Lines {
             is_gap,
             is_part: false,
             is_discontinuous: self.is_discontinuous,
+            follows_skip: false,
             date: None,
         }
     }

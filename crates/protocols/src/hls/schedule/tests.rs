@@ -24,6 +24,7 @@ fn playlist(numbers: std::ops::Range<u64>) -> MediaPlaylist {
         is_gap: false,
         is_part: false,
         is_discontinuous: false,
+        follows_skip: false,
     };
     MediaPlaylist {
         target: Duration::from_secs(2),
@@ -238,6 +239,7 @@ fn parts(first: u64, whole: u64, behind: u32) -> MediaPlaylist {
             is_gap: false,
             is_part: true,
             is_discontinuous: false,
+            follows_skip: false,
         },
         is_independent: index == 0,
     };
