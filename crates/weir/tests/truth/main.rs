@@ -53,6 +53,7 @@ mod rtsp_origin;
 mod scenarios;
 mod secrets;
 mod series;
+mod shaka;
 mod srt;
 mod terminal;
 mod tls;
