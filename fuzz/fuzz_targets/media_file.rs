@@ -40,6 +40,11 @@ fuzz_target!(|data: &[u8]| FILE.with(|file| {
         for format in [codec.format(data), codec.format_of_record(data)].into_iter().flatten() {
             assert!(format.size.0.max(format.size.1) <= 16_888 && format.profile.len() < 80);
         }
+        codec.sets_of_record(data);
+        for record in [codec.record_of(codec.units_of(data)), codec.record_of(data.chunks(40))] {
+            // Each of its units has a length of a few bytes in front of it.
+            assert!(record.is_none_or(|record| record.len() <= 64 + 4 * data.len()));
+        }
     }
     let _ = (aac_format(data), adts_format(data));
     let mut unit = Vec::new();

@@ -24,7 +24,6 @@ mod material;
 pub mod mqtt;
 mod options;
 mod parameter_sets;
-mod picture_payloads;
 mod playback_model;
 mod playout;
 mod reconnect;

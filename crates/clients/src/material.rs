@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, FrameRate, Looped, MediaFile, PictureCodec,
-    Source, SourceError, Synthetic, SyntheticError, VideoSettings,
+    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, Frame, FrameRate, Looped, MediaFile,
+    PictureCodec, Source, SourceError, Synthetic, SyntheticError, Track, VideoSettings,
 };
 use weir_metrics::BitRate;
+
+/// Frames among which the first keyframe is looked for: sound may be in front of it.
+const FIRST_FRAMES: usize = 256;
 
 /// What to publish.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,6 +209,25 @@ impl Material {
             let name = codec.name();
             format!("the file's pictures are {name}, which carry no clock stamp: viewers of them have no latency (H.264 does)")
         })
+    }
+
+    /// The decoder configuration record of its pictures: as the file has it, or as the first keyframe says it. `None` where neither does, or
+    /// there are no pictures.
+    pub(crate) fn picture_record(&self) -> Option<Vec<u8>> {
+        let mut source = self.source();
+        let config = source.video_config()?;
+        let codec = config.codec;
+        if !config.decoder_configuration.is_empty() {
+            return Some(config.decoder_configuration.clone());
+        }
+        let mut frame = Frame::empty();
+        for _ in 0..FIRST_FRAMES {
+            source.next(&mut frame).ok()?;
+            if frame.track == Track::Video && frame.keyframe {
+                return codec.record_of(codec.units_of(&frame.payload));
+            }
+        }
+        None
     }
 
     /// Its sound, if it has any.

@@ -11,6 +11,7 @@ mod noise;
 mod obu;
 mod opus;
 mod rate;
+mod record;
 mod source;
 mod stamp;
 mod synthetic;

@@ -2,12 +2,12 @@
 //! beyond the first byte of a frame's header.
 
 /// `obu_type` (AV1 section 6.2.2).
-const SEQUENCE_HEADER: u8 = 1;
+pub(crate) const SEQUENCE_HEADER: u8 = 1;
 const FRAME_HEADER: u8 = 3;
 const FRAME: u8 = 6;
 
 /// The OBUs of a temporal unit, each with its header and size. One without a size is the last; a unit that is cut short gives what is there.
-pub(crate) fn obus(temporal_unit: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn obus(temporal_unit: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let mut rest = temporal_unit;
     std::iter::from_fn(move || {
         let &first = rest.first()?;

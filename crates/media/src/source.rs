@@ -4,9 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::obu::obus;
 use crate::rate::FrameRate;
-use crate::{Frame, PictureCodec, elementary};
+use crate::{Frame, PictureCodec};
 use weir_metrics::BitRate;
 
 /// An endless, ordered row of frames. Pacing is the reader's: a source knows the timeline, not the clock.
@@ -45,19 +44,7 @@ pub struct VideoConfig {
 impl VideoConfig {
     /// What the record has to be sent in front of keyframes: parameter sets as NAL units, or the OBUs of AV1.
     pub fn parameter_sets(&self) -> Vec<&[u8]> {
-        match self.codec {
-            PictureCodec::H264 => elementary::parameter_sets(&self.decoder_configuration).collect(),
-            PictureCodec::H265 => {
-                // Encoders describe messages there as well.
-                let units = elementary::h265_parameter_sets(&self.decoder_configuration);
-                let is_set =
-                    |unit: &&[u8]| unit.first().is_some_and(|first| (32..=34).contains(&(first >> 1 & 0x3F)));
-                units.filter(is_set).collect()
-            }
-            // "AV1 Codec ISO Media File Format Binding" section 2.3.3.
-            PictureCodec::Av1 => obus(self.decoder_configuration.get(4..).unwrap_or_default()).collect(),
-            PictureCodec::Vp8 | PictureCodec::Vp9 => Vec::new(),
-        }
+        self.codec.sets_of_record(&self.decoder_configuration)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the parameter sets of pictures and the configuration of sound say: profile and size, rate and channels. They come from peers: what
 //! no decoder could show is not believed, and reading ends where the bytes do.
 
-mod av1;
-mod vpx;
+pub(crate) mod av1;
+pub(crate) mod vpx;
 
 use crate::aac::SAMPLE_RATES;
 use crate::bits::BitReader;
@@ -68,7 +68,7 @@ impl PictureCodec {
     }
 
     /// The units of a picture as a [`crate::Frame`] has it: NAL units without their lengths, OBUs, or the one frame.
-    pub fn units_of(self, payload: &[u8]) -> impl Iterator<Item = &[u8]> {
+    pub fn units_of(self, payload: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
         let nal_units =
             matches!(self, Self::H264 | Self::H265).then(|| units(payload, Framing::LengthPrefixed));
         let obus = (self == Self::Av1).then(|| obu::obus(payload));

@@ -15,6 +15,7 @@ mod hls;
 mod http;
 mod mqtt;
 mod origin;
+mod pictures;
 mod policy;
 mod publisher;
 mod registry;

@@ -231,7 +231,7 @@ impl Origin {
         std::mem::take(&mut self.settings.troubles.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Streams whose sound viewers by WebRTC are not sent, because it is not Opus and nothing is transcoded.
+    /// Streams whose sound viewers by WebRTC are not sent, because it is neither Opus nor G.711 and nothing is transcoded.
     pub fn mute_streams(&self) -> Vec<Arc<str>> {
         let mut names: Vec<_> = self.reports().flat_map(|report| report.hub.mute_streams).collect();
         names.sort_unstable();

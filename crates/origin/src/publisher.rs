@@ -3,6 +3,7 @@
 
 use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Script, Subject};
 use crate::hls::Segmenter;
+use crate::pictures::Pictures;
 use crate::stream::{Opening, Packet, Remake};
 use crate::worker::{Arrival, StreamKey, Worker};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub(crate) struct Publisher {
     /// Makes segments of it, if it is served by HLS.
     segmenter: Option<Box<Segmenter>>,
     seen_video_keyframe: bool,
+    /// The version of the decoder settings that viewers were told of last.
+    described: Option<u64>,
     heard: Moment,
 }
 
@@ -69,6 +72,7 @@ impl Publisher {
             shipment: Vec::new(),
             segmenter,
             seen_video_keyframe: false,
+            described: None,
             heard: now,
         })
     }
@@ -91,6 +95,13 @@ impl Publisher {
                 counts.undecodable.count(&packet);
                 return None;
             }
+        }
+        if let Some(opening) = &opening
+            && self.described != Some(opening.version())
+        {
+            self.described = Some(opening.version());
+            let pictures = Pictures::of(opening, &packet);
+            worker.settings().registry.describe(&self.name, self.publication, pictures);
         }
         let cut = self.script.as_mut().and_then(|script| {
             let cut = script.rule(&packet, now).cut;

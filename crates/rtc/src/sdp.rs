@@ -4,13 +4,16 @@
 
 mod agreement;
 mod description;
+mod encodings;
 mod matching;
 mod parse;
+mod profile;
 mod write;
 
 pub use agreement::{Agreement, Local, OfferOptions, agree};
 pub use description::{Description, Direction, Extension, Format, Media, MediaKind, Setup, Sources};
 pub use parse::{MOST_BYTES, ParseError};
+pub use profile::Profile;
 
 /// Header extensions by their names.
 pub mod extension {

@@ -14,7 +14,8 @@ mod writer;
 
 pub use audio::{AudioCodec, AudioPacketType, AudioTag};
 pub use body::{
-    aac_frame, aac_sequence_header, avc_frame, avc_sequence_header, opus_frame, opus_sequence_header,
+    aac_frame, aac_sequence_header, avc_frame, avc_sequence_header, g711_frame, opus_frame,
+    opus_sequence_header, picture_configuration, picture_header,
 };
 pub use four_cc::FourCc;
 pub use modifier::Multitrack;

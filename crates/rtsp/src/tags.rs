@@ -6,7 +6,7 @@ mod h265;
 use crate::MediaKind;
 use crate::clock::{DecodeOrder, TrackClock};
 use std::time::Duration;
-use weir_media::{Framing, aac_format, append_decoder_configuration, append_obus, units};
+use weir_media::{Framing, PictureCodec, aac_format, append_obus, units};
 use weir_rtc::aac;
 use weir_rtc::sdp::Format;
 use weir_rtc::{AccessUnit, Assembler, VideoCodec};
@@ -261,26 +261,21 @@ fn header_length(codec: VideoCodec) -> usize {
 
 /// The body of a tag with these parameter sets; `None` if some are missing, or the codec has none.
 fn sequence_header<Set: AsRef<[u8]>>(codec: VideoCodec, sets: &[Set]) -> Option<Vec<u8>> {
-    match codec {
-        VideoCodec::H264 => avc_sequence_header(sets),
-        VideoCodec::H265 => h265::sequence_header(sets),
-        VideoCodec::Vp8 | VideoCodec::Vp9 | VideoCodec::Av1 => None,
-    }
+    let (codec, name) = match codec {
+        // A decoder of H.264 cannot begin with one kind alone.
+        VideoCodec::H264 if !sets.iter().any(|set| is_picture_set(set.as_ref())) => return None,
+        VideoCodec::H264 => (PictureCodec::H264, flv::FourCc::AVC),
+        VideoCodec::H265 => (PictureCodec::H265, flv::FourCc::HEVC),
+        VideoCodec::Vp8 | VideoCodec::Vp9 | VideoCodec::Av1 => return None,
+    };
+    let record = codec.record_of(sets.iter().map(AsRef::as_ref))?;
+    let mut body = Vec::new();
+    flv::picture_configuration(name, &record, &mut body);
+    Some(body)
 }
 
-fn avc_sequence_header<Set: AsRef<[u8]>>(sets: &[Set]) -> Option<Vec<u8>> {
-    let of = |kind: u8| -> Vec<&[u8]> {
-        let sets = sets.iter().map(AsRef::as_ref);
-        sets.filter(|set: &&[u8]| set.first().is_some_and(|first| first & 0x1F == kind)).collect()
-    };
-    let (sequence, picture) = (of(SEQUENCE_PARAMETER_SET), of(PICTURE_PARAMETER_SET));
-    let mut configuration = Vec::new();
-    if picture.is_empty() || !append_decoder_configuration(&sequence, &picture, &mut configuration) {
-        return None;
-    }
-    let mut body = Vec::new();
-    flv::avc_sequence_header(&configuration, &mut body);
-    Some(body)
+fn is_picture_set(set: &[u8]) -> bool {
+    set.first().is_some_and(|first| first & 0x1F == PICTURE_PARAMETER_SET)
 }
 
 impl Tags {
@@ -326,8 +321,9 @@ impl Tags {
         self.configure(MediaKind::Video, timestamp, emit);
         self.body.clear();
         let composition_time = self.clock.span(shown - decoded);
-        let append = if codec == VideoCodec::H265 { h265::frame } else { flv::avc_frame };
-        append(unit.keyframe, composition_time, unit.bytes, &mut self.body);
+        let name = if codec == VideoCodec::H265 { flv::FourCc::HEVC } else { flv::FourCc::AVC };
+        flv::picture_header(name, unit.keyframe, composition_time, &mut self.body);
+        self.body.extend_from_slice(unit.bytes);
         let length = header_length(codec) + unit.length;
         self.put(MediaKind::Video, timestamp, length, !unit.complete, emit);
     }

@@ -147,7 +147,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, RunError> {
         let stream = named(&mut numbers, &stream);
         let _ = writeln!(
             out,
-            "{stream}: its sound was left out of WebRTC: it is not Opus, and nothing is transcoded"
+            "{stream}: its sound was left out of WebRTC: it is neither Opus nor G.711, and nothing is transcoded"
         );
     }
     origin.stop();

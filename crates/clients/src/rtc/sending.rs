@@ -8,10 +8,9 @@ use super::figures::{
 use crate::client_session::End;
 use crate::host_clock::HostClock;
 use crate::material::Material;
-use crate::picture_payloads::PicturePayloads;
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
+use weir_media::{AudioCodec, Frame, PictureCodec, Source, Stamp, Track};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::rtcp::{self, Compound, Nack};
@@ -19,7 +18,8 @@ use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, MediaKind};
 use weir_rtc::sender::{Sender, round_trip};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
-use weir_rtc::{Bundle, NtpTime, VideoCodec, opus, rtx};
+use weir_rtc::{Bundle, NtpTime, opus, rtx};
+use weir_rtsp::PicturePayloads;
 
 /// Bytes of a payload: with header, tag, UDP and IP a datagram that fits every path of the field.
 const PAYLOAD: usize = 1_160;
@@ -161,7 +161,8 @@ impl Sending {
             payload: Vec::new(),
         });
         let failed = |error: SrtpError| (Failure::DtlsFailed, error.to_string());
-        let payloads = PicturePayloads::new(source.video_config(), PAYLOAD, (sources.pictures >> 5) as u16);
+        let number = (sources.pictures >> 5) as u16;
+        let payloads = PicturePayloads::of_track(source.video_config(), PAYLOAD, number);
         let mut sending = Self {
             source,
             frame: Frame::empty(),
@@ -259,7 +260,7 @@ impl Sending {
     ) {
         recorder.count(FRAMES, 1);
         recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
-        if content.stamp && self.payloads.codec() == VideoCodec::H264 {
+        if content.stamp && self.payloads.codec() == PictureCodec::H264 {
             let stamp = Stamp { captured: content.clock.at(now), sequence_number: self.stamps };
             stamp.put(&mut self.frame.payload);
             self.stamps = self.stamps.wrapping_add(1);
@@ -267,7 +268,8 @@ impl Sending {
         let media_time = self.base + self.frame.presentation_time;
         let (sender, outbound) = (&mut self.pictures, &mut self.outbound);
         let (bundle, kept) = (&mut self.bundle, &mut self.kept);
-        self.payloads.packetise(&self.frame, |payload, last| {
+        let Frame { payload, keyframe, .. } = &self.frame;
+        self.payloads.packetise(payload, *keyframe, |payload, last| {
             let header = sender.next(media_time, last, payload.len());
             if bundle.add(&header, payload, outbound, send) {
                 recorder.count(UNITS, 1);

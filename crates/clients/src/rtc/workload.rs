@@ -12,7 +12,6 @@ use crate::endpoints::{EndpointFinder, Endpoints};
 use crate::host_clock::HostClock;
 use crate::material::{Material, MaterialError};
 use crate::options::{PlayOptions, PublishOptions};
-use crate::picture_payloads::video_codec;
 use crate::redirect::Redirects;
 use crate::shard_recorder::ShardRecorder;
 use crate::target::{Scheme, TargetError};
@@ -21,8 +20,9 @@ use crate::workload_error::WorkloadError;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_media::{AudioCodec, PictureCodec};
-use weir_rtc::sdp::OfferOptions;
+use weir_rtc::sdp::{OfferOptions, Profile};
 use weir_rtc::transport::{Certificate, Clock};
+use weir_rtsp::video_codec;
 use weir_shard::tls::ClientTls;
 
 /// Viewers by WHEP. Resolves names, so it may take a while.
@@ -70,8 +70,10 @@ pub fn whip(urls: &[String], options: &PublishOptions, rtc: &RtcOptions) -> Resu
         (sound.is_some() && !has_sound).then(|| SILENT.to_owned()),
     ];
     let audio = if has_sound { OfferOptions::PUBLISHER.audio } else { &[] };
-    let offer_options = OfferOptions { audio, extensions: &[], ..OfferOptions::PUBLISHER }
-        .of_codec(Some(video_codec(material.picture_codec())));
+    let codec = video_codec(material.picture_codec());
+    let profile = material.picture_record().and_then(|record| Profile::of_record(codec, &record));
+    let offer_options =
+        OfferOptions { audio, profile, extensions: &[], ..OfferOptions::PUBLISHER }.of_codec(Some(codec));
     let shared_options = Arc::new(publish::SharedOptions {
         terms: terms(Signalling::Http, offer_options, &options.tls)?,
         timeouts: options.timeouts,

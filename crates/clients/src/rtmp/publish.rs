@@ -14,7 +14,7 @@ use crate::redirect::Redirects;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_media::{AudioCodec, Frame, Source, Stamp, Track};
+use weir_media::{AudioCodec, Frame, PictureCodec, Source, Stamp, Track};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, READS, RECEIVED, SEND_LAG, SENT, UNITS};
 use weir_metrics::{Failure, Moment};
 use weir_rtmp::amf0::Object;
@@ -37,6 +37,9 @@ pub(super) struct SharedOptions {
     pub(super) send_timeout: Duration,
     pub(super) stamp: bool,
     pub(super) material: Material,
+    /// The codec of its pictures, and their decoder configuration record.
+    pub(super) codec: PictureCodec,
+    pub(super) record: Vec<u8>,
     pub(super) clock: HostClock,
     pub(super) redirects: Redirects,
 }
@@ -118,9 +121,9 @@ impl Publisher {
         self.put(MediaKind::Data, 0, shard);
         let recorder = shard.of(self.state.planned());
         recorder.count(DATA_MESSAGES, 1);
-        if let Some(video) = self.source.video_config() {
+        if self.source.video_config().is_some() {
             self.body.clear();
-            flv::avc_sequence_header(&video.decoder_configuration, &mut self.body);
+            flv::picture_configuration(self.options.codec.four_cc(), &self.options.record, &mut self.body);
             self.put(MediaKind::Video, 0, shard);
             shard.of(self.state.planned()).count(SEQUENCE_HEADERS, 1);
         }
@@ -169,7 +172,16 @@ impl Publisher {
                     self.sequence_number = self.sequence_number.wrapping_add(1);
                 }
                 let composition_time = self.frame.composition_offset().as_millis() as i32;
-                flv::avc_frame(self.frame.keyframe, composition_time, &self.frame.payload, &mut self.body);
+                let codec = self.options.codec;
+                flv::picture_header(codec.four_cc(), self.frame.keyframe, composition_time, &mut self.body);
+                if codec == PictureCodec::Av1 {
+                    // Frames are as in MP4 (enhanced RTMP v1), where delimiters of temporal units are left out ("AV1 Codec ISO Media File
+                    // Format Binding" section 2.4).
+                    let obus = codec.units_of(&self.frame.payload).filter(|obu| !codec.is_delimiter(obu));
+                    obus.for_each(|obu| self.body.extend_from_slice(obu));
+                } else {
+                    self.body.extend_from_slice(&self.frame.payload);
+                }
                 recorder.count(FRAMES, 1);
                 recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
                 self.put(MediaKind::Video, timestamp, shard);
@@ -375,7 +387,7 @@ fn metadata(source: &dyn Source) -> Object<'static> {
         if let Some(bit_rate) = video.bit_rate {
             metadata = metadata.with("videodatarate", bit_rate.bps() / 1e3);
         }
-        metadata = metadata.with("videocodecid", 7.0);
+        metadata = metadata.with("videocodecid", picture_codec_id(video.codec));
     }
     if let Some(audio) = source.audio_config() {
         metadata = metadata
@@ -388,6 +400,14 @@ fn metadata(source: &dyn Source) -> Object<'static> {
         }
     }
     metadata.with("encoder", concat!("weir ", env!("CARGO_PKG_VERSION")))
+}
+
+/// `videocodecid`: the number of FLV 10.1 section E.4.3.1, or the FourCC as one (Enhanced RTMP v2, "Metadata Frame").
+fn picture_codec_id(codec: PictureCodec) -> f64 {
+    match codec {
+        PictureCodec::H264 => 7.0,
+        other => f64::from(u32::from_be_bytes(other.four_cc().0)),
+    }
 }
 
 /// `audiocodecid`: the number of FLV 10.1 section E.4.2.1, or the FourCC as one (Enhanced RTMP v2, "Metadata Frame").

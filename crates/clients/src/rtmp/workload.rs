@@ -14,6 +14,7 @@ use crate::shard_recorder::ShardRecorder;
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
 use std::sync::Arc;
+use weir_media::PictureCodec;
 use weir_rtmp::ClientOptions;
 use weir_rtmp::handshake::Scheme;
 
@@ -66,11 +67,16 @@ pub fn publish(
         };
         Ok(Request::new(client, target))
     })?;
+    let material = Material::prepare_of(&options.material, options.stamp, &PictureCodec::ALL)?;
+    let warning = material.unstamped(options.stamp);
+    let codec = material.picture_codec();
     let shared_options = Arc::new(publish::SharedOptions {
         timeouts: options.timeouts,
         send_timeout: options.send_timeout,
-        stamp: options.stamp,
-        material: Material::prepare(&options.material, options.stamp)?,
+        stamp: options.stamp && codec == PictureCodec::H264,
+        codec,
+        record: material.picture_record().unwrap_or_default(),
+        material,
         clock: HostClock::read(),
         redirects: Redirects::new(finder),
     });
@@ -78,7 +84,9 @@ pub fn publish(
         let NewClient { planned, request, now, .. } = client;
         Publisher::new(planned, request, Arc::clone(&shared_options), now, shard)
     };
-    Ok(Workload::new(SCHEMA, endpoints, new).returning(options.returns))
+    let mut workload = Workload::new(SCHEMA, endpoints, new).returning(options.returns);
+    workload.warnings.extend(warning);
+    Ok(workload)
 }
 
 impl RtmpOptions {

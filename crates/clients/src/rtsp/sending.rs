@@ -4,17 +4,16 @@ use super::figures::{AUDIO_FRAMES, PACKETS, RECEIVER_REPORTS, REPORTED_LOST, SEN
 use crate::client_session::End;
 use crate::host_clock::HostClock;
 use crate::material::Material;
-use crate::picture_payloads::{PicturePayloads, video_codec};
 use std::time::Duration;
-use weir_media::{AudioCodec, Frame, PictureCodec, Source, Stamp, Track, VideoConfig};
+use weir_media::{AudioCodec, Frame, PictureCodec, Source, Stamp, Track};
 use weir_metrics::common::{FRAMES, KEYFRAMES, MEDIA, SEND_LAG, UNITS};
 use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::rtcp::Compound;
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::Format;
 use weir_rtc::sender::Sender;
-use weir_rtc::{VideoCodec, aac, h264, h265, opus, rtcp};
-use weir_rtsp::{Description, Media, MediaKind, append_frame_header};
+use weir_rtc::{aac, opus, rtcp};
+use weir_rtsp::{Description, Media, MediaKind, PicturePayloads, append_frame_header, described_format};
 
 /// Bytes of a payload: a packet that a server passes on by UDP fits every path of the field.
 const PAYLOAD: usize = 1_400;
@@ -70,7 +69,7 @@ impl Sending {
     pub(super) fn new(source: Box<dyn Source + Send>, random: u32, now: Moment) -> Self {
         let mut tracks = Vec::new();
         if let Some(video) = source.video_config() {
-            tracks.push((Track::Video, picture_format(video)));
+            tracks.push((Track::Video, described_format(video.codec, 96, &video.decoder_configuration)));
         }
         if let Some(audio) = source.audio_config() {
             let format = match audio.codec {
@@ -88,7 +87,7 @@ impl Sending {
             };
             tracks.push((Track::Audio, format));
         }
-        let payloads = PicturePayloads::new(source.video_config(), PAYLOAD, (random >> 5) as u16);
+        let payloads = PicturePayloads::of_track(source.video_config(), PAYLOAD, (random >> 5) as u16);
         let tracks = (0u8..).zip(tracks).map(|(at, (kind, format))| {
             let ssrc = random.wrapping_add(2 * u32::from(at));
             let first = (ssrc >> 9) as u16;
@@ -180,7 +179,7 @@ impl Sending {
     fn send_picture(&mut self, now: Moment, content: &Content, recorder: &mut Recorder) {
         recorder.count(FRAMES, 1);
         recorder.count(KEYFRAMES, u64::from(self.frame.keyframe));
-        if content.stamp && self.payloads.codec() == VideoCodec::H264 {
+        if content.stamp && self.payloads.codec() == PictureCodec::H264 {
             let stamp = Stamp { captured: content.clock.at(now), sequence_number: self.stamps };
             stamp.put(&mut self.frame.payload);
             self.stamps = self.stamps.wrapping_add(1);
@@ -189,8 +188,9 @@ impl Sending {
         let (time, out) = (self.frame.presentation_time, &mut self.out);
         let mut packets = 0;
         let header_length =
-            if self.payloads.codec() == VideoCodec::H265 { H265_HEADER } else { PICTURE_HEADER };
-        let length = self.payloads.packetise(&self.frame, |payload, last| {
+            if self.payloads.codec() == PictureCodec::H265 { H265_HEADER } else { PICTURE_HEADER };
+        let Frame { payload, keyframe, .. } = &self.frame;
+        let length = self.payloads.packetise(payload, *keyframe, |payload, last| {
             let header = track.sender.next(time, last, payload.len());
             append_packet(track.channels.0, &header, payload, out);
             packets += 1;
@@ -255,21 +255,6 @@ impl Sending {
             self.out.extend_from_slice(&self.payload);
             recorder.count(SENDER_REPORTS, 1);
         }
-    }
-}
-
-/// How pictures are described, with what a decoder begins with.
-fn picture_format(video: &VideoConfig) -> Format {
-    let sets = video.parameter_sets();
-    match video.codec {
-        PictureCodec::H264 => h264::described_format(96, &sets),
-        PictureCodec::H265 => h265::described_format(96, &sets),
-        codec => Format {
-            payload_type: 96,
-            name: video_codec(codec).encoding_name().to_owned(),
-            clock_rate: h264::CLOCK_RATE,
-            ..Format::default()
-        },
     }
 }
 

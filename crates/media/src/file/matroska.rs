@@ -207,16 +207,44 @@ impl<Config> TrackScan<Config> {
 impl Scan<'_> {
     fn segment(&mut self, segment: &Element, codecs: &[PictureCodec]) -> Result<(), FileFault> {
         let mut at = segment.begin;
+        let mut has_tracks = false;
         while let Some(element) = self.bytes.element(at, segment.end)? {
-            at = element.end;
+            let begin = std::mem::replace(&mut at, element.end);
             match element.id {
                 id::INFO => self.info(&element)?,
-                id::TRACKS => self.tracks(&element, codecs)?,
-                id::CLUSTER => at = self.cluster(&element)?,
+                id::TRACKS => {
+                    self.tracks(&element, codecs)?;
+                    has_tracks = true;
+                }
+                id::CLUSTER => {
+                    if !has_tracks {
+                        self.description(begin, segment.end, codecs)?;
+                        has_tracks = true;
+                    }
+                    at = self.cluster(&element)?;
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Looks behind clusters for what they are described by: only clusters of a known length can be passed over.
+    fn description(&mut self, begin: u64, end: u64, codecs: &[PictureCodec]) -> Result<(), FileFault> {
+        let mut at = begin;
+        while let Some(element) = self.bytes.element(at, end)? {
+            at = element.end;
+            match element.id {
+                id::INFO => self.info(&element)?,
+                id::TRACKS => return self.tracks(&element, codecs),
+                id::CLUSTER if element.is_open => {
+                    let layout = "Matroska with clusters of unknown length in front of its tracks";
+                    return Err(FileFault::Layout { layout, remedy: "-c copy" });
+                }
+                _ => {}
+            }
+        }
+        Err(damaged("clusters without a description of their tracks"))
     }
 
     fn info(&mut self, info: &Element) -> Result<(), FileFault> {
@@ -496,6 +524,24 @@ mod tests {
     }
 
     const KEYFRAME: [u8; 8] = [0x81, 0, 0, 0x80, 0x10, 0, 0, 0x9D];
+
+    #[test]
+    fn clusters_in_front_of_their_tracks_are_read_if_they_say_how_long_they_are() {
+        let early = |count: usize| vec![cluster(&[0], &KEYFRAME); count];
+        for count in [1, 3] {
+            let file = segment(&[&early(count)[..], &[track(&[]), cluster(&[40], &KEYFRAME)]].concat());
+            assert_eq!(contents(&file), Ok(count + 1));
+        }
+        let nothing = contents(&segment(&early(2))).unwrap_err();
+        assert!(nothing.contains("clusters without a description of their tracks"), "{nothing}");
+        // A length of which all bits are 1 is unknown.
+        let mut open = cluster(&[0], &KEYFRAME);
+        let body = open.split_off(4);
+        let length = body[0].leading_zeros() as usize + 1;
+        let open = [&open[..], &[0xFF], &body[length..]].concat();
+        let refused = contents(&segment(&[open, track(&[])])).unwrap_err();
+        assert!(refused.contains("unknown length in front of its tracks is not supported"), "{refused}");
+    }
 
     #[test]
     fn lengths_that_lie_are_refused() {

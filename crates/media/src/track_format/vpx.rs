@@ -44,8 +44,18 @@ fn is_shown(frame: &[u8]) -> bool {
     flags & 0x08 != 0 || flags & 0x02 != 0
 }
 
-/// A frame of VP9 (the bitstream specification, section 6.2).
-pub(super) fn vp9(frame: &[u8]) -> Option<PictureFormat> {
+/// What the header of a keyframe of VP9 says (the bitstream specification, section 6.2).
+pub(crate) struct Vp9Header {
+    pub(crate) profile: u8,
+    pub(crate) bit_depth: u8,
+    /// subsampling_x and subsampling_y.
+    pub(crate) subsampling: (bool, bool),
+    pub(crate) is_full_range: bool,
+    pub(crate) size: (u32, u32),
+}
+
+/// A keyframe of VP9.
+pub(crate) fn vp9_header(frame: &[u8]) -> Option<Vp9Header> {
     const SYNC_CODE: u32 = 0x49_83_42;
     const CS_RGB: u32 = 7;
     let mut bits = BitReader::new(frame);
@@ -65,17 +75,33 @@ pub(super) fn vp9(frame: &[u8]) -> Option<PictureFormat> {
         return None;
     }
     // color_config(), section 6.2.2.
-    if profile >= 2 {
-        bits.skip(1)?; // ten_or_twelve_bit
-    }
+    let has_more_bits = profile >= 2;
+    let bit_depth = if !has_more_bits {
+        8
+    } else if bits.flag()? {
+        12
+    } else {
+        10
+    };
     let has_subsampling = profile & 1 == 1;
+    let (mut subsampling, mut is_full_range) = ((true, true), true);
     if bits.bits(3)? == CS_RGB {
+        subsampling = (false, false);
         bits.skip(u32::from(has_subsampling))?; // reserved_zero
     } else {
-        bits.skip(1)?; // color_range
-        bits.skip(if has_subsampling { 3 } else { 0 })?; // subsampling_x, subsampling_y, reserved_zero
+        is_full_range = bits.flag()?; // color_range
+        if has_subsampling {
+            subsampling = (bits.flag()?, bits.flag()?);
+            bits.skip(1)?; // reserved_zero
+        }
     }
     let size = (bits.bits(16)? + 1, bits.bits(16)? + 1);
+    Some(Vp9Header { profile: profile as u8, bit_depth, subsampling, is_full_range, size })
+}
+
+/// A frame of VP9.
+pub(super) fn vp9(frame: &[u8]) -> Option<PictureFormat> {
+    let Vp9Header { profile, size, .. } = vp9_header(frame)?;
     Some(PictureFormat { profile: format!("profile {profile}"), size })
 }
 

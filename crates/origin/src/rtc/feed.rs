@@ -1,18 +1,25 @@
 //! One stream as RTP payloads, made once for all viewers of a worker, and kept for those who come, or ask again.
 
+use super::encoding::{SoundCodec, of_pictures, of_sound};
+use crate::pictures::carried;
 use crate::rtmp::unframe;
 use crate::stream::{Kind, Log, Packet};
 use crate::worker::{StreamKey, Worker};
 use std::sync::Arc;
-use weir_media::{Framing, UnitType, parameter_sets, units};
+use weir_media::PictureCodec;
 use weir_metrics::Moment;
-use weir_rtc::h264::Packetiser;
-use weir_rtmp::flv::{AudioCodec, AudioPacketType, AudioTag, FourCc, VideoCodec, VideoTag};
+use weir_rtc::random_number;
+use weir_rtmp::flv::{AudioCodec, AudioPacketType, AudioTag, FourCc};
+use weir_rtsp::{PicturePayloads, video_codec};
 
 /// Bytes of a payload: with header, tag, UDP and IP a datagram that fits every path of the field.
 const PAYLOAD: usize = 1_160;
-/// Before the payload of a unit: whether it has the marker, and how many units of each track came before it.
+/// Before the payload of a unit: its encoding, and whether it has the marker; how many units of each track came before it.
 const PREFIX: usize = 9;
+/// The marker among the bits of the first byte; the encoding's number is above it.
+const MARKER: u8 = 1;
+/// Samples of G.711 a second, of a byte each (RFC 3551 section 4.5.14).
+const G711_RATE: i64 = 8_000;
 
 /// The two tracks of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +39,8 @@ pub(super) struct Feed {
     publication: u64,
     /// The next packet of the stream.
     next: u64,
-    packetiser: Packetiser,
-    parameter_sets: Vec<Vec<u8>>,
+    /// What cuts its pictures, once there were any.
+    payloads: Option<PicturePayloads>,
     /// The publication and the version of the settings that were looked at last.
     settings: Option<(u64, u64)>,
     ordinals: [u32; 2],
@@ -58,8 +65,7 @@ impl Feed {
             peers: 0,
             publication: stream.publication,
             next: cached.unwrap_or_else(|| stream.log.end()),
-            packetiser: Packetiser::new(PAYLOAD),
-            parameter_sets: Vec::new(),
+            payloads: None,
             ordinals: [0; 2],
             offset: None,
             newest: None,
@@ -98,47 +104,64 @@ impl Feed {
         if packet.kind == Kind::Audio {
             return self.sound(packet, &payload, arrived);
         }
-        let Ok(tag) = VideoTag::parse(&payload) else { return };
-        if tag.codec != VideoCodec::FourCc(FourCc::AVC) {
-            return;
-        }
+        let Some((tag, codec)) = carried(&payload) else { return };
         let body = payload.get(tag.payload_offset..).unwrap_or_default();
         if tag.is_sequence_header() {
-            self.parameter_sets = parameter_sets(body).map(<[u8]>::to_vec).collect();
+            self.payloads_of(codec).describe(body);
         } else if packet.kind == Kind::Video && tag.is_frame() {
             let shown = packet.timestamp + i64::from(tag.composition_time) * 1_000;
-            self.picture(body, tag.is_keyframe(), shown, arrived);
+            self.picture(codec, body, tag.is_keyframe(), shown, arrived);
         }
     }
 
-    fn picture(&mut self, access_unit: &[u8], keyframe: bool, shown: i64, arrived: Moment) {
+    /// What cuts pictures of this codec: those of a publication are of one.
+    fn payloads_of(&mut self, codec: PictureCodec) -> &mut PicturePayloads {
+        if self.payloads.as_ref().is_none_or(|payloads| payloads.codec() != codec) {
+            // RFC 7741 section 4.2, of the picture's number: it "SHOULD be initialized to a random number".
+            let number = random_number().unwrap_or_default() as u16;
+            self.payloads = Some(PicturePayloads::of_stream(codec, PAYLOAD, number));
+        }
+        self.payloads.get_or_insert_with(|| PicturePayloads::of_stream(codec, PAYLOAD, 0))
+    }
+
+    fn picture(&mut self, codec: PictureCodec, picture: &[u8], keyframe: bool, shown: i64, arrived: Moment) {
         let timestamp = self.media_time(shown, arrived);
-        let is = |unit: &[u8], kind: UnitType| UnitType::of(unit) == Some(kind);
-        let nals = || {
-            units(access_unit, Framing::LengthPrefixed)
-                .filter(|unit| !is(unit, UnitType::AccessUnitDelimiter))
-        };
-        let has_parameters = nals().any(|unit| is(unit, UnitType::SequenceParameterSet));
-        let parameters = std::mem::take(&mut self.parameter_sets);
-        let before = if keyframe && !has_parameters { &parameters[..] } else { &[] };
-        let mut packetiser = self.packetiser.clone();
+        self.payloads_of(codec);
+        let Some(mut payloads) = self.payloads.take() else { return };
+        let encoding = of_pictures(video_codec(codec));
         let mut first = keyframe;
-        packetiser.packetise(before.iter().map(Vec::as_slice).chain(nals()), |payload, last| {
-            self.push(TrackKind::Video, payload, last, std::mem::take(&mut first), timestamp, arrived);
+        payloads.packetise(picture, keyframe, |payload, last| {
+            let begins = std::mem::take(&mut first);
+            self.push((TrackKind::Video, encoding), payload, last, begins, timestamp, arrived);
         });
-        self.parameter_sets = parameters;
+        self.payloads = Some(payloads);
     }
 
     fn sound(&mut self, packet: &Packet, payload: &[u8], arrived: Moment) {
         let Ok(tag) = AudioTag::parse(payload) else { return };
-        if tag.codec != AudioCodec::FourCc(FourCc::OPUS) {
-            self.sound_left_out = true;
+        let codec = match tag.codec {
+            AudioCodec::FourCc(FourCc::OPUS) => SoundCodec::Opus,
+            AudioCodec::Legacy(law @ (7 | 8)) => SoundCodec::G711 { is_a_law: law == 7 },
+            _ => {
+                self.sound_left_out = true;
+                return;
+            }
+        };
+        let frame = payload.get(tag.payload_offset..).unwrap_or_default();
+        if tag.packet_type != AudioPacketType::CodedFrames || frame.is_empty() {
             return;
         }
-        let frame = payload.get(tag.payload_offset..).unwrap_or_default();
-        if tag.packet_type == AudioPacketType::CodedFrames && !frame.is_empty() && frame.len() <= PAYLOAD {
-            let timestamp = self.media_time(packet.timestamp, arrived);
-            self.push(TrackKind::Audio, frame, false, false, timestamp, arrived);
+        let timestamp = self.media_time(packet.timestamp, arrived);
+        let track = (TrackKind::Audio, of_sound(codec));
+        match codec {
+            SoundCodec::Opus if frame.len() > PAYLOAD => {}
+            SoundCodec::Opus => self.push(track, frame, false, false, timestamp, arrived),
+            SoundCodec::G711 { .. } => {
+                for (at, piece) in (0..).zip(frame.chunks(PAYLOAD)) {
+                    let later = at * PAYLOAD as i64 * 1_000_000 / G711_RATE;
+                    self.push(track, piece, false, false, timestamp + later, arrived);
+                }
+            }
         }
     }
 
@@ -158,7 +181,7 @@ impl Feed {
 
     fn push(
         &mut self,
-        track: TrackKind,
+        (track, encoding): (TrackKind, u8),
         payload: &[u8],
         marker: bool,
         keyframe: bool,
@@ -166,7 +189,7 @@ impl Feed {
         arrived: Moment,
     ) {
         let mut bytes = Vec::with_capacity(PREFIX + payload.len());
-        bytes.push(u8::from(marker));
+        bytes.push(encoding << 1 | u8::from(marker));
         bytes.extend(self.ordinals.iter().flat_map(|ordinal| ordinal.to_be_bytes()));
         bytes.extend_from_slice(payload);
         let kind = if track == TrackKind::Video { Kind::Video } else { Kind::Audio };
@@ -209,7 +232,12 @@ pub(super) fn track_kind_of(unit: &Packet) -> TrackKind {
 
 /// Whether a unit is the last of its frame.
 pub(super) fn has_marker(unit: &Packet) -> bool {
-    unit.framed().first() == Some(&1)
+    unit.framed().first().is_some_and(|first| first & MARKER != 0)
+}
+
+/// The number of a unit's encoding.
+pub(super) fn encoding_of(unit: &Packet) -> usize {
+    unit.framed().first().map_or(0, |first| usize::from(first >> 1))
 }
 
 /// How many units of a track came before this one.

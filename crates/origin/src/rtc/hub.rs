@@ -115,16 +115,7 @@ impl Hub {
         for agreed in &new_peer.agreed {
             let track = if agreed.kind == MediaKind::Video { TrackKind::Video } else { TrackKind::Audio };
             let ssrc = new_peer.sources[track as usize];
-            tracks[track as usize] = Some(Track {
-                payload_type: agreed.format.payload_type,
-                ssrc,
-                clock_rate: agreed.format.clock_rate,
-                first_number: (ssrc >> 7) as u16 & 0x7FFF,
-                timestamp: ssrc.rotate_left(11),
-                first_ordinal: None,
-                packets: 0,
-                payload_bytes: 0,
-            });
+            tracks[track as usize] = Some(Track::new(agreed, ssrc));
         }
         let script = script.filter(|script| script.rules_units());
         let channel = Channel::new(new_peer.transport, new_peer.session, now, settings.patience.request);

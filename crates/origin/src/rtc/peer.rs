@@ -1,7 +1,8 @@
 //! One viewer of a stream by WebRTC: what it is sent, what it asks for again.
 
 use super::channel::{Channel, Service};
-use super::feed::{Feed, TrackKind, has_marker, ordinal_of, track_kind_of};
+use super::encoding::{MOST_ENCODINGS, of_format};
+use super::feed::{Feed, TrackKind, encoding_of, has_marker, ordinal_of, track_kind_of};
 use crate::counts::UnitCounts;
 use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Ruling, Script};
 use crate::stream::{Cursor, Packet};
@@ -12,6 +13,7 @@ use weir_metrics::Moment;
 use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, Compound, SenderFigures};
 use weir_rtc::rtp::Header;
+use weir_rtc::sdp::{Agreement, Format};
 
 /// Units that are sent at a time to a viewer that has many to catch up with, so that other peers are not held up.
 const BURST: usize = 64;
@@ -25,28 +27,59 @@ const REPORT: Duration = Duration::from_secs(1);
 /// A track as this viewer gets it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Track {
-    pub(super) payload_type: u8,
-    pub(super) ssrc: u32,
-    pub(super) clock_rate: u32,
+    /// Payload type and clock rate of each encoding that was agreed on.
+    encodings: [Option<(u8, u32)>; MOST_ENCODINGS],
+    ssrc: u32,
+    /// Of the encoding that was sent last.
+    clock_rate: u32,
     /// The sequence number of the first unit, and the time stamp of media time zero.
-    pub(super) first_number: u16,
-    pub(super) timestamp: u32,
+    first_number: u16,
+    timestamp: u32,
     /// The ordinal of the first unit that it was sent.
-    pub(super) first_ordinal: Option<u32>,
-    pub(super) packets: u32,
-    pub(super) payload_bytes: u32,
+    first_ordinal: Option<u32>,
+    packets: u32,
+    payload_bytes: u32,
 }
 
 impl Track {
-    fn header(&self, unit: &Packet, kind: TrackKind, shift: i64) -> Header {
-        let ordinal = ordinal_of(unit, kind).wrapping_sub(self.first_ordinal.unwrap_or(0));
-        Header {
-            marker: has_marker(unit),
-            payload_type: self.payload_type,
-            sequence_number: self.first_number.wrapping_add(ordinal as u16),
-            timestamp: self.timestamp_of(unit.timestamp + shift),
-            ssrc: self.ssrc,
+    /// What a viewer has agreed on, from our source `ssrc`.
+    pub(super) fn new(agreed: &Agreement, ssrc: u32) -> Self {
+        let mut encodings = [None; MOST_ENCODINGS];
+        let others = agreed.others.iter().map(|(format, _)| format);
+        for format in [&agreed.format].into_iter().chain(others) {
+            let Format { payload_type, clock_rate, .. } = *format;
+            if let Some(place) = of_format(format).and_then(|at| encodings.get_mut(usize::from(at))) {
+                place.get_or_insert((payload_type, clock_rate));
+            }
         }
+        Self {
+            encodings,
+            ssrc,
+            clock_rate: agreed.format.clock_rate,
+            first_number: (ssrc >> 7) as u16 & 0x7FFF,
+            timestamp: ssrc.rotate_left(11),
+            first_ordinal: None,
+            packets: 0,
+            payload_bytes: 0,
+        }
+    }
+
+    /// The header of a unit; `None` if its encoding was not agreed on.
+    fn header(&self, unit: &Packet, kind: TrackKind, shift: i64) -> Option<Header> {
+        let (payload_type, clock_rate) = self.encodings.get(encoding_of(unit)).copied().flatten()?;
+        let ordinal = ordinal_of(unit, kind).wrapping_sub(self.first_ordinal.unwrap_or(0));
+        Some(Header {
+            marker: has_marker(unit),
+            payload_type,
+            sequence_number: self.first_number.wrapping_add(ordinal as u16),
+            timestamp: Self { clock_rate, ..*self }.timestamp_of(unit.timestamp + shift),
+            ssrc: self.ssrc,
+        })
+    }
+
+    /// A unit is passed over: the next one has its number.
+    fn pass_over(&mut self) {
+        self.first_ordinal = self.first_ordinal.map(|first| first.wrapping_add(1));
     }
 
     fn timestamp_of(&self, micros: i64) -> u32 {
@@ -128,7 +161,8 @@ impl Peer {
         let newest_number = track.first_number.wrapping_add(newest.wrapping_sub(first) as u16);
         let ordinal = newest.wrapping_sub(u32::from(newest_number.wrapping_sub(number)));
         let Some(unit) = feed.find(kind, ordinal) else { return };
-        if service.outbox.add(&track.header(unit, kind, 0), unit, &mut keys.1, path, service.link) {
+        let Some(header) = track.header(unit, kind, 0) else { return };
+        if service.outbox.add(&header, unit, &mut keys.1, path, service.link) {
             service.counts.repeated += 1;
         }
     }
@@ -243,7 +277,8 @@ impl Peer {
         let (Some(keys), Some(track)) = (&mut self.channel.keys, &mut self.tracks[kind as usize]) else {
             return;
         };
-        let header = track.header(unit, kind, shift);
+        let Some(header) = track.header(unit, kind, shift) else { return track.pass_over() };
+        track.clock_rate = track.encodings[encoding_of(unit)].map_or(track.clock_rate, |it| it.1);
         if service.outbox.add(&header, unit, &mut keys.1, path, service.link) {
             track.packets = track.packets.wrapping_add(1);
             track.payload_bytes = track.payload_bytes.wrapping_add(unit.payload);

@@ -5,6 +5,7 @@ mod socket;
 use super::answer::{of_kind, plain, usual, usual_status, with_links};
 use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
+use super::offers::Purpose;
 use super::page::{PLAY, PUBLISH};
 use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
 use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
@@ -18,9 +19,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
-use weir_rtc::sdp::{
-    Agreement, Description, Direction, Local, MediaKind, OfferOptions, Setup, agree, extension,
-};
+use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, agree};
 use weir_rtc::signalling::http::SDP;
 use weir_rtc::transport::{DtlsRole, Transport, TransportSettings};
 use weir_shard::{Context, Session};
@@ -42,27 +41,6 @@ const REQUEST_LIMIT: usize = weir_rtc::sdp::MOST_BYTES;
 
 /// What may be asked.
 const METHODS: &str = "OPTIONS, GET, POST, PATCH, DELETE";
-
-/// What the origin sends: H.264, and Opus where the stream has it.
-const OFFER_OPTIONS: OfferOptions<'static> = OfferOptions {
-    direction: Direction::SendOnly,
-    setup: Setup::Passive,
-    video: &["H264"],
-    audio: &["opus"],
-    feedback: &["nack", "nack pli", "ccm fir"],
-    extensions: &[],
-    retransmission: false,
-};
-
-/// What it takes: the same.
-const INTAKE: OfferOptions<'static> = OfferOptions {
-    direction: Direction::ReceiveOnly,
-    setup: Setup::Passive,
-    video: &["H264"],
-    audio: &["opus"],
-    extensions: &[extension::TRANSPORT_CC],
-    ..OfferOptions::VIEWER
-};
 
 /// A session of a connection.
 pub(crate) struct RtcSession {
@@ -191,7 +169,9 @@ impl RtcSession {
         context: &mut Context<'_, Worker>,
     ) -> Result<Answer, ScriptedAnswer> {
         let number = self.number(stream, context)?;
-        let (new_peer, answer) = match self.negotiate(number, stream, offer, &OFFER_OPTIONS, context) {
+        let pictures = context.world.settings().registry.pictures(stream);
+        let purpose = Purpose::Watch(pictures);
+        let (new_peer, answer) = match self.negotiate(number, stream, offer, purpose, context) {
             Ok(made) => made,
             Err(answer) => return Ok(answer),
         };
@@ -215,7 +195,7 @@ impl RtcSession {
         if let Some(answer) = self.fault(LinkPhase::Publish, Some(Subject::Publisher(number)), context) {
             return Err(answer);
         }
-        let (new_peer, answer) = match self.negotiate(number, stream, offer, &INTAKE, context) {
+        let (new_peer, answer) = match self.negotiate(number, stream, offer, Purpose::Publish, context) {
             Ok(made) => made,
             Err(answer) => return Ok(answer),
         };
@@ -239,7 +219,7 @@ impl RtcSession {
         number: u64,
         stream: &Arc<str>,
         offer: &str,
-        offer_options: &OfferOptions<'_>,
+        purpose: Purpose,
         context: &Context<'_, Worker>,
     ) -> Result<(NewPeer, Answer), Answer> {
         let mut offer: Description = offer.parse().map_err(|error| plain(400, format!("{error}")))?;
@@ -253,14 +233,11 @@ impl RtcSession {
         let made = made.and_then(|made| Some((made, Identity::new()?)));
         let ((mut transport, local), identity) =
             made.ok_or_else(|| plain(503, "no transport can be made"))?;
-        let mut answer = local.answer(&offer, offer_options);
-        if offer_options.direction == Direction::SendOnly {
+        let mut answer = local.answer(&offer, &purpose.options(&offer));
+        let theirs_is = purpose.direction();
+        if theirs_is == Direction::ReceiveOnly {
             identity.name_sources(&mut answer);
         }
-        let theirs_is = match offer_options.direction {
-            Direction::SendOnly => Direction::ReceiveOnly,
-            _ => Direction::SendOnly,
-        };
         let of_use = |direction: Direction| direction == Direction::SendReceive || direction == theirs_is;
         if !offer.media.iter().any(|media| media.kind == MediaKind::Video && of_use(media.direction)) {
             return Err(plain(
@@ -270,7 +247,7 @@ impl RtcSession {
         }
         let agreed = agree(&offer, &answer, true);
         if !agreed.iter().any(|it| it.kind == MediaKind::Video) {
-            return Err(plain(406, "the origin has H.264 with packetization-mode=1 only"));
+            return Err(plain(406, purpose.refusal(&offer)));
         }
         transport.connect(context.now, theirs, role(&agreed));
         let Identity { session, sources } = identity;

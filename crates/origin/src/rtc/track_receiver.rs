@@ -1,6 +1,7 @@
 //! One track of a publisher by WebRTC: what is missing of it is asked for again, the rest is put into its order, taken
 //! apart, and given its media time.
 
+use super::encoding::SoundCodec;
 use super::remux::{Remux, Take};
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -9,8 +10,9 @@ use weir_rtc::picture::{self, PictureRequests};
 use weir_rtc::reorder::{Limits, Reorder, Unit};
 use weir_rtc::rtcp::{self, ReportBlock};
 use weir_rtc::rtp::Packet;
-use weir_rtc::sdp::{Agreement, MediaKind};
+use weir_rtc::sdp::{Agreement, Format, MediaKind};
 use weir_rtc::{Assembler, VideoCodec, nack, rtx};
+use weir_rtsp::picture_codec;
 
 /// Bytes of one access unit.
 const ACCESS_UNIT: usize = 8 << 20;
@@ -39,9 +41,41 @@ pub(super) struct Brought {
     pub(super) broken: u64,
 }
 
+/// How a track is coded.
+#[derive(Clone, Copy, Debug)]
+enum Codec {
+    Pictures(VideoCodec),
+    Sound(SoundCodec),
+}
+
+impl Codec {
+    fn of(format: &Format) -> Self {
+        match VideoCodec::of(format) {
+            Some(codec) => Self::Pictures(codec),
+            None => Self::Sound(SoundCodec::of(format).unwrap_or(SoundCodec::Opus)),
+        }
+    }
+
+    /// Of pictures alone payloads are put together.
+    fn assembler(self) -> Assembler {
+        match self {
+            Self::Pictures(codec) => Assembler::new(codec, ACCESS_UNIT),
+            Self::Sound(_) => Assembler::new(VideoCodec::Vp8, 0),
+        }
+    }
+
+    fn hints(self, payload: &[u8]) -> Hints {
+        match self {
+            Self::Pictures(codec) => codec.hints(payload),
+            Self::Sound(_) => Hints::default(),
+        }
+    }
+}
+
 /// One track.
 pub(super) struct TrackReceiver {
     kind: MediaKind,
+    codec: Codec,
     payload_type: u8,
     repair: Option<u8>,
     track: Track,
@@ -66,8 +100,10 @@ impl TrackReceiver {
         if is_video {
             requests.start(now);
         }
+        let codec = Codec::of(&agreed.format);
         Self {
             kind: agreed.kind,
+            codec,
             payload_type: agreed.format.payload_type,
             repair: agreed.repair,
             track: Track::new(account::TrackSettings {
@@ -76,7 +112,7 @@ impl TrackReceiver {
                 nack: if gives("nack") { NACK } else { nack::NackSettings::OFF },
             }),
             reorder: Reorder::new(Limits { patience: NACK.lifetime, ..Limits::default() }),
-            assembler: Assembler::new(VideoCodec::H264, ACCESS_UNIT),
+            assembler: codec.assembler(),
             clock: MediaClock::new(agreed.format.clock_rate),
             requests,
             asks: is_video && gives("nack pli"),
@@ -110,10 +146,8 @@ impl TrackReceiver {
     ) {
         let Some(mut payload) = packet.payload() else { return };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let hints = |payload: &[u8]| match self.kind {
-            MediaKind::Video => VideoCodec::H264.hints(payload),
-            _ => Hints::default(),
-        };
+        let codec = self.codec;
+        let hints = |payload: &[u8]| codec.hints(payload);
         let number = if packet.payload_type() == self.payload_type {
             let hints = hints(payload);
             match self.track.receive(now, packet, hints) {
@@ -154,7 +188,7 @@ impl TrackReceiver {
     fn restart(&mut self, now: Moment, at: i64, remux: &mut Remux, take: Take<'_>) {
         let (mut out, reorder) = Out::of(self, now, at, remux, take);
         reorder.restart(|unit| out.take(&unit));
-        self.assembler = Assembler::new(VideoCodec::H264, ACCESS_UNIT);
+        self.assembler = self.codec.assembler();
         self.clock.restart();
         self.wants_keyframe(now);
     }
@@ -236,7 +270,7 @@ impl TrackReceiver {
 struct Out<'a, 'b> {
     now: Moment,
     at: i64,
-    is_video: bool,
+    codec: Codec,
     assembler: &'a mut Assembler,
     clock: &'a mut MediaClock,
     requests: &'a mut PictureRequests,
@@ -259,7 +293,7 @@ impl<'a, 'b> Out<'a, 'b> {
         let out = Self {
             now,
             at,
-            is_video: receiver.kind == MediaKind::Video,
+            codec: receiver.codec,
             assembler: &mut receiver.assembler,
             clock: &mut receiver.clock,
             requests: &mut receiver.requests,
@@ -274,12 +308,15 @@ impl<'a, 'b> Out<'a, 'b> {
     }
 
     fn take(&mut self, unit: &Unit<'_>) {
-        if !self.is_video {
-            let heard = self.clock.micros(unit.timestamp, self.at);
-            let passed = self.remux.sound(unit.payload, heard, self.take);
-            *if passed { &mut *self.frames } else { &mut *self.early } += 1;
-            return;
-        }
+        let codec = match self.codec {
+            Codec::Pictures(codec) => picture_codec(codec),
+            Codec::Sound(codec) => {
+                let heard = self.clock.micros(unit.timestamp, self.at);
+                let passed = self.remux.sound(codec, unit.payload, heard, self.take);
+                *if passed { &mut *self.frames } else { &mut *self.early } += 1;
+                return;
+            }
+        };
         let Self { assembler, clock, requests, remux, take, .. } = self;
         assembler.push(unit.number, unit.timestamp, unit.marker, unit.payload, |frame| {
             if !frame.complete || frame.bytes.len() < frame.length {
@@ -291,7 +328,7 @@ impl<'a, 'b> Out<'a, 'b> {
                 *self.keyframe_due = self.now + KEYFRAME;
             }
             let shown = clock.micros(frame.timestamp, self.at);
-            let passed = remux.picture(frame.bytes, frame.keyframe, shown, take);
+            let passed = remux.picture(codec, frame.bytes, frame.keyframe, shown, take);
             *if passed { &mut *self.frames } else { &mut *self.early } += 1;
         });
     }
@@ -334,7 +371,6 @@ mod tests {
     use weir_rtc::h264::Packetiser;
     use weir_rtc::rtcp::Compound;
     use weir_rtc::rtp::Header;
-    use weir_rtc::sdp::Format;
     use weir_rtc::transport::DtlsRole;
 
     const REPAIRS: u8 = 97;

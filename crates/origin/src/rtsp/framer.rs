@@ -1,17 +1,16 @@
 //! Packets of a stream as interleaved RTP, with the numbers of one viewer.
 
 use super::presentation::Presentation;
+use crate::pictures::carried;
 use crate::rtmp::unframe;
 use crate::stream::{Kind, Packet};
 use std::time::Duration;
-use weir_media::{Framing, UnitType, parameter_sets, units};
 use weir_metrics::Moment;
-use weir_rtc::h264::Packetiser;
 use weir_rtc::rtp::Header;
 use weir_rtc::sender::Sender;
-use weir_rtc::{aac, rtcp};
-use weir_rtmp::flv::{AudioCodec, AudioPacketType, AudioTag, FourCc, VideoCodec, VideoTag};
-use weir_rtsp::{MediaKind, append_frame_header};
+use weir_rtc::{VideoCodec, aac, rtcp};
+use weir_rtmp::flv::{AudioCodec, AudioPacketType, AudioTag, FourCc};
+use weir_rtsp::{MediaKind, PicturePayloads, append_frame_header, picture_codec};
 use weir_shard::clock;
 
 /// Bytes of a payload: a packet that is passed on by UDP fits every path of the field.
@@ -23,12 +22,17 @@ const RTP_HEADER: usize = 12;
 /// How often a sender reports (RFC 3550 section 6.2: five seconds at the least).
 const REPORT: Duration = Duration::from_secs(5);
 
+/// Samples of G.711 a second (RFC 3551 section 4.5.14).
+const G711_RATE: u64 = 8_000;
+
 /// Where the media time of a viewer begins: a fault may move timestamps back by less than this.
 const ORIGIN: i64 = 3_600_000_000;
 
 /// One track of a viewer.
 struct FramedTrack {
     kind: MediaKind,
+    /// It is sound of G.711, of which any sample may be a packet's last.
+    is_g711: bool,
     /// Its position in the description.
     at: usize,
     sender: Sender,
@@ -41,8 +45,8 @@ struct FramedTrack {
 /// Frames a stream's packets for one viewer.
 pub(super) struct Framer {
     tracks: Vec<FramedTrack>,
-    packetiser: Packetiser,
-    sets: Vec<Vec<u8>>,
+    /// What cuts its pictures, of the codec that was described.
+    payloads: Option<PicturePayloads>,
     /// The stream's media time at which the viewer's begins, in microseconds.
     base: Option<i64>,
     payload: Vec<u8>,
@@ -58,13 +62,16 @@ impl Framer {
                 let sender =
                     Sender::new(ssrc, format.payload_type, format.clock_rate, first, ssrc.rotate_left(13));
                 let channels = (*channels)?;
-                Some(FramedTrack { kind, at, sender, next_number: first, channels, report_at: None })
+                let is_g711 = format.is("PCMA") || format.is("PCMU");
+                Some(FramedTrack { kind, is_g711, at, sender, next_number: first, channels, report_at: None })
             },
         );
         Self {
             tracks: tracks.collect(),
-            packetiser: Packetiser::new(PAYLOAD),
-            sets: Vec::new(),
+            payloads: presentation.pictures.as_ref().and_then(|format| {
+                let codec = picture_codec(VideoCodec::of(format)?);
+                Some(PicturePayloads::of_stream(codec, PAYLOAD, (random >> 3) as u16))
+            }),
             base: None,
             payload: Vec::new(),
         }
@@ -91,10 +98,11 @@ impl Framer {
     }
 
     fn picture(&mut self, body: &[u8], time: i64, out: &mut Vec<u8>) -> Option<()> {
-        let tag = VideoTag::parse(body).ok().filter(|tag| tag.codec == VideoCodec::FourCc(FourCc::AVC))?;
-        let access_unit = body.get(tag.payload_offset..)?;
+        let (tag, codec) = carried(body)?;
+        let picture = body.get(tag.payload_offset..)?;
+        let payloads = self.payloads.as_mut().filter(|payloads| payloads.codec() == codec)?;
         if tag.is_sequence_header() {
-            self.sets = parameter_sets(access_unit).map(<[u8]>::to_vec).collect();
+            payloads.describe(picture);
             return None;
         }
         if !tag.is_frame() {
@@ -105,14 +113,8 @@ impl Framer {
         let time = self.media_time(time + i64::from(tag.composition_time) * 1_000);
         let track = self.tracks.iter_mut().find(|track| track.kind == MediaKind::Video)?;
         track.report(time, &mut self.payload, out);
-        let is = |unit: &[u8], kind: UnitType| UnitType::of(unit) == Some(kind);
-        let nals = || {
-            let nals = units(access_unit, Framing::LengthPrefixed);
-            nals.filter(|unit| !is(unit, UnitType::AccessUnitDelimiter))
-        };
-        let has_sets = nals().any(|unit| is(unit, UnitType::SequenceParameterSet));
-        let sets = if tag.is_keyframe() && !has_sets { &self.sets[..] } else { &[] };
-        self.packetiser.packetise(sets.iter().map(Vec::as_slice).chain(nals()), |payload, last| {
+        let payloads = self.payloads.as_mut()?;
+        payloads.packetise(picture, tag.is_keyframe(), |payload, last| {
             track.append(time, last, payload, out);
         });
         (!out.is_empty()).then_some(())
@@ -132,6 +134,14 @@ impl Framer {
             AudioCodec::FourCc(FourCc::OPUS) if frame.len() <= PAYLOAD => {
                 self.payload.extend_from_slice(frame);
                 false
+            }
+            // Samples of a byte, which any packet may end behind (RFC 3551 section 4.5.14).
+            AudioCodec::Legacy(7 | 8) if track.is_g711 => {
+                for (at, piece) in (0..).zip(frame.chunks(PAYLOAD)) {
+                    let later = Duration::from_micros(at * PAYLOAD as u64 * 1_000_000 / G711_RATE);
+                    track.append(time + later, false, piece, out);
+                }
+                return (!frame.is_empty()).then_some(());
             }
             _ => return None,
         };

@@ -2,15 +2,18 @@
 
 use super::counts::RtspCounts;
 use super::datagrams::channels_of;
-use crate::rtmp::Intake;
+use crate::pictures::carried;
+use crate::rtmp::{Intake, sound_metadata};
 use crate::stream::{Opening, Packet};
 use std::sync::Arc;
 use std::time::Duration;
+use weir_media::PictureCodec;
 use weir_metrics::Moment;
 use weir_rtc::account::{Arrival, Hints, Kind, Track, TrackSettings};
 use weir_rtc::reorder::{Limits, Reorder, Unit};
 use weir_rtc::rtcp::{self, Compound};
-use weir_rtc::{Datagram, nack, rtp};
+use weir_rtc::{Datagram, VideoCodec, nack, rtp};
+use weir_rtmp::flv::picture_configuration;
 use weir_rtmp::message;
 use weir_rtmp::server::MediaMessage;
 use weir_rtsp::{Description, MediaKind, Payload, Tag, TagReader, append_frame_header};
@@ -36,6 +39,8 @@ pub(super) enum Arrives {
 /// One track of a publisher.
 struct PublishedTrack {
     payload_type: u8,
+    /// Of sound of G.711: whether it is of A-law.
+    is_a_law: Option<bool>,
     /// How its packets come, once it is set up.
     arrives: Option<Arrives>,
     control: String,
@@ -49,14 +54,16 @@ struct PublishedTrack {
 pub(super) struct PublishedTracks {
     tracks: Vec<PublishedTrack>,
     intake: Intake,
+    /// The decoder configuration of pictures without parameter sets, as it was told last.
+    described: Vec<u8>,
     began: Option<Moment>,
     /// Packets and missing ones that were booked.
     booked: (u64, u64),
 }
 
 impl PublishedTracks {
-    /// The first pictures and the first sound of a description; `None` if there are none, or if they are not H.264, AAC, Opus or
-    /// G.711.
+    /// The first pictures and the first sound of a description; `None` if there are none, or if they are none of a codec
+    /// that is known here.
     pub(super) fn announced(description: &Description) -> Option<Self> {
         let mut tracks: Vec<PublishedTrack> = Vec::new();
         for kind in [MediaKind::Video, MediaKind::Audio] {
@@ -64,8 +71,8 @@ impl PublishedTracks {
             let Some((media, format)) = media.find_map(|media| Some((media, media.format()?))) else {
                 continue;
             };
-            let is_known =
-                ["H264", "MPEG4-GENERIC", "opus", "PCMA", "PCMU"].iter().any(|name| format.is(name));
+            let is_sound = ["MPEG4-GENERIC", "opus", "PCMA", "PCMU"].iter().any(|name| format.is(name));
+            let is_known = is_sound || VideoCodec::of(format).is_some();
             if !is_known {
                 return None;
             }
@@ -74,6 +81,7 @@ impl PublishedTracks {
                 TrackSettings { kind: of, clock_rate: format.clock_rate, nack: nack::NackSettings::OFF };
             tracks.push(PublishedTrack {
                 payload_type: format.payload_type,
+                is_a_law: (format.is("PCMA") || format.is("PCMU")).then(|| format.is("PCMA")),
                 arrives: None,
                 control: media.control.clone().unwrap_or_default(),
                 account: Track::new(settings),
@@ -81,7 +89,13 @@ impl PublishedTracks {
                 reorder: Reorder::new(Limits { patience: REORDER_TIMEOUT, ..Limits::default() }),
             });
         }
-        (!tracks.is_empty()).then(|| Self { tracks, intake: Intake::default(), began: None, booked: (0, 0) })
+        (!tracks.is_empty()).then(|| Self {
+            tracks,
+            intake: Intake::default(),
+            described: Vec::new(),
+            began: None,
+            booked: (0, 0),
+        })
     }
 
     /// A track is set up: the one with this URL, or the only one if it has none of its own. Its position.
@@ -179,7 +193,16 @@ impl PublishedTracks {
     fn rtp(&mut self, at: usize, bytes: &[u8], now: Moment, take: Take<'_>) {
         let Ok(packet) = rtp::Packet::parse(bytes) else { return };
         let Some(payload) = packet.payload() else { return };
-        let intake = &mut self.intake;
+        let (intake, described) = (&mut self.intake, &mut self.described);
+        if self.began.is_none()
+            && let Some(is_a_law) = self.tracks.iter().find_map(|track| track.is_a_law)
+        {
+            let mut payload = Vec::new();
+            sound_metadata(is_a_law, &mut payload);
+            let (kind, payload) = (message::MediaKind::Data, &payload[..]);
+            let message = MediaMessage { message_stream_id: 1, kind, timestamp: 0, payload };
+            take(intake.metadata(&message), None);
+        }
         let mut pass = |tag: &Tag<'_>| {
             let kind = match tag.kind {
                 MediaKind::Audio => message::MediaKind::Audio,
@@ -188,10 +211,21 @@ impl PublishedTracks {
             if tag.is_broken || tag.head.len() != tag.length {
                 return;
             }
-            let message =
-                MediaMessage { message_stream_id: 1, kind, timestamp: tag.timestamp, payload: tag.head };
-            let (packet, opening) = intake.media(&message);
-            take(packet, opening);
+            let mut pass = |payload: &[u8]| {
+                let message = MediaMessage { message_stream_id: 1, kind, timestamp: tag.timestamp, payload };
+                let (packet, opening) = intake.media(&message);
+                take(packet, opening);
+            };
+            if kind == message::MediaKind::Video
+                && let Some((codec, record)) = described_by(tag.head)
+                && record != *described
+            {
+                let mut payload = Vec::new();
+                picture_configuration(codec.four_cc(), &record, &mut payload);
+                pass(&payload);
+                *described = record;
+            }
+            pass(tag.head);
         };
         if self.began.is_none() {
             // What stands in front of the first keyframe says of which tracks the stream is.
@@ -216,4 +250,12 @@ impl PublishedTracks {
             }
         }
     }
+}
+
+/// The decoder configuration in a keyframe of a codec without parameter sets. Of the others the reader of tags tells it.
+fn described_by(body: &[u8]) -> Option<(PictureCodec, Vec<u8>)> {
+    let (tag, codec) = carried(body).filter(|(tag, _)| tag.is_keyframe())?;
+    let is_its_own = matches!(codec, PictureCodec::Vp8 | PictureCodec::Vp9 | PictureCodec::Av1);
+    let picture = body.get(tag.payload_offset..).filter(|_| is_its_own)?;
+    Some((codec, codec.record_of(codec.units_of(picture))?))
 }

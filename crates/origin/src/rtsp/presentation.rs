@@ -1,17 +1,21 @@
 //! What a stream's decoder settings say of its tracks, as a description has it.
 
-use crate::rtmp::unframe;
+use crate::pictures::carried;
+use crate::rtmp::{is_a_law, unframe};
 use crate::stream::{Opening, Packet};
-use weir_media::{aac_format, parameter_sets};
+use weir_media::aac_format;
 use weir_rtc::sdp::Format;
-use weir_rtc::{aac, h264, opus};
-use weir_rtmp::flv::{AudioCodec, AudioTag, FourCc, VideoCodec, VideoTag};
+use weir_rtc::{aac, opus};
+use weir_rtmp::flv::{AudioCodec, AudioTag, FourCc};
 use weir_rtmp::message::MediaKind as Message;
-use weir_rtsp::{Description, Media, MediaKind};
+use weir_rtsp::{Description, Media, MediaKind, described_format};
 
 /// The payload types of pictures and sound.
 const PICTURES: u8 = 96;
 const SOUND: u8 = 97;
+
+/// Samples of G.711 a second, and the payload types that are fixed for it (RFC 3551 table 4).
+const G711_RATE: u32 = 8_000;
 
 /// The tracks of a stream: pictures, and sound.
 #[derive(Clone, Debug, Default)]
@@ -32,11 +36,19 @@ impl Presentation {
         let Some((header, body)) = unframe(setting) else { return };
         match Message::from_message_kind(header.kind) {
             Some(Message::Video) => {
-                let Ok(tag) = VideoTag::parse(&body) else { return };
-                if tag.codec == VideoCodec::FourCc(FourCc::AVC) && tag.is_sequence_header() {
-                    let sets = body.get(tag.payload_offset..).unwrap_or_default();
-                    let sets: Vec<&[u8]> = parameter_sets(sets).collect();
-                    self.pictures = Some(h264::described_format(PICTURES, &sets));
+                let Some((tag, codec)) = carried(&body).filter(|(tag, _)| tag.is_sequence_header()) else {
+                    return;
+                };
+                let record = body.get(tag.payload_offset..).unwrap_or_default();
+                self.pictures = Some(described_format(codec, PICTURES, record));
+            }
+            // G.711 has no settings of its own.
+            Some(Message::Data) => {
+                if let Some(is_a_law) = is_a_law(&body) {
+                    let (payload_type, name) = if is_a_law { (8, "PCMA") } else { (0, "PCMU") };
+                    let name = name.to_owned();
+                    self.sound =
+                        Some(Format { payload_type, name, clock_rate: G711_RATE, ..Format::default() });
                 }
             }
             Some(Message::Audio) => {

@@ -2,9 +2,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Description, Direction, Extension, Format, Media, MediaKind, Setup};
+use super::encodings::{FIRST_DYNAMIC, choose, encoding, variants};
+use super::{Description, Direction, Extension, Format, Media, MediaKind, Profile, Setup};
+use crate::VideoCodec;
 use crate::transport::{DtlsRole, Fingerprint};
-use crate::{VideoCodec, h264, opus};
 
 /// Our side of the transport, as a session description states it.
 #[derive(Clone, Debug)]
@@ -30,8 +31,13 @@ pub struct OfferOptions<'a> {
     pub setup: Setup,
     /// Encodings of pictures, the best first.
     pub video: &'a [&'a str],
+    /// Of a sender: the profile of its pictures, if it is known. Otherwise they are described as the most compatible ones.
+    pub profile: Option<Profile>,
     /// Encodings of sound, the best first.
     pub audio: &'a [&'a str],
+    /// Whether an answer has all encodings of the offer that are wanted, in the order in which they are, and not the best alone: any of them
+    /// may be sent then (RFC 3264 section 6.1).
+    pub several: bool,
     /// Kinds of feedback, as in `a=rtcp-fb`.
     pub feedback: &'a [&'a str],
     /// Header extensions by name.
@@ -46,7 +52,9 @@ impl OfferOptions<'static> {
         direction: Direction::ReceiveOnly,
         setup: Setup::Active,
         video: &["VP8", "H264", "AV1", "VP9", "H265"],
+        profile: None,
         audio: &["opus", "G722", "PCMU", "PCMA"],
+        several: false,
         feedback: &["nack", "nack pli", "ccm fir", "transport-cc", "goog-remb"],
         extensions: &[
             super::extension::FRAME_MARKING,
@@ -151,9 +159,7 @@ impl Local {
             [(MediaKind::Audio, offer_options.audio), (MediaKind::Video, offer_options.video)]
         {
             let mut formats = Vec::new();
-            for (name, parameters) in
-                names.iter().flat_map(|&name| variants(kind, name, offer_options.direction))
-            {
+            for (name, parameters) in names.iter().flat_map(|&name| variants(kind, name, offer_options)) {
                 let (static_type, clock_rate, channels) = encoding(kind, name);
                 let payload_type = static_type.unwrap_or_else(&mut next);
                 formats.push(Format {
@@ -161,7 +167,7 @@ impl Local {
                     name: name.to_owned(),
                     clock_rate,
                     channels,
-                    parameters: parameters.to_owned(),
+                    parameters,
                     feedback: if kind == MediaKind::Video { feedback.clone() } else { Vec::new() },
                 });
                 if kind == MediaKind::Video && offer_options.retransmission {
@@ -207,76 +213,6 @@ impl Local {
             ..Media::default()
         }
     }
-}
-
-/// The first payload type without a fixed meaning (RFC 3551 section 3).
-const FIRST_DYNAMIC: u8 = 96;
-
-/// The payload type, where it is fixed, clock rate and channels of what is offered (RFC 3551 section 6: "even though the actual sampling
-/// rate for G.722 audio is 16,000 Hz, the RTP clock rate for the G722 payload format is 8,000 Hz").
-fn encoding(kind: MediaKind, name: &str) -> (Option<u8>, u32, Option<u8>) {
-    match (kind, name) {
-        (MediaKind::Audio, "G722") => (Some(9), 8_000, None),
-        (MediaKind::Audio, "PCMU") => (Some(0), 8_000, None),
-        (MediaKind::Audio, "PCMA") => (Some(8), 8_000, None),
-        (MediaKind::Audio, _) => (None, opus::CLOCK_RATE, Some(2)),
-        _ => (None, h264::CLOCK_RATE, None),
-    }
-}
-
-/// The parameters with which a codec is offered, as Chromium 140 does: of VP9 a profile of 8 bits and one of 10, of H.264 four profiles
-/// (Baseline, Constrained Baseline, Main and High). Who sends H.264 says the one that it sends.
-fn variants(kind: MediaKind, name: &str, direction: Direction) -> impl Iterator<Item = (&str, &'static str)> {
-    let variants: &[&str] = match (kind, name) {
-        (MediaKind::Audio, "opus") => &["minptime=10;useinbandfec=1"],
-        (_, "H264") if direction == Direction::ReceiveOnly => &[
-            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42001f",
-            "level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42001f",
-            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
-            "level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42e01f",
-            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=4d001f",
-            "level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=4d001f",
-            "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=64001f",
-        ],
-        (_, "H264") => &["level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"],
-        (_, "AV1") => &["level-idx=5;profile=0;tier=0"],
-        (_, "VP9") => &["profile-id=0", "profile-id=2"],
-        (_, "H265") => &["level-id=180;profile-id=1;tier-flag=0;tx-mode=SRST"],
-        _ => &[""],
-    };
-    variants.iter().map(move |parameters| (name, *parameters))
-}
-
-/// The best format, and that of its retransmissions.
-fn choose(offered: &[Format], names: &[&str], offer_options: &OfferOptions<'_>) -> Vec<Format> {
-    // Mode 0 has no fragments, so that only small pictures fit.
-    let fits = |format: &&Format| {
-        names.iter().any(|name| format.is(name))
-            && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
-    };
-    // Of what we send it is known which profile it has, if one is offered that is it.
-    let is_sent = |format: &&Format| {
-        let own = names.iter().flat_map(|name| variants(MediaKind::Video, name, offer_options.direction));
-        let mut own = own.map(|(name, parameters)| Format {
-            name: name.to_owned(),
-            clock_rate: format.clock_rate,
-            parameters: parameters.to_owned(),
-            ..Format::default()
-        });
-        offer_options.direction == Direction::SendOnly && own.any(|own| own.matches(format))
-    };
-    // An answer keeps to the order of the offer, which is the server's own preference (RFC 3264 section 6.1, RFC 8829 section 5.3.1).
-    let sent = offered.iter().filter(fits).find(is_sent);
-    let Some(best) = sent.or_else(|| offered.iter().find(fits)) else { return Vec::new() };
-    let repair = offered.iter().find(|format| format.repairs() == Some(best.payload_type));
-    let formats =
-        [Some(best), repair.filter(|_| offer_options.retransmission)].into_iter().flatten().cloned();
-    formats
-        .map(|mut format| {
-            format.feedback.retain(|feedback| offer_options.feedback.contains(&&**feedback));
-            format
-        })
-        .collect()
 }
 
 /// What both descriptions together mean for one section.
@@ -482,6 +418,44 @@ mod tests {
         // Where nothing else is answered, it is read.
         theirs.media[1].formats.truncate(1);
         assert_eq!(agree(&offer, &theirs, false)[1].format.payload_type, 120);
+    }
+
+    #[test]
+    fn a_sender_offers_its_own_profile_and_the_one_that_every_endpoint_decodes() {
+        let offered = |profile, codec| -> Vec<String> {
+            let options = OfferOptions { profile: Some(profile), ..OfferOptions::PUBLISHER };
+            let formats = local().offer(&options.of_codec(Some(codec))).media.remove(1).formats;
+            formats.into_iter().filter(|it| !it.is("rtx")).map(|it| it.parameters).collect()
+        };
+        let h264 = |id: &str| format!("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id={id}");
+        let high = Profile::H264([0x64, 0, 0x28]);
+        assert_eq!(offered(high, VideoCodec::H264), [h264("640028"), h264("42e01f")]);
+        assert_eq!(offered(Profile::H264([0x42, 0xC0, 0x1E]), VideoCodec::H264), [h264("42c01e")]);
+        assert_eq!(offered(Profile::Vp9(2), VideoCodec::Vp9), ["profile-id=2"]);
+        let av1 = Profile::Av1 { profile: 0, level: 8, tier: 0 };
+        assert_eq!(offered(av1, VideoCodec::Av1), ["level-idx=8;profile=0;tier=0"]);
+        // A profile of another codec says nothing.
+        assert_eq!(offered(high, VideoCodec::Vp9), ["profile-id=0", "profile-id=2"]);
+        // In an answer: its own, then Constrained Baseline, then whatever there is.
+        let mut offer = local().offer(&OfferOptions::VIEWER);
+        let options = OfferOptions { profile: Some(high), ..OfferOptions::PUBLISHER };
+        for expected in ["64001f", "42e01f", "42001f"] {
+            let chosen = local().answer(&offer, &options).media.remove(1).formats.remove(0);
+            assert_eq!(chosen.parameter("profile-level-id"), Some(expected));
+            offer.media[1].formats.retain(|it| it.parameter("profile-level-id") != Some(expected));
+        }
+    }
+
+    #[test]
+    fn an_answer_may_have_several_encodings_in_the_order_of_their_worth() {
+        let offer = local().offer(&OfferOptions::VIEWER);
+        let options =
+            OfferOptions { video: &["H264", "VP8", "AV1"], several: true, ..OfferOptions::PUBLISHER };
+        let answer = local().answer(&offer, &options);
+        let names: Vec<_> = answer.media[1].formats.iter().map(|it| &*it.name).collect();
+        assert_eq!(names, ["H264", "rtx", "VP8", "rtx", "AV1", "rtx"]);
+        let agreed = agree(&offer, &answer, true).remove(1);
+        assert_eq!((&*agreed.format.name, agreed.others.len()), ("H264", 2));
     }
 
     #[test]

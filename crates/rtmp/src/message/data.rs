@@ -48,6 +48,11 @@ pub fn metadata(for_viewers: &[u8]) -> Result<Option<Object<'_>>, amf0::Error> {
 /// Appends the payload with which a publisher sets a stream's metadata.
 pub fn set_metadata(properties: Object<'_>, out: &mut Vec<u8>) {
     amf0::encode(&SET_DATA_FRAME.into(), out);
+    append_metadata(properties, out);
+}
+
+/// Appends the payload by which viewers are told of a stream's metadata.
+pub fn append_metadata(properties: Object<'_>, out: &mut Vec<u8>) {
     amf0::encode(&ON_META_DATA.into(), out);
     amf0::encode(&Value::EcmaArray(properties), out);
 }

@@ -8,11 +8,13 @@ use crate::hls::path::Resource;
 use crate::hls::playlist::{Directives, Playlist, Readiness};
 use crate::hls::shelf::{Shelf, Shelves, is_multivariant};
 use crate::hls::window::Lookup;
+use crate::pictures::Pictures;
 use crate::stream::{Kind, Packet};
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
+use weir_rtc::VideoCodec;
 use weir_shard::Context;
 
 /// How often is looked whether all streams of a Multivariant Playlist are there.
@@ -22,6 +24,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) enum Outcome {
     Wait,
     Answer(u16, Vec<Arc<[u8]>>),
+    /// The stream has pictures of a codec of which no segments are made.
+    Unsupported(VideoCodec),
     LinkEnd(LinkEnd),
 }
 
@@ -65,6 +69,10 @@ pub(super) fn outcome(
                 if let Some(until) = viewer.script.as_ref().and_then(|script| script.stale_until(now)) {
                     waiting.not_before = Some(until);
                     return Outcome::Wait;
+                }
+                let pictures = context.world.settings().registry.pictures(&waiting.stream);
+                if let Some(Pictures { codec, .. }) = pictures.filter(|it| it.codec != VideoCodec::H264) {
+                    return Outcome::Unsupported(codec);
                 }
                 match waiting.deadline {
                     Some(deadline) if now >= deadline => Outcome::Answer(503, Vec::new()),

@@ -19,6 +19,8 @@ use weir_metrics::Moment;
 use weir_shard::Context;
 use weir_web::{Message, PRODUCT, Request};
 
+/// The status where a stream has no codec that segments may have.
+const NOT_ACCEPTABLE: u16 = 406;
 /// How long the next part of a stream is waited for, at the least: a publisher may stand still.
 const SHORTEST_HOLD: Duration = Duration::from_secs(3);
 /// The same before the first segment of a stream is whole, which is as long at most, with a second for what is on its way.
@@ -171,6 +173,12 @@ impl HlsPeer {
             Outcome::Answer(200, body) => {
                 let container = shelves.settings().container;
                 return Some(Answer::body(&waiting.resource, container, flags, waiting.range, body));
+            }
+            // RFC 9110, section 15.5.7: there is nothing of the stream that a viewer of segments would take.
+            Outcome::Unsupported(codec) => {
+                let reason = format!("the stream is {codec}, and segments are made of H.264 alone");
+                let answer = Message::response_in(NOT_ACCEPTABLE, &reason).field("Server", PRODUCT);
+                return Some(Answer::status(answer, NOT_ACCEPTABLE, flags.0, flags.1));
             }
             Outcome::Answer(status, _) => {
                 return Some(Answer::status(words(status), status, flags.0, flags.1));

@@ -1,10 +1,11 @@
 //! OvenMediaEngine's dialogue in a WebSocket: an offer is asked for, and answered.
 
-use super::{OFFER_OPTIONS, RtcPhase, RtcSession, UNSENT_LIMIT, role};
+use super::{RtcPhase, RtcSession, UNSENT_LIMIT, role};
 use crate::fault::{LinkEnd, ScriptedAnswer};
 use crate::rtc::answer::usual_status;
 use crate::rtc::hub::{NewPeer, remote};
 use crate::rtc::identity::Identity;
+use crate::rtc::offers::sent;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_metrics::Moment;
@@ -129,7 +130,8 @@ impl RtcSession {
         let Some(((transport, local), identity)) = made else {
             return Some(oven::refusal(503, "no transport can be made"));
         };
-        let mut description = local.offer(&OFFER_OPTIONS);
+        let pictures = context.world.settings().registry.pictures(&stream);
+        let mut description = local.offer(&sent(pictures));
         identity.name_sources(&mut description);
         let Identity { session, sources } = identity;
         let offer = Offer {
