@@ -6,6 +6,8 @@
 mod support;
 
 mod churn;
+mod codec_losses;
+mod codecs;
 mod counts;
 mod departures;
 mod drops;

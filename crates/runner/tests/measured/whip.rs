@@ -163,19 +163,24 @@ fn offer(encoding: &str, parameters: &str) -> String {
 
 #[test]
 fn offers_are_answered_or_refused_with_the_status_that_says_why() {
-    let origin = origin(&["unauthorized phase=publish publisher=6"]);
+    let origin = origin(&["unauthorized phase=publish publisher=9"]);
     let status = |said: &(String, String)| said.0.split(' ').nth(1).unwrap().to_owned();
     let post = |path: &str, body: &str| ask(&origin, "POST", path, body);
     let good = offer("H264", "packetization-mode=1;profile-level-id=42e01f");
     for (path, offer, expected) in [
         ("/whip/live/x", "hello".to_owned(), "400"),
         ("/whip/live/x", good.replace("a=ice-ufrag:abcd\r\n", ""), "400"),
-        ("/whip/live/x", offer("VP8", "x=1"), "406"),
+        ("/whip/live/x", offer("H264", "packetization-mode=0"), "406"),
+        ("/whip/live/x", offer("H266", "x=1"), "406"),
+        ("/whip/live/x", offer("rtx", "apt=96"), "406"),
         ("/whip/live/x", good.replace("sendonly", "recvonly"), "406"),
         ("/whip", good.clone(), "405"),
     ] {
         assert_eq!(status(&post(path, &offer)), expected, "{path} {offer}");
     }
+    let (_, words) = post("/whip/live/x", &offer("H265", "sprop-max-don-diff=2"));
+    let expected = "the origin takes H.264 with packetization-mode=1, VP8, VP9, AV1, H.265, and the offer has codecs that are not known here";
+    assert_eq!(words, expected);
     assert!(origin.counts().streams.is_empty(), "who was refused has taken no name");
     // Each of the paths that servers of others have; the name is taken, whichever was used.
     let ways = ["/live/x?direction=whip", "/whip/live/x", "/live/x/whip", "/rtc/v1/whip/?app=live&stream=x"];
@@ -191,7 +196,7 @@ fn offers_are_answered_or_refused_with_the_status_that_says_why() {
     {
         assert!(answered.1.contains(line), "{line}: {}", answered.1);
     }
-    assert_eq!(status(&post("/whip/live/y", &good)), "401", "the sixth who asks is not let in");
+    assert_eq!(status(&post("/whip/live/y", &good)), "401", "the ninth who asks is not let in");
     for way in &ways[1..] {
         assert_eq!(status(&post(way, &good)), "409", "{way}");
     }

@@ -214,6 +214,11 @@ impl Run {
         count(&self.workloads()[0], figure)
     }
 
+    /// The same of any workload.
+    pub(crate) fn figure_of(&self, workload: usize, figure: &str) -> u64 {
+        count(&self.workloads()[workload], figure)
+    }
+
     /// A distribution of the first workload, ramps and drain included.
     pub(crate) fn spread(&self, figure: &str) -> &Value {
         &self.workloads()[0]["total"][figure]
