@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    Frame, Looped, MediaFile, PictureCodec, Source, Track, aac_format, adts_format, append_obus,
+    Frame, LoopedFile, MediaFile, PictureCodec, Source, Track, aac_format, adts_format, append_obus,
 };
 
 /// Frames that are read of one file: some of its second and third pass as well, if it is short.
@@ -65,7 +65,7 @@ fn play(path: &str, length: usize) {
         file.frame_count(Track::Video) + file.frame_count(Track::Audio) > 0
             && file.duration() > Duration::ZERO
     );
-    let mut source = Looped::new(Arc::new(file));
+    let mut source = LoopedFile::new(Arc::new(file));
     let mut frame = Frame::default();
     let mut last = [Duration::ZERO; 2];
     for _ in 0..FRAMES {

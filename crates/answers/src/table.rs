@@ -11,7 +11,7 @@ pub(crate) use contrast::{Contrast, Values, corrected};
 pub use difference::{Difference, Finding, VariantComparison};
 pub use figures::TableFigure;
 pub use run::{BusiestThread, SearchedCapacity, TableRun};
-pub use variant::{Counted, RankedValue, VariantSummary, VariantThreshold};
+pub use variant::{FigureStatistics, RankedValue, VariantSummary, VariantThreshold};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_media::{
-    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, Frame, FrameRate, Looped, MediaFile,
+    AudioCodec, AudioConfig, AudioSettings, Clip, ClipSettings, Frame, FrameRate, LoopedFile, MediaFile,
     PictureCodec, Source, SourceError, Synthetic, SyntheticError, Track, VideoSettings,
 };
 use weir_metrics::BitRate;
@@ -239,7 +239,7 @@ impl Material {
     pub fn source(&self) -> Box<dyn Source + Send> {
         match self {
             Self::Made(clip) => Box::new(Synthetic::new(clip.clone())),
-            Self::File(file) => Box::new(Looped::new(file.clone())),
+            Self::File(file) => Box::new(LoopedFile::new(file.clone())),
         }
     }
 }

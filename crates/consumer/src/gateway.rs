@@ -70,7 +70,7 @@ impl Default for Difference {
 }
 
 /// What came of it.
-struct Measured {
+struct Observation {
     /// When the wait was over, if all rows were there by then.
     over: Option<Moment>,
     answer: Answer,
@@ -83,7 +83,7 @@ pub(crate) struct GatewayConsumer {
     go: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     rows: Arc<AtomicU64>,
-    thread: JoinHandle<Result<Option<Measured>, String>>,
+    thread: JoinHandle<Result<Option<Observation>, String>>,
 }
 
 impl Gateway {
@@ -107,7 +107,7 @@ impl Gateway {
     }
 
     /// Waits for the last row, and has all of them counted.
-    fn measure(&self, http: &Http, encoding: &str, patience: Duration) -> Result<Measured, String> {
+    fn measure(&self, http: &Http, encoding: &str, patience: Duration) -> Result<Observation, String> {
         let path = format!("wait/Notify{}/{}", encoding.to_uppercase(), patience.as_secs());
         let waited = self.call(http, &path, patience + ROUND_TRIP)?;
         let over = (waited.ret == 1).then(clock::now);
@@ -116,7 +116,7 @@ impl Gateway {
             None => vec![format!("{self}: {path}: {}", waited.words())],
         };
         let answer = self.ask(http, "measure", ANSWER_TIMEOUT)?;
-        Ok(Measured { over, answer, remarks })
+        Ok(Observation { over, answer, remarks })
     }
 }
 
@@ -208,7 +208,7 @@ impl Consumer for GatewayConsumer {
             Ok(Err(words)) => return Err(trouble(&words)),
             Err(_) => return Err(trouble("the probe has panicked; please report this")),
         };
-        let Measured { over, answer, remarks } = measured;
+        let Observation { over, answer, remarks } = measured;
         let rows = answer.count.unwrap_or_default();
         let milliseconds = answer.milliseconds();
         // The gateway says when all were there, and how long they took, but not when the first was.

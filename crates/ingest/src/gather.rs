@@ -54,7 +54,7 @@ pub(crate) struct Gatherer<'a> {
 
 /// How far a batch was filled.
 #[derive(Debug)]
-enum Gathered {
+enum BatchEnd {
     /// As far as it is to be; there may be another.
     Enough,
     /// Nothing will come any more.
@@ -65,7 +65,7 @@ enum Gathered {
 
 /// What is waited for, so that a message can be read.
 #[derive(Debug)]
-struct Awaited {
+struct RequiredWait {
     wait: Duration,
     words: String,
 }
@@ -90,9 +90,9 @@ impl Gatherer<'_> {
                 return Ok(());
             }
             let (failure, is_over) = match gathered {
-                Gathered::All => (None, true),
-                Gathered::Enough => (None, false),
-                Gathered::Upto(failure) => (Some(failure), false),
+                BatchEnd::All => (None, true),
+                BatchEnd::Enough => (None, false),
+                BatchEnd::Upto(failure) => (Some(failure), false),
             };
             if (failure.is_none() || !is_empty) && awaited.take().is_some() {
                 (self.say)("schemas are there again: saving goes on");
@@ -109,12 +109,12 @@ impl Gatherer<'_> {
     }
 
     /// Waits for what a message needs to be read; what came before it is being saved meanwhile. `false` if it is time to stop.
-    fn wait(&self, words: &str, awaited: &mut Option<Awaited>) -> bool {
+    fn wait(&self, words: &str, awaited: &mut Option<RequiredWait>) -> bool {
         if awaited.as_ref().is_none_or(|it| it.words != words) {
             (self.say)(&format!("{words}; nothing is acknowledged until it is there"));
         }
         let wait = awaited.as_ref().map_or(BACK_OFF.0, |it| (it.wait * 2).min(BACK_OFF.1));
-        *awaited = Some(Awaited { wait, words: words.to_owned() });
+        *awaited = Some(RequiredWait { wait, words: words.to_owned() });
         pause(wait, &self.stop)
     }
 
@@ -135,7 +135,7 @@ impl Gatherer<'_> {
     }
 
     /// Fills a batch.
-    fn gather(&mut self, batch: &mut Batch, most: usize, open: &mut Open) -> Gathered {
+    fn gather(&mut self, batch: &mut Batch, most: usize, open: &mut Open) -> BatchEnd {
         let mut until = None;
         loop {
             if let Some((buffer, next)) = open {
@@ -156,14 +156,14 @@ impl Gatherer<'_> {
                 self.counts.decodings.note(clock::now());
                 Counts::add(&self.counts.decode_nanos, began.elapsed().as_nanos() as u64);
                 if let Some(failure) = failed {
-                    return Gathered::Upto(failure);
+                    return BatchEnd::Upto(failure);
                 }
                 if *next < buffer.messages.len() {
-                    return Gathered::Enough;
+                    return BatchEnd::Enough;
                 }
                 *open = None;
                 if batch.records() >= most || batch.bytes >= BATCH_BYTES {
-                    return Gathered::Enough;
+                    return BatchEnd::Enough;
                 }
             }
             let deadline = (!batch.is_empty()).then(|| {
@@ -179,8 +179,8 @@ impl Gatherer<'_> {
                 }
                 // The saver is still busy with the batch before, so what comes until then may go with this one.
                 InboxItem::Nothing if self.filling.wait().is_ok() => {}
-                InboxItem::Nothing => return Gathered::Enough,
-                InboxItem::Closed => return Gathered::All,
+                InboxItem::Nothing => return BatchEnd::Enough,
+                InboxItem::Closed => return BatchEnd::All,
             }
         }
     }

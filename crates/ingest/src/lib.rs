@@ -27,7 +27,7 @@ pub use decode::Decode;
 pub use error::{ClusterError, DatabaseError, StoreError};
 pub use gaps::{DropCause, Missing, PublisherGap};
 pub use lag::Lag;
-pub use loader::{Filled, Loader};
+pub use loader::{Loader, SaveResult};
 pub use service::{DRAIN, Ended, IngestError, IngestSettings, Outcome, Source, run, run_with_drain};
 pub use store::{
     ClickHouse, Cluster, Contents, Database, Destination, DestinationError, Durability, RowCounter,

@@ -6,7 +6,7 @@ use crate::decode::Decode;
 use crate::error::StoreError;
 use crate::inbound::{InboundMessage, Origin, ReadBuffer};
 use crate::store::{Contents, Destination, Durability, Part, Store};
-use crate::store_thread::{Attended, COUNTING, EMPTYING, OPENING, Waiting};
+use crate::store_thread::{COUNTING, EMPTYING, OPENING, ThreadOutcome, Waiting};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_shard::clock;
@@ -21,7 +21,7 @@ pub struct Loader {
 
 /// How long saving took, and what came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+pub struct SaveResult {
     /// Rows that are in the table now, and were not.
     pub rows: u64,
     /// Time spent decoding.
@@ -82,12 +82,12 @@ impl Loader {
             (store, done)
         });
         match attended.map_err(|error| away(&error.to_string()))? {
-            Attended::Done((store, done)) => {
+            ThreadOutcome::Done((store, done)) => {
                 self.store = Some(store);
                 done
             }
-            Attended::LeftBehind => Err(away(&format!("stopped while it was {what}"))),
-            Attended::Panicked => Err(away("its thread has panicked; please report this")),
+            ThreadOutcome::LeftBehind => Err(away(&format!("stopped while it was {what}"))),
+            ThreadOutcome::Panicked => Err(away("its thread has panicked; please report this")),
         }
     }
 
@@ -101,7 +101,7 @@ impl Loader {
         payloads: &[Vec<u8>],
         publisher: u64,
         first: u64,
-    ) -> Result<Filled, StoreError> {
+    ) -> Result<SaveResult, StoreError> {
         let received = (clock::wall_nanos() / 1_000) as i64;
         let mut buffer = ReadBuffer::default();
         for (sequence_number, payload) in (first..).zip(payloads) {
@@ -134,7 +134,7 @@ impl Loader {
             return Err(StoreError::Unavailable(format!("{}: it has not answered before", self.name)));
         };
         let saved = store.save(&batch, &part)?;
-        Ok(Filled { rows: saved.rows, decode: decoded.duration_since(began), save: decoded.elapsed() })
+        Ok(SaveResult { rows: saved.rows, decode: decoded.duration_since(began), save: decoded.elapsed() })
     }
 }
 

@@ -14,7 +14,9 @@ use crate::inbox::Inbox;
 use crate::receive::{ConnectionEnd, Receiver, ReceiverOptions, ReceiverState, SaverMessage};
 use crate::retry::{BACK_OFF, pause};
 use crate::store::{Destination, Durability, Store};
-use crate::store_thread::{Attended, GRACE, OPENING, POLL_INTERVAL, Step, StoreThread, Waiting, on_a_thread};
+use crate::store_thread::{
+    GRACE, OPENING, POLL_INTERVAL, Step, StoreThread, ThreadOutcome, Waiting, on_a_thread,
+};
 use crate::writer::{Finish, Writer};
 use std::cell::Cell;
 use std::fmt;
@@ -337,9 +339,11 @@ fn opened(
         (store, opened)
     })?;
     match opened {
-        Attended::Done((store, opened)) => Ok(opened?.map(|()| store)),
-        Attended::LeftBehind => Ok(Err(format!("{name}: its tables were not open when it was time to stop"))),
-        Attended::Panicked => Ok(Err(format!("{name}: the thread that opens it has panicked"))),
+        ThreadOutcome::Done((store, opened)) => Ok(opened?.map(|()| store)),
+        ThreadOutcome::LeftBehind => {
+            Ok(Err(format!("{name}: its tables were not open when it was time to stop")))
+        }
+        ThreadOutcome::Panicked => Ok(Err(format!("{name}: the thread that opens it has panicked"))),
     }
 }
 

@@ -84,7 +84,7 @@ pub struct Waiting<'a> {
 }
 
 /// How the waiting ended.
-pub(crate) enum Attended<T> {
+pub(crate) enum ThreadOutcome<T> {
     /// The work is done.
     Done(T),
     /// It is not, and its thread was left behind.
@@ -123,7 +123,7 @@ impl Waiting<'_> {
         &self,
         what: &str,
         work: impl FnOnce(&dyn Fn(&str)) -> T + Send + 'static,
-    ) -> std::io::Result<Attended<T>> {
+    ) -> std::io::Result<ThreadOutcome<T>> {
         self.attend_reminding(what, REMINDER, work)
     }
 
@@ -132,7 +132,7 @@ impl Waiting<'_> {
         what: &str,
         reminder: Duration,
         work: impl FnOnce(&dyn Fn(&str)) -> T + Send + 'static,
-    ) -> std::io::Result<Attended<T>> {
+    ) -> std::io::Result<ThreadOutcome<T>> {
         let (steps, progress) = channel();
         on_a_thread("weir-store", move || {
             let lines = steps.clone();
@@ -144,15 +144,15 @@ impl Waiting<'_> {
             let _ = steps.send(Step::Done(done));
         })?;
         let thread = StoreThread { progress, say: self.say };
-        let mut attended = Attended::LeftBehind;
+        let mut attended = ThreadOutcome::LeftBehind;
         self.watch(what, reminder, |patience| match thread.look(patience) {
             Ok(None) => false,
             Ok(Some(done)) => {
-                attended = Attended::Done(done);
+                attended = ThreadOutcome::Done(done);
                 true
             }
             Err(_) => {
-                attended = Attended::Panicked;
+                attended = ThreadOutcome::Panicked;
                 true
             }
         });
@@ -177,11 +177,11 @@ mod tests {
             say("begun");
             released.recv().is_ok()
         });
-        assert!(matches!(attended.unwrap(), Attended::LeftBehind));
+        assert!(matches!(attended.unwrap(), ThreadOutcome::LeftBehind));
         said.take();
         drop(release);
         let waiting = Waiting { is_over: &|| false, say: &say };
-        assert!(matches!(waiting.attend("counting", |_| 7).unwrap(), Attended::Done(7)));
+        assert!(matches!(waiting.attend("counting", |_| 7).unwrap(), ThreadOutcome::Done(7)));
         assert!(said.take().is_empty());
     }
 }

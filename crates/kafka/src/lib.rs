@@ -20,12 +20,12 @@ pub use cluster::{
 pub use compression::Budget;
 pub use error_code::ErrorCode;
 pub use log::{
-    DeleteRecords, Deleted, EARLIEST, Fetch, FetchPartition, Fetched, FetchedPartition, LATEST, ListOffsets,
-    PartitionOffset,
+    DeleteRecords, DeletedPartition, EARLIEST, Fetch, FetchPartition, FetchResponse, FetchedPartition,
+    LATEST, ListOffsets, PartitionOffset,
 };
 pub use message::{CLIENT_ID, Request, Response, answer, request};
 pub use partitioner::partition_of;
-pub use produce::{Appended, InitProducerId, Produce, ProducerId, TopicBatches};
+pub use produce::{AppendResult, InitProducerId, Produce, ProducerId, TopicBatches};
 pub use record_batch::{BatchError, Record, RecordBatch, RecordRef, checksum, read_batches};
-pub use sasl::{Authenticated, Mechanism, Mechanisms, SaslAuthenticate, SaslHandshake, plain};
+pub use sasl::{Mechanism, Mechanisms, SaslAuthenticate, SaslHandshake, SaslResponse, plain};
 pub use scram::{Challenge, Scram, ScramError, ScramHash, ServerSignature};

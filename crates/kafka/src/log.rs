@@ -99,7 +99,7 @@ pub struct Fetch<'a> {
 
 /// The answer to [`Fetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchResponse {
     /// Whether it was answered.
     pub error: ErrorCode,
     /// The partitions.
@@ -121,7 +121,7 @@ impl Request for Fetch<'_> {
     const KEY: i16 = 1;
     // Brokers before 4.0 answer an older one with an error if the topic is compressed by zstd (KIP-110).
     const VERSION: i16 = 10;
-    type Response = Fetched;
+    type Response = FetchResponse;
     // What is fetched at once, and one batch of records, which may be as large as a message.
     const LONGEST_ANSWER: usize = 128 << 20;
 
@@ -151,7 +151,7 @@ impl Request for Fetch<'_> {
     }
 }
 
-impl Response for Fetched {
+impl Response for FetchResponse {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let (_throttle, error, _session) = (input.i32()?, ErrorCode(input.i16()?), input.i32()?);
         let partitions = of_topics(input, |it| {
@@ -178,12 +178,12 @@ pub struct DeleteRecords<'a> {
 
 /// What became of the records of a partition: `offset` is the first that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deleted(pub PartitionOffset);
+pub struct DeletedPartition(pub PartitionOffset);
 
 impl Request for DeleteRecords<'_> {
     const KEY: i16 = 21;
     const VERSION: i16 = 0;
-    type Response = Vec<Deleted>;
+    type Response = Vec<DeletedPartition>;
 
     fn put(&self, out: &mut Output) {
         put_i32(1, out);
@@ -197,12 +197,12 @@ impl Request for DeleteRecords<'_> {
     }
 }
 
-impl Response for Vec<Deleted> {
+impl Response for Vec<DeletedPartition> {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let _throttle = input.i32()?;
         of_topics(input, |it| {
             let (partition, offset) = (it.i32()?, it.i64()?);
-            Ok(Deleted(PartitionOffset { partition, offset, error: ErrorCode(it.i16()?) }))
+            Ok(DeletedPartition(PartitionOffset { partition, offset, error: ErrorCode(it.i16()?) }))
         })
     }
 }

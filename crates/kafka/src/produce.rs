@@ -60,7 +60,7 @@ pub struct Produce<'a> {
 
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendResult {
     /// The topic, one text for all its partitions.
     pub topic: Arc<str>,
     /// The partition.
@@ -74,7 +74,7 @@ pub struct Appended {
 impl Request for Produce<'_> {
     const KEY: i16 = 0;
     const VERSION: i16 = 7;
-    type Response = Vec<Appended>;
+    type Response = Vec<AppendResult>;
 
     fn put(&self, out: &mut Output) {
         // No transactional id; acks=all.
@@ -91,14 +91,14 @@ impl Request for Produce<'_> {
     }
 }
 
-impl Response for Vec<Appended> {
+impl Response for Vec<AppendResult> {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let topics = input.array(|it| {
             let topic = Arc::<str>::from(it.text()?);
             it.array(|it| {
                 let (partition, error, offset) = (it.i32()?, ErrorCode(it.i16()?), it.i64()?);
                 let (_append_time, _log_start) = (it.i64()?, it.i64()?);
-                Ok(Appended { topic: topic.clone(), partition, error, offset })
+                Ok(AppendResult { topic: topic.clone(), partition, error, offset })
             })
         })?;
         let _throttle = input.i32()?;

@@ -81,7 +81,7 @@ pub struct SaslAuthenticate<'a> {
 
 /// The answer to [`SaslAuthenticate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authenticated {
+pub struct SaslResponse {
     /// Whether the message was accepted.
     pub error: ErrorCode,
     /// What the broker says about that.
@@ -95,7 +95,7 @@ pub struct Authenticated {
 impl Request for SaslAuthenticate<'_> {
     const KEY: i16 = 36;
     const VERSION: i16 = 1;
-    type Response = Authenticated;
+    type Response = SaslResponse;
     const LONGEST_ANSWER: usize = BEFORE_LOGIN;
 
     fn put(&self, out: &mut Output) {
@@ -103,7 +103,7 @@ impl Request for SaslAuthenticate<'_> {
     }
 }
 
-impl Response for Authenticated {
+impl Response for SaslResponse {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let (error, words) = (ErrorCode(input.i16()?), input.nullable_text()?);
         Ok(Self { error, words, message: input.bytes()?.to_vec(), lifetime: input.i64()? })

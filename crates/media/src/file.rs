@@ -1,5 +1,5 @@
 //! Files of pictures and sound, played in a loop. A [`MediaFile`] is the index of one file, read once and shared;
-//! a [`Looped`] plays it for ever, and reads each frame from the file when it is asked for.
+//! a [`LoopedFile`] plays it for ever, and reads each frame from the file when it is asked for.
 
 mod flv;
 mod index;
@@ -122,7 +122,7 @@ fn damaged(reason: impl Into<String>) -> FileFault {
 /// A source that repeats a [`MediaFile`] with timestamps that go on rising. Where one track of the file is
 /// shorter than the other, it rests until both start again.
 #[derive(Debug, Clone)]
-pub struct Looped {
+pub struct LoopedFile {
     file: Arc<MediaFile>,
     video: Position,
     audio: Position,
@@ -136,7 +136,7 @@ struct Position {
     passed: Duration,
 }
 
-impl Looped {
+impl LoopedFile {
     /// Plays `file` from its first frame, at time zero.
     pub fn new(file: Arc<MediaFile>) -> Self {
         Self { file, video: Position::default(), audio: Position::default() }
@@ -152,7 +152,7 @@ impl Looped {
     }
 }
 
-impl Source for Looped {
+impl Source for LoopedFile {
     fn video_config(&self) -> Option<&VideoConfig> {
         self.file.video_config.as_ref()
     }

@@ -20,7 +20,7 @@ mod track_format;
 pub use elementary::{
     adts_header, append_adts, append_annex_b, append_decoder_configuration, parameter_sets,
 };
-pub use file::{Looped, MediaFile};
+pub use file::{LoopedFile, MediaFile};
 pub use frame::{Frame, Track};
 pub use nal::{Framing, UnitType, Units, units};
 pub use obu::append_obus;

@@ -12,7 +12,9 @@ use crate::table::{DifferenceColumn, RunColumn, confidence, interval};
 use crate::{surroundings, table};
 use std::io;
 use weir_answers::series::{Ending, SeriesSummary};
-use weir_answers::table::{Counted, FEWEST_FOR_DIFFERENCE, Table, VariantComparison, VariantSummary};
+use weir_answers::table::{
+    FEWEST_FOR_DIFFERENCE, FigureStatistics, Table, VariantComparison, VariantSummary,
+};
 use weir_engine::scenario::Order;
 use weir_engine::summary::units::FigureUnit;
 
@@ -161,7 +163,7 @@ fn figures(summary: &SeriesSummary) -> Grid {
     Grid { caption: "Figures, in the mean of the runs".to_owned(), columns, rows: rows.collect() }
 }
 
-fn cells(unit: FigureUnit, counted: &Counted) -> [Cell; 2] {
+fn cells(unit: FigureUnit, counted: &FigureStatistics) -> [Cell; 2] {
     let value = |value| in_figure_unit(unit, value);
     [Cell::text(value(counted.mean)), interval(counted.estimate, &value)]
 }

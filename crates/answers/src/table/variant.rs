@@ -21,7 +21,7 @@ pub struct VariantSummary {
     /// All that are compared are in those of a comparison.
     pub counted: u64,
     /// By the figure's name.
-    pub figures: BTreeMap<String, Counted>,
+    pub figures: BTreeMap<String, FigureStatistics>,
     /// What was asked, over the runs that are counted.
     pub thresholds: Vec<VariantThreshold>,
     /// CPU of what is watched for each client, in percent of a core, in the mean of its runs.
@@ -40,7 +40,7 @@ pub struct VariantSummary {
 
 /// A figure over the runs of a variant that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Counted {
+pub struct FigureStatistics {
     /// Runs that have it.
     pub runs: u64,
     /// The mean.
@@ -118,7 +118,7 @@ impl VariantSummary {
             counted: counted.len() as u64,
             figures: measured
                 .into_iter()
-                .map(|(name, values)| (name.clone(), Counted::of(&values)))
+                .map(|(name, values)| (name.clone(), FigureStatistics::of(&values)))
                 .collect(),
             thresholds,
             cpu_percent_per_client: (!cpu.is_empty()).then(|| cpu.iter().sum::<f64>() / cpu.len() as f64),
@@ -140,7 +140,7 @@ impl VariantSummary {
     }
 }
 
-impl Counted {
+impl FigureStatistics {
     /// Of at least one value.
     fn of(values: &[f64]) -> Self {
         // In order of size, so that the sums do not depend on the order of the runs.

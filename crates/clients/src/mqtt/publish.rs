@@ -15,7 +15,7 @@ use super::figures::{
 };
 use super::outage::BROKEN;
 use super::pace::Pace;
-use super::published::Sent;
+use super::published::SentMessages;
 use super::read_outcome::{ReadOutcome, number_of};
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::refusal;
@@ -67,7 +67,7 @@ pub(super) struct Publisher {
     /// Whether messages of a resumed session are still to be sent again.
     resending: bool,
     /// Where the subscribers of the run look, if there may be any; and to which broker it publishes.
-    sent: Option<Arc<Sent>>,
+    sent: Option<Arc<SentMessages>>,
     broker: SocketAddr,
     /// Messages that the broker may or may not have.
     unknown: Vec<u64>,

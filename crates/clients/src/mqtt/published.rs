@@ -21,16 +21,16 @@ pub struct Published(Mutex<Shelf>);
 
 #[derive(Debug, Default)]
 struct Shelf {
-    all: HashMap<u64, Arc<Sent>>,
+    all: HashMap<u64, Arc<SentMessages>>,
     /// Of those whose topic is always the same, by topic.
-    by_topic: HashMap<String, Vec<Arc<Sent>>>,
+    by_topic: HashMap<String, Vec<Arc<SentMessages>>>,
     /// The others.
-    of_many_topics: Vec<Arc<Sent>>,
+    of_many_topics: Vec<Arc<SentMessages>>,
 }
 
 /// What one publisher has sent.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct SentMessages {
     publisher: u64,
     broker: SocketAddr,
     topic: Topic,
@@ -65,9 +65,9 @@ pub(super) struct Lacking {
 
 impl Published {
     /// A publisher begins to send to this topic of a broker.
-    pub(super) fn begin(&self, publisher: u64, broker: SocketAddr, topic: &Topic) -> Arc<Sent> {
+    pub(super) fn begin(&self, publisher: u64, broker: SocketAddr, topic: &Topic) -> Arc<SentMessages> {
         let (next, stopping, end) = (AtomicU64::new(0), AtomicBool::new(false), OnceLock::new());
-        let sent = Arc::new(Sent { publisher, broker, topic: topic.clone(), next, stopping, end });
+        let sent = Arc::new(SentMessages { publisher, broker, topic: topic.clone(), next, stopping, end });
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shelf.all.len() < MOST {
             shelf.all.insert(publisher, sent.clone());
@@ -125,14 +125,14 @@ impl Published {
     }
 
     /// The publishers of a broker all of whose messages match one of the filters; each as often as there are such.
-    fn matching(&self, broker: SocketAddr, filters: &[String]) -> Vec<Arc<Sent>> {
+    fn matching(&self, broker: SocketAddr, filters: &[String]) -> Vec<Arc<SentMessages>> {
         filters.iter().flat_map(|filter| self.matching_one(broker, filter)).collect()
     }
 
-    fn matching_one(&self, broker: SocketAddr, filter: &str) -> Vec<Arc<Sent>> {
+    fn matching_one(&self, broker: SocketAddr, filter: &str) -> Vec<Arc<SentMessages>> {
         let Ok(filter) = Filter::parse(filter) else { return Vec::new() };
         let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let named: Vec<&Arc<Sent>> = if filter.has_wildcards() {
+        let named: Vec<&Arc<SentMessages>> = if filter.has_wildcards() {
             let all = shelf.by_topic.iter().filter(|(topic, _)| filter.matches(topic));
             all.flat_map(|(_, sent)| sent).collect()
         } else {
@@ -143,7 +143,7 @@ impl Published {
     }
 }
 
-impl Sent {
+impl SentMessages {
     /// Messages below `next` were handed to the link.
     #[inline]
     pub(super) fn reached(&self, next: u64) {

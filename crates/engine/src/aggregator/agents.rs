@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 pub(super) struct AgentsAggregator {
     /// How late each began, and how far its clock may be off, in seconds.
     begun: BTreeMap<u16, (f64, f64)>,
-    lost: BTreeMap<u16, Lost>,
+    lost: BTreeMap<u16, LostAgent>,
     ends: BTreeMap<u16, AgentEnd>,
 }
 
 #[derive(Debug)]
-struct Lost {
+struct LostAgent {
     at_seconds: f64,
     words: String,
     is_allowed: bool,
@@ -31,7 +31,8 @@ impl AgentsAggregator {
                 self.begun.insert(*agent, (*late_seconds, *clock_bound_seconds));
             }
             EventLine::AgentLost { agent, at_seconds, is_allowed, words, .. } => {
-                let lost = Lost { at_seconds: *at_seconds, words: words.clone(), is_allowed: *is_allowed };
+                let lost =
+                    LostAgent { at_seconds: *at_seconds, words: words.clone(), is_allowed: *is_allowed };
                 self.lost.insert(*agent, lost);
             }
             EventLine::AgentEnded { agent, end } => {
@@ -44,7 +45,7 @@ impl AgentsAggregator {
     /// What it makes of the run.
     pub(super) fn reasons(&self, facts: &[AgentFacts]) -> Vec<Reason> {
         let name = |agent: &u16| facts.get(usize::from(*agent)).map_or("?", |facts| &facts.name);
-        let lost = self.lost.iter().map(|(agent, Lost { at_seconds, words, is_allowed })| {
+        let lost = self.lost.iter().map(|(agent, LostAgent { at_seconds, words, is_allowed })| {
             verdict::of_lost_agent(name(agent), *at_seconds, words, *is_allowed)
         });
         let late = self

@@ -102,7 +102,7 @@ pub(crate) struct IntakeConfig {
 }
 
 /// How the waiting ended.
-enum Waited {
+enum WaitOutcome {
     Over,
     Stuck(ConsumerError),
 }
@@ -137,11 +137,11 @@ impl Intake {
         let waited = self.wait(&*consumer);
         let (own, lags) = (consumer.own(), consumer.take_lags());
         let end = match waited {
-            Waited::Stuck(trouble) => {
+            WaitOutcome::Stuck(trouble) => {
                 consumer.leave();
                 ConsumerEnd::Failed(trouble)
             }
-            Waited::Over => match consumer.end() {
+            WaitOutcome::Over => match consumer.end() {
                 Ok(consumed) => ConsumerEnd::Over(Box::new(self.ingested(&consumed))),
                 Err(trouble) => ConsumerEnd::Failed(trouble),
             },
@@ -151,7 +151,7 @@ impl Intake {
 
     /// Waits until all is counted: what was published is acknowledged, or will not be; what was received is settled; and
     /// nothing has come for as long as it takes to believe that nothing will.
-    fn wait(&mut self, consumer: &dyn Consumer) -> Waited {
+    fn wait(&mut self, consumer: &dyn Consumer) -> WaitOutcome {
         let Messages { settle, timeout, publishers, count, .. } = self.messages;
         let times = self.messages.times.clone();
         let end = self.origin + self.length;
@@ -161,7 +161,7 @@ impl Intake {
         loop {
             let now = clock::now();
             if self.config.stop.load(Relaxed) {
-                return Waited::Over;
+                return WaitOutcome::Over;
             }
             let (sent, acknowledged) = match &share {
                 Share::Agents(agents) => {
@@ -188,7 +188,7 @@ impl Intake {
                 (before, moved) = (state, now);
             }
             if consumer.has_ended() {
-                return Waited::Over;
+                return WaitOutcome::Over;
             }
             if matches!(share, Share::Part) {
                 std::thread::sleep(POLL_INTERVAL);
@@ -197,7 +197,7 @@ impl Intake {
             let quiet = now.since(moved);
             if published && sent < planned && quiet >= settle {
                 // The publishers have failed, and their failures say why.
-                return Waited::Over;
+                return WaitOutcome::Over;
             }
             let SaveCounts { delivered, settled, duplicate, .. } = counted;
             let stands_still = delivered.is_none_or(|delivered| delivered == settled);
@@ -215,12 +215,12 @@ impl Intake {
                 let too_many = publishers > 0 && distinct > sent;
                 let nobody = publishers == 0 && !is_told_late;
                 if stands_still && delivered.is_some() && (too_many || quiet >= patience || nobody) {
-                    return Waited::Over;
+                    return WaitOutcome::Over;
                 }
             }
             let longest = consumer.longest(timeout);
             if quiet >= longest && (publishers > 0 || now >= end) {
-                return Waited::Stuck(stuck(consumer, counted, sent, planned, longest));
+                return WaitOutcome::Stuck(stuck(consumer, counted, sent, planned, longest));
             }
             std::thread::sleep(POLL_INTERVAL);
         }

@@ -110,15 +110,15 @@ impl Threshold {
         })
     }
 
-    fn values(&self, workload: &WorkloadSummary) -> Vec<Measured> {
+    fn values(&self, workload: &WorkloadSummary) -> Vec<MeasuredValue> {
         let of_stage = |stage: &StageSummary| {
             let stage = stage.stage;
-            move |value| Measured { value, stage: Some(stage) }
+            move |value| MeasuredValue { value, stage: Some(stage) }
         };
         if let Subject::Ratio(ratio) = self.subject {
             let value = match ratio.of_stage() {
                 Some(of_stage) => self.worst_stage(workload, of_stage),
-                None => ratio.of_workload(workload).map(|value| Measured { value, stage: None }),
+                None => ratio.of_workload(workload).map(|value| MeasuredValue { value, stage: None }),
             };
             return value.into_iter().collect();
         }
@@ -144,7 +144,7 @@ impl Threshold {
         match self.statistic {
             None | Some(Statistic::Count) => self
                 .pick(&workload.total)
-                .map_or_else(|| stages.collect(), |value| vec![Measured { value, stage: None }]),
+                .map_or_else(|| stages.collect(), |value| vec![MeasuredValue { value, stage: None }]),
             Some(_) => stages.collect(),
         }
     }
@@ -154,10 +154,10 @@ impl Threshold {
         &self,
         workload: &WorkloadSummary,
         ratio: impl Fn(&StageSummary) -> Option<f64>,
-    ) -> Option<Measured> {
+    ) -> Option<MeasuredValue> {
         let asked = workload.stages.iter().filter(|stage| self.asks(stage));
         let values =
-            asked.filter_map(|stage| Some(Measured { value: ratio(stage)?, stage: Some(stage.stage) }));
+            asked.filter_map(|stage| Some(MeasuredValue { value: ratio(stage)?, stage: Some(stage.stage) }));
         values.reduce(|a, b| if self.worse(b.value, a.value) { b } else { a })
     }
 
@@ -197,7 +197,7 @@ fn largest_growth(growth: ServerGrowth, summary: &Summary) -> Option<f64> {
 
 /// A value that is compared, and the stage that it is of if it is not of the whole run.
 #[derive(Clone, Copy, Debug)]
-struct Measured {
+struct MeasuredValue {
     value: f64,
     stage: Option<u16>,
 }

@@ -4,7 +4,7 @@ mod deadline;
 mod link;
 
 use self::deadline::Deadline;
-use self::link::{Exposed, LinkMaker, Wanted};
+use self::link::{LinkMaker, PasswordExposed, TlsMode};
 use super::Durability;
 use super::clear_text::{Exposure, is_here, is_host_here, refusal};
 use super::encryption::{Encryption, Mode};
@@ -163,7 +163,7 @@ impl Database {
             if error.source().is_some_and(|cause| cause.to_string() == NO_PASSWORD) {
                 return StoreError::AccessDenied(format!("{self}: it asks for a password; {PASSWORD}"));
             }
-            if let Some(Exposed { sent }) = cause_of(error) {
+            if let Some(PasswordExposed { sent }) = cause_of(error) {
                 let words = refusal(sent, "write sslmode=require for TLS, or have it use scram-sha-256");
                 return StoreError::Unfit(format!("{self}: {words}"));
             }
@@ -312,7 +312,7 @@ impl Database {
 
     /// Whether TLS was declined where there might have been some.
     fn is_plain(&self) -> bool {
-        self.link.wanted == Wanted::Plain && !is_local(&self.config)
+        self.link.wanted == TlsMode::Plain && !is_local(&self.config)
     }
 }
 
@@ -366,9 +366,9 @@ impl FromStr for Database {
         }
         let local = is_local(&config);
         let wanted_link = match encryption.mode {
-            Mode::Disable => Wanted::Plain,
-            Mode::Prefer => Wanted::IfItCan,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => Wanted::Always,
+            Mode::Disable => TlsMode::Plain,
+            Mode::Prefer => TlsMode::IfItCan,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => TlsMode::Always,
         };
         // Over TCP the link is handed over, encrypted or not.
         config

@@ -3,7 +3,7 @@
 use super::Durability;
 use super::database::{Database, Session};
 use crate::error::StoreError;
-use crate::store_thread::{Attended, COUNTING, Waiting};
+use crate::store_thread::{COUNTING, ThreadOutcome, Waiting};
 use postgres::Statement;
 
 /// A table that is asked how many rows it has.
@@ -33,9 +33,9 @@ impl RowCounter {
             Ok((counter, rows, bytes))
         });
         match attended.map_err(|error| away(&error.to_string()))? {
-            Attended::Done(counted) => counted,
-            Attended::LeftBehind => Err(away(&format!("stopped while it was {COUNTING}"))),
-            Attended::Panicked => Err(away("the thread that counts has panicked; please report this")),
+            ThreadOutcome::Done(counted) => counted,
+            ThreadOutcome::LeftBehind => Err(away(&format!("stopped while it was {COUNTING}"))),
+            ThreadOutcome::Panicked => Err(away("the thread that counts has panicked; please report this")),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use weir_media::{FileFault, Frame, FrameRate, Looped, MediaFile, PictureCodec, Source, Track};
+use weir_media::{FileFault, Frame, FrameRate, LoopedFile, MediaFile, PictureCodec, Source, Track};
 
 use crate::judge::{decode, ffmpeg, ffprobe, write};
 
@@ -23,7 +23,7 @@ fn made(directory: &Path, name: &str, more: &str) -> PathBuf {
 /// The frames of a track in one pass, with sizes for payloads.
 fn one_pass(path: &Path, track: Track) -> Vec<(Frame, usize)> {
     let file = Arc::new(MediaFile::open_of(path, &PictureCodec::ALL).unwrap());
-    let mut source = Looped::new(file.clone());
+    let mut source = LoopedFile::new(file.clone());
     let mut frames = Vec::new();
     let mut frame = Frame::empty();
     while frames.len() < file.frame_count(track) {
@@ -120,7 +120,7 @@ fn frames_of_every_codec_are_those_that_ffprobe_sees() {
             ffmpeg(&format!("{VIDEO} -c:v {encoder} -pix_fmt yuv420p -g 30 {tag} {}", path.display()));
             agrees_with_ffprobe(&path);
             let file = MediaFile::open_of(&path, &PictureCodec::ALL).unwrap();
-            let source = Looped::new(Arc::new(file));
+            let source = LoopedFile::new(Arc::new(file));
             let video = source.video_config().unwrap();
             assert_eq!((video.codec, video.resolution), (codec, Some((320, 240))), "{name}");
             assert_eq!(video.frame_rate, FrameRate::new(30000, 1001), "{name}");
@@ -139,8 +139,8 @@ fn frames_of_every_codec_are_those_that_ffprobe_sees() {
 #[test]
 fn the_tracks_are_described() {
     let directory = tempfile::tempdir().unwrap();
-    let mp4 = Looped::new(Arc::new(MediaFile::open(made(directory.path(), "a.mp4", "")).unwrap()));
-    let flv = Looped::new(Arc::new(MediaFile::open(made(directory.path(), "a.flv", "")).unwrap()));
+    let mp4 = LoopedFile::new(Arc::new(MediaFile::open(made(directory.path(), "a.mp4", "")).unwrap()));
+    let flv = LoopedFile::new(Arc::new(MediaFile::open(made(directory.path(), "a.flv", "")).unwrap()));
     let video = mp4.video_config().unwrap();
     for source in [&mp4, &flv] {
         let video = source.video_config().unwrap();
@@ -162,7 +162,7 @@ fn loops_are_continuous() {
     for name in ["loop.mp4", "loop.flv", "loop.mkv"] {
         let path = made(directory.path(), name, "");
         let file = Arc::new(MediaFile::open(&path).unwrap());
-        let mut source = Looped::new(file.clone());
+        let mut source = LoopedFile::new(file.clone());
         let written = write(&mut source, 3 * file.duration(), directory.path(), |_| {});
         assert!(written.frames.windows(2).all(|pair| pair[0].decode_time <= pair[1].decode_time));
         // The sound is up to two access units longer than the pictures, which wait for it.
@@ -191,11 +191,11 @@ fn a_file_may_have_one_track_only() {
     for extension in ["mp4", "flv", "mkv"] {
         let silent = directory.path().join(format!("silent.{extension}"));
         ffmpeg(&format!("{VIDEO} {H264} {}", silent.display()));
-        let source = Looped::new(Arc::new(MediaFile::open(silent).unwrap()));
+        let source = LoopedFile::new(Arc::new(MediaFile::open(silent).unwrap()));
         assert!(source.video_config().is_some() && source.audio_config().is_none());
         let blind = directory.path().join(format!("blind.{extension}"));
         ffmpeg(&format!("{AUDIO} -c:a aac {}", blind.display()));
-        let source = Looped::new(Arc::new(MediaFile::open(blind).unwrap()));
+        let source = LoopedFile::new(Arc::new(MediaFile::open(blind).unwrap()));
         assert!(source.video_config().is_none() && source.audio_config().is_some());
     }
 }
@@ -304,7 +304,7 @@ fn damage_is_an_error_or_another_film_but_never_a_panic() {
             std::fs::write(&path, &bytes).unwrap();
             if let Ok(file) = MediaFile::open_of(&path, &PictureCodec::ALL) {
                 let count = file.frame_count(Track::Video) + file.frame_count(Track::Audio);
-                let mut source = Looped::new(Arc::new(file));
+                let mut source = LoopedFile::new(Arc::new(file));
                 let mut frame = Frame::empty();
                 let mut before = Duration::ZERO;
                 for _ in 0..(2 * count).min(1000) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_media::{
-    Clip, ClipSettings, ClockReading, Frame, Framing, Looped, MediaFile, Source, Stamp, Synthetic, Track,
+    Clip, ClipSettings, ClockReading, Frame, Framing, LoopedFile, MediaFile, Source, Stamp, Synthetic, Track,
     UnitType, VideoSettings, units,
 };
 use weir_metrics::BitRate;
@@ -71,7 +71,7 @@ fn write_flv(path: &Path, stamped: bool) {
 /// The stamps in a file, as this crate reads it.
 fn stamps_in(path: &Path) -> Vec<Option<Stamp>> {
     let file = Arc::new(MediaFile::open(path).unwrap());
-    let mut source = Looped::new(file.clone());
+    let mut source = LoopedFile::new(file.clone());
     let mut frame = Frame::empty();
     let mut stamps = Vec::new();
     while stamps.len() < file.frame_count(Track::Video) {

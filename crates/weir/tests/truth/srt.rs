@@ -377,7 +377,7 @@ fn clients_come_back_when_their_server_does() {
     listening(port);
     let publish = format!("srt://{srt}?streamid=#!::r=live/a,m=publish&peeridletimeo=1000");
     let play = format!("srt://{srt}?streamid=#!::r=live/a,m=request&peeridletimeo=1000");
-    let flags = ["-c", "1", "-d", "14s", "--warmup", "0s", "--reconnect"];
+    let flags = ["-c", "1", "-d", "30s", "--warmup", "0s", "--reconnect"];
     std::thread::scope(|scope| {
         let publishing =
             scope.spawn(|| measure(["publish", &*publish, "--gop", "1s"].into_iter().chain(flags)));

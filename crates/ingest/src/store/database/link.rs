@@ -29,7 +29,7 @@ const AUTHENTICATION: u8 = b'R';
 
 /// Whether a link over TCP is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum TlsMode {
     /// It is not.
     Plain,
     /// If the server can.
@@ -42,7 +42,7 @@ pub(super) enum Wanted {
 /// library hands over its socket; the request for TLS is made here (53.2.10 "SSL Session Encryption").
 #[derive(Clone)]
 pub(super) struct LinkMaker {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: TlsMode,
     pub(super) tls: MakeRustlsConnect,
     /// How long TLS may take, and after it the login.
     pub(super) patience: Duration,
@@ -56,7 +56,7 @@ type RustlsConnect = <MakeRustlsConnect as MakeTlsConnect<Socket>>::TlsConnect;
 type RustlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 
 impl MakeTlsConnect<Socket> for LinkMaker {
-    type Stream = Bounded<Link>;
+    type Stream = BoundedLink<Link>;
     type TlsConnect = LinkConnect;
     type Error = Infallible;
 
@@ -69,7 +69,7 @@ impl MakeTlsConnect<Socket> for LinkMaker {
 
 /// One link that is about to be made.
 pub(super) struct LinkConnect {
-    wanted: Wanted,
+    wanted: TlsMode,
     tls: RustlsConnect,
     patience: Duration,
     deadline: Deadline,
@@ -77,9 +77,9 @@ pub(super) struct LinkConnect {
 }
 
 impl TlsConnect<Socket> for LinkConnect {
-    type Stream = Bounded<Link>;
+    type Stream = BoundedLink<Link>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Bounded<Link>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<BoundedLink<Link>>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
@@ -93,7 +93,7 @@ impl TlsConnect<Socket> for LinkConnect {
             let words = format!("it took the connection, and the login was not over within {seconds} s");
             deadline.allow(patience, words);
             let exposure = if matches!(link, Link::Plain(_)) { exposure } else { Exposure::Safe };
-            Ok(Bounded {
+            Ok(BoundedLink {
                 link,
                 messages: Messages { exposure, ..Messages::default() },
                 alarm: Alarm::new(deadline),
@@ -103,8 +103,8 @@ impl TlsConnect<Socket> for LinkConnect {
 }
 
 /// Asks for TLS if it is wanted, and begins it.
-async fn secure(wanted: Wanted, tls: RustlsConnect, mut socket: Socket) -> io::Result<Link> {
-    if wanted == Wanted::Plain {
+async fn secure(wanted: TlsMode, tls: RustlsConnect, mut socket: Socket) -> io::Result<Link> {
+    if wanted == TlsMode::Plain {
         return Ok(Link::Plain(socket));
     }
     socket.write_all(&SSL_REQUEST).await?;
@@ -112,7 +112,7 @@ async fn secure(wanted: Wanted, tls: RustlsConnect, mut socket: Socket) -> io::R
     socket.read_exact(&mut answer).await?;
     match (answer, wanted) {
         ([b'S'], _) => Ok(Link::Encrypted(Box::new(tls.connect(socket).await?))),
-        (_, Wanted::Always) => Err(io::Error::other("server does not support TLS")),
+        (_, TlsMode::Always) => Err(io::Error::other("server does not support TLS")),
         _ => Ok(Link::Plain(socket)),
     }
 }
@@ -125,7 +125,7 @@ pub(super) enum Link {
 
 /// A link that ends with the first message that is longer than any may be, with a request for a password that it may not carry, and when
 /// the server is no longer waited for.
-pub(super) struct Bounded<L> {
+pub(super) struct BoundedLink<L> {
     link: L,
     messages: Messages,
     alarm: Alarm,
@@ -188,19 +188,19 @@ impl Messages {
             ref request if *request == MD5 => "as an MD5",
             _ => return Ok(()),
         };
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, Exposed { sent }))
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, PasswordExposed { sent }))
     }
 }
 
 /// A login that would show the password to anyone on the way, and was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its login asks for the password {sent}")]
-pub(super) struct Exposed {
+pub(super) struct PasswordExposed {
     /// How the password would be sent.
     pub(super) sent: &'static str,
 }
 
-impl<L: AsyncRead + Unpin> AsyncRead for Bounded<L> {
+impl<L: AsyncRead + Unpin> AsyncRead for BoundedLink<L> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -218,7 +218,7 @@ impl<L: AsyncRead + Unpin> AsyncRead for Bounded<L> {
     }
 }
 
-impl<L: AsyncWrite + Unpin> AsyncWrite for Bounded<L> {
+impl<L: AsyncWrite + Unpin> AsyncWrite for BoundedLink<L> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.link).poll_write(cx, bytes)
     }
@@ -232,7 +232,7 @@ impl<L: AsyncWrite + Unpin> AsyncWrite for Bounded<L> {
     }
 }
 
-impl TlsStream for Bounded<Link> {
+impl TlsStream for BoundedLink<Link> {
     fn channel_binding(&self) -> ChannelBinding {
         match &self.link {
             Link::Plain(_) => ChannelBinding::none(),

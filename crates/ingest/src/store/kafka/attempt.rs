@@ -8,7 +8,7 @@ use std::fmt::Write;
 use weir_kafka::{ProducerId, Record, RecordBatch, partition_of};
 
 /// A batch of records that is to be appended to a partition.
-pub(super) struct Sealed {
+pub(super) struct SealedBatch {
     /// Of the two topics, which one.
     pub(super) topic: usize,
     pub(super) partition: usize,
@@ -18,14 +18,14 @@ pub(super) struct Sealed {
 
 /// Batches on their way, in rounds: each round has one batch a partition at most, as a request may.
 #[derive(Default)]
-pub(super) struct BatchRounds(pub(super) Vec<Vec<Sealed>>);
+pub(super) struct BatchRounds(pub(super) Vec<Vec<SealedBatch>>);
 
 /// Records of one topic that are being put into batches.
 pub(super) struct Packing<'a> {
     index: usize,
     topic: &'a Topic,
     producer: ProducerId,
-    partitions: Vec<Packed>,
+    partitions: Vec<PartitionRecords>,
     rounds: &'a mut BatchRounds,
     texts: Texts,
     /// Those of this batch.
@@ -33,7 +33,7 @@ pub(super) struct Packing<'a> {
 }
 
 /// What of a partition is packed.
-struct Packed {
+struct PartitionRecords {
     batch: RecordBatch,
     /// The number of its first record.
     sequence: i32,
@@ -71,7 +71,7 @@ impl<'a> Packing<'a> {
         producer: ProducerId,
         rounds: &'a mut BatchRounds,
     ) -> Self {
-        let packed = |sequence| Packed { batch: RecordBatch::default(), sequence, sealed: 0 };
+        let packed = |sequence| PartitionRecords { batch: RecordBatch::default(), sequence, sealed: 0 };
         let partitions = topic.partitions.iter().map(|it| packed(it.sequence)).collect();
         let (texts, generation) = (Texts::default(), Generation::default());
         Self { index, topic, producer, partitions, rounds, texts, generation }
@@ -130,7 +130,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-impl Packed {
+impl PartitionRecords {
     /// Ends the batch, if there is something in it.
     fn seal(&mut self, topic: usize, partition: usize, producer: ProducerId, rounds: &mut BatchRounds) {
         if self.batch.is_empty() {
@@ -144,7 +144,7 @@ impl Packed {
         if rounds.0.len() <= self.sealed {
             rounds.0.push(Vec::new());
         }
-        rounds.0[self.sealed].push(Sealed { topic, partition, records, bytes });
+        rounds.0[self.sealed].push(SealedBatch { topic, partition, records, bytes });
         self.sealed += 1;
     }
 }

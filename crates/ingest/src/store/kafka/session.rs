@@ -7,7 +7,7 @@ use super::failed::{Failed, one_line};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use weir_kafka::{
-    Appended, CreateTopics, DeleteRecords, DescribeConfigs, ErrorCode, Fetch, FetchPartition,
+    AppendResult, CreateTopics, DeleteRecords, DescribeConfigs, ErrorCode, Fetch, FetchPartition,
     FetchedPartition, InitProducerId, ListOffsets, Metadata, MetadataRequest, NewTopic, PartitionOffset,
     Produce, ProducerId, Request, TopicBatches, TopicMetadata,
 };
@@ -194,7 +194,7 @@ impl Session {
     pub(super) fn produce(
         &mut self,
         by_leader: &BTreeMap<i32, Vec<TopicBatches<'_>>>,
-    ) -> Result<Vec<Appended>, Failed> {
+    ) -> Result<Vec<AppendResult>, Failed> {
         for (leader, topics) in by_leader {
             let broker = self.broker(*leader)?;
             let sent = broker.send(&Produce { topics, timeout: REPLICAS });
