@@ -1,7 +1,7 @@
 //! Encodings as they are offered, and which of those that are offered is answered.
 
 use super::{Direction, Format, MediaKind, OfferOptions, Profile};
-use crate::{h264, opus};
+use crate::{VideoCodec, h264, opus};
 
 /// The first payload type without a fixed meaning (RFC 3551 section 3).
 pub(super) const FIRST_DYNAMIC: u8 = 96;
@@ -84,10 +84,11 @@ pub(super) fn choose(offered: &[Format], names: &[&str], offer_options: &OfferOp
 
 /// The best of what is offered under these names.
 fn best<'a>(offered: &'a [Format], names: &[&str], offer_options: &OfferOptions<'_>) -> Option<&'a Format> {
-    // Mode 0 has no fragments, so that only small pictures fit.
+    // Mode 0 of H.264 has no fragments, so that only small pictures fit; H.265 may have payloads that are not read here.
     let fits = |format: &&Format| {
         names.iter().any(|name| format.is(name))
             && (!format.is("H264") || format.parameter("packetization-mode") == Some("1"))
+            && (!format.is("H265") || VideoCodec::of(format).is_some())
     };
     // Of what we send it is known which profile it has, if one is offered that is it; the next best is what every endpoint decodes.
     let is_sender = offer_options.direction == Direction::SendOnly;
