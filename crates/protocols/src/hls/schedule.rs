@@ -127,6 +127,16 @@ pub(super) struct Directives {
     pub(super) skips: bool,
 }
 
+/// How long the segments of a playlist are on average.
+fn mean(playlist: &MediaPlaylist) -> Duration {
+    playlist.duration().checked_div(playlist.segments.len() as u32).unwrap_or_default()
+}
+
+/// `count` times a duration.
+fn times(each: Duration, count: u64) -> Duration {
+    each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 impl Schedule {
     pub(super) fn new(now: Moment, wants_parts: bool) -> Self {
         Self {
@@ -178,7 +188,7 @@ impl Schedule {
         }
         self.queue.clear();
         (self.next, self.parts_of_next) = (Some(Position::of(number)), Duration::ZERO);
-        self.queue_from(playlist, (number, Duration::ZERO), &mut Update::default());
+        self.queue_from(playlist, (number, Duration::ZERO), Duration::ZERO, &mut Update::default());
         (lead, rest)
     }
 
@@ -198,6 +208,7 @@ impl Schedule {
         let playlist = &*self.carry_tags(playlist);
         let may_hint = self.low_latency.is_some() && !playlist.has_ended;
         self.hint = playlist.hint.clone().filter(|_| may_hint);
+        let (elapsed, listed_until) = (now.since(self.loaded), self.end.segment);
         (self.loaded, self.is_plain, self.has_to_be_whole) = (now, false, false);
         let mut update = Update { is_delta: playlist.left_out > 0, ..Update::default() };
         let (end, parts_of_end) = self.end_of(playlist);
@@ -245,7 +256,9 @@ impl Schedule {
         if !update.went_back || is_start {
             self.first = playlist.first;
             let rest = self.announce(playlist, (end, parts_of_end), &mut update);
-            self.queue_from(playlist, rest, &mut update);
+            let unqueued = listed_until.saturating_sub(self.next.map_or(0, |next| next.segment));
+            let most_skipped = elapsed + longest + times(mean(playlist), unqueued);
+            self.queue_from(playlist, rest, most_skipped, &mut update);
         }
         self.has_to_wait = lags && !is_start || self.has_to_be_whole;
         let interval = match self.low_latency {
@@ -349,7 +362,14 @@ impl Schedule {
         if self.has_ended { MOST_QUEUED_OF_ENDED } else { MOST_QUEUED }
     }
 
-    fn queue_from(&mut self, playlist: &MediaPlaylist, rest: (u64, Duration), update: &mut Update) {
+    /// `most_skipped`: what the last playlist had that was not queued, and what can have been made since.
+    fn queue_from(
+        &mut self,
+        playlist: &MediaPlaylist,
+        rest: (u64, Duration),
+        most_skipped: Duration,
+        update: &mut Update,
+    ) {
         let Some(mut next) = self.next else { return };
         if playlist.left_out > 0 && (next.segment < playlist.first || playlist.lacks_offset) {
             self.has_to_be_whole = true;
@@ -357,9 +377,9 @@ impl Schedule {
         }
         if next.segment < playlist.first {
             update.skipped = playlist.first - next.segment;
-            let mean = playlist.duration().checked_div(playlist.segments.len() as u32).unwrap_or_default();
-            let whole = mean.saturating_mul(u32::try_from(update.skipped).unwrap_or(u32::MAX));
-            update.skipped_media = whole.saturating_sub(self.parts_of_next);
+            let whole = times(mean(playlist), update.skipped).saturating_sub(self.parts_of_next);
+            // A server that was restarted may go on with other numbers, those of its clock for example: nothing was there between them.
+            update.skipped_media = if whole <= most_skipped { whole } else { Duration::ZERO };
             (next, self.parts_of_next, self.has_skipped) =
                 (Position::of(playlist.first), Duration::ZERO, true);
         }

@@ -38,6 +38,23 @@ fn what_left_the_playlist_before_a_late_viewer_came_is_announced_once_and_no_jum
     assert_eq!(counts(&figures, [FRAMES, FRAMES_ANNOUNCED]), [6 * 25, 8 * 25]);
 }
 
+/// `EXT-X-MEDIA-SEQUENCE` may begin with the seconds of a clock: behind a restart it is far beyond the segments that were there.
+#[test]
+fn numbers_that_a_restarted_server_goes_on_with_announce_nothing_that_cannot_have_been_there() {
+    let (mut bench, mut stream) = (Bench::start(), Transport::new());
+    bench.asked();
+    bench.answer("200 OK", &segments(0..3));
+    (0..3).for_each(|number| load(&mut bench, &mut stream, number));
+    bench.wait(1.0);
+    bench.asked();
+    bench.answer("200 OK", &segments(1_800..1_803));
+    (1_800..1_803).for_each(|number| load(&mut bench, &mut stream, number));
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [INSPECTED, TIME_JUMPS]), [6, 0]);
+    assert_eq!(counts(&figures, [FRAMES, FRAMES_ANNOUNCED]), [6 * 25, 6 * 25]);
+}
+
 #[test]
 fn a_segment_that_was_refused_is_announced_once_and_what_comes_behind_it_is_no_jump() {
     let (mut bench, mut stream) = (Bench::start(), Transport::new());
