@@ -5,8 +5,9 @@ mod h265;
 
 use crate::MediaKind;
 use crate::clock::{DecodeOrder, TrackClock};
+use crate::payloads::picture_codec;
 use std::time::Duration;
-use weir_media::{Framing, PictureCodec, aac_format, append_obus, units};
+use weir_media::{Framing, aac_format, append_obus, units};
 use weir_rtc::aac;
 use weir_rtc::sdp::Format;
 use weir_rtc::{AccessUnit, Assembler, VideoCodec};
@@ -261,16 +262,14 @@ fn header_length(codec: VideoCodec) -> usize {
 
 /// The body of a tag with these parameter sets; `None` if some are missing, or the codec has none.
 fn sequence_header<Set: AsRef<[u8]>>(codec: VideoCodec, sets: &[Set]) -> Option<Vec<u8>> {
-    let (codec, name) = match codec {
-        // A decoder of H.264 cannot begin with one kind alone.
-        VideoCodec::H264 if !sets.iter().any(|set| is_picture_set(set.as_ref())) => return None,
-        VideoCodec::H264 => (PictureCodec::H264, flv::FourCc::AVC),
-        VideoCodec::H265 => (PictureCodec::H265, flv::FourCc::HEVC),
-        VideoCodec::Vp8 | VideoCodec::Vp9 | VideoCodec::Av1 => return None,
-    };
+    // A decoder of H.264 cannot begin with one kind alone.
+    if codec == VideoCodec::H264 && !sets.iter().any(|set| is_picture_set(set.as_ref())) {
+        return None;
+    }
+    let codec = picture_codec(codec);
     let record = codec.record_of(sets.iter().map(AsRef::as_ref))?;
     let mut body = Vec::new();
-    flv::picture_configuration(name, &record, &mut body);
+    flv::picture_configuration(codec.four_cc(), &record, &mut body);
     Some(body)
 }
 
@@ -289,8 +288,7 @@ impl Tags {
     ) {
         let ticks = self.clock.ticks(unit.timestamp, since);
         self.body.clear();
-        self.body.push(EXTENDED_VIDEO_FRAME | if unit.keyframe { KEY } else { INTER });
-        self.body.extend(four_characters(codec.encoding_name()));
+        flv::picture_header(picture_codec(codec).four_cc(), unit.keyframe, 0, &mut self.body);
         if codec == VideoCodec::Av1 {
             // "Enhanced RTMP": OBUs have their sizes in a tag.
             append_obus(units(unit.bytes, Framing::LengthPrefixed), &mut self.body);
@@ -321,8 +319,7 @@ impl Tags {
         self.configure(MediaKind::Video, timestamp, emit);
         self.body.clear();
         let composition_time = self.clock.span(shown - decoded);
-        let name = if codec == VideoCodec::H265 { flv::FourCc::HEVC } else { flv::FourCc::AVC };
-        flv::picture_header(name, unit.keyframe, composition_time, &mut self.body);
+        flv::picture_header(picture_codec(codec).four_cc(), unit.keyframe, composition_time, &mut self.body);
         self.body.extend_from_slice(unit.bytes);
         let length = header_length(codec) + unit.length;
         self.put(MediaKind::Video, timestamp, length, !unit.complete, emit);
