@@ -8,6 +8,7 @@ mod error;
 pub mod fault;
 mod foreign;
 mod forward;
+mod g711;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod harness;

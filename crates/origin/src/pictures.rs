@@ -1,6 +1,7 @@
 //! Which pictures a publication has, as its decoder settings say: viewers' sessions are negotiated by it.
 
-use crate::rtmp::{is_a_law, unframe};
+use crate::g711::is_a_law_by;
+use crate::rtmp::unframe;
 use crate::stream::{Opening, Packet};
 use weir_media::PictureCodec;
 use weir_rtc::VideoCodec;
@@ -51,7 +52,7 @@ fn sound_of(setting: &Packet) -> Option<&'static str> {
             is_opus.then_some("opus")
         }
         MessageKind::Video => None,
-        _ => is_a_law(&body).map(|is_a_law| if is_a_law { "PCMA" } else { "PCMU" }),
+        _ => is_a_law_by(&body).map(|is_a_law| if is_a_law { "PCMA" } else { "PCMU" }),
     }
 }
 

@@ -8,5 +8,5 @@ mod session;
 
 pub(crate) use forward::begin_due as begin_forwarding;
 pub(crate) use framing::{retime, unframe};
-pub(crate) use intake::{Intake, is_a_law, sound_metadata};
+pub(crate) use intake::Intake;
 pub(crate) use session::RtmpSession;

@@ -1,6 +1,7 @@
 //! One stream as RTP payloads, made once for all viewers of a worker, and kept for those who come, or ask again.
 
 use super::encoding::{SoundCodec, of_pictures, of_sound};
+use crate::g711;
 use crate::pictures::carried;
 use crate::rtmp::unframe;
 use crate::stream::{Kind, Log, Packet};
@@ -18,8 +19,6 @@ const PAYLOAD: usize = 1_160;
 const PREFIX: usize = 9;
 /// The marker among the bits of the first byte; the encoding's number is above it.
 const MARKER: u8 = 1;
-/// Samples of G.711 a second, of a byte each (RFC 3551 section 4.5.14).
-const G711_RATE: i64 = 8_000;
 
 /// The two tracks of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +115,12 @@ impl Feed {
 
     /// What cuts pictures of this codec: those of a publication are of one.
     fn payloads_of(&mut self, codec: PictureCodec) -> &mut PicturePayloads {
-        if self.payloads.as_ref().is_none_or(|payloads| payloads.codec() != codec) {
+        self.payloads.take_if(|payloads| payloads.codec() != codec);
+        self.payloads.get_or_insert_with(|| {
             // RFC 7741 section 4.2, of the picture's number: it "SHOULD be initialized to a random number".
             let number = random_number().unwrap_or_default() as u16;
-            self.payloads = Some(PicturePayloads::of_stream(codec, PAYLOAD, number));
-        }
-        self.payloads.get_or_insert_with(|| PicturePayloads::of_stream(codec, PAYLOAD, 0))
+            PicturePayloads::of_stream(codec, PAYLOAD, number)
+        })
     }
 
     fn picture(&mut self, codec: PictureCodec, picture: &[u8], keyframe: bool, shown: i64, arrived: Moment) {
@@ -139,13 +138,11 @@ impl Feed {
 
     fn sound(&mut self, packet: &Packet, payload: &[u8], arrived: Moment) {
         let Ok(tag) = AudioTag::parse(payload) else { return };
-        let codec = match tag.codec {
-            AudioCodec::FourCc(FourCc::OPUS) => SoundCodec::Opus,
-            AudioCodec::Legacy(law @ (7 | 8)) => SoundCodec::G711 { is_a_law: law == 7 },
-            _ => {
-                self.sound_left_out = true;
-                return;
-            }
+        let is_opus = tag.codec == AudioCodec::FourCc(FourCc::OPUS);
+        let g711 = || g711::is_a_law(tag.codec).map(|is_a_law| SoundCodec::G711 { is_a_law });
+        let Some(codec) = is_opus.then_some(SoundCodec::Opus).or_else(g711) else {
+            self.sound_left_out = true;
+            return;
         };
         let frame = payload.get(tag.payload_offset..).unwrap_or_default();
         if tag.packet_type != AudioPacketType::CodedFrames || frame.is_empty() {
@@ -157,9 +154,8 @@ impl Feed {
             SoundCodec::Opus if frame.len() > PAYLOAD => {}
             SoundCodec::Opus => self.push(track, frame, false, false, timestamp, arrived),
             SoundCodec::G711 { .. } => {
-                for (at, piece) in (0..).zip(frame.chunks(PAYLOAD)) {
-                    let later = at * PAYLOAD as i64 * 1_000_000 / G711_RATE;
-                    self.push(track, piece, false, false, timestamp + later, arrived);
+                for (since, piece) in g711::pieces(frame, PAYLOAD) {
+                    self.push(track, piece, false, false, timestamp + since.as_micros() as i64, arrived);
                 }
             }
         }

@@ -72,7 +72,7 @@ impl Track {
             marker: has_marker(unit),
             payload_type,
             sequence_number: self.first_number.wrapping_add(ordinal as u16),
-            timestamp: Self { clock_rate, ..*self }.timestamp_of(unit.timestamp + shift),
+            timestamp: self.timestamp_of(unit.timestamp + shift, clock_rate),
             ssrc: self.ssrc,
         })
     }
@@ -82,8 +82,8 @@ impl Track {
         self.first_ordinal = self.first_ordinal.map(|first| first.wrapping_add(1));
     }
 
-    fn timestamp_of(&self, micros: i64) -> u32 {
-        let ticks = i128::from(micros) * i128::from(self.clock_rate) / 1_000_000;
+    fn timestamp_of(&self, micros: i64, clock_rate: u32) -> u32 {
+        let ticks = i128::from(micros) * i128::from(clock_rate) / 1_000_000;
         self.timestamp.wrapping_add(ticks as u32)
     }
 }
@@ -307,7 +307,7 @@ impl Peer {
         for track in self.tracks.iter().flatten().filter(|track| track.packets > 0) {
             let figures = SenderFigures {
                 ntp_time: NtpTime::of(now),
-                rtp_timestamp: track.timestamp_of(media),
+                rtp_timestamp: track.timestamp_of(media, track.clock_rate),
                 packets: track.packets,
                 payload_bytes: track.payload_bytes,
             };

@@ -2,7 +2,7 @@
 //! protocol get them. Nothing inside an access unit is changed.
 
 use super::encoding::SoundCodec;
-use crate::rtmp::{Intake, sound_metadata};
+use crate::rtmp::Intake;
 use crate::stream::{Opening, Packet};
 use std::sync::Arc;
 use weir_media::{Framing, PictureCodec, append_obus, units};
@@ -49,7 +49,8 @@ impl Remux {
         let units = framed.into_iter().flatten().chain((!has_units).then_some(access_unit));
         // Parameter sets of H.264 and H.265 may come in front of any picture.
         let may_describe = keyframe || matches!(codec, PictureCodec::H264 | PictureCodec::H265);
-        if let Some(configuration) = codec.record_of(units.clone()).filter(|_| may_describe)
+        if may_describe
+            && let Some(configuration) = codec.record_of(units.clone())
             && configuration != self.configuration
         {
             self.body.clear();
@@ -81,19 +82,13 @@ impl Remux {
         }
         let timestamp = ((heard + 500) / 1_000) as u32;
         if !std::mem::replace(&mut self.has_told_of_sound, true) {
-            self.body.clear();
             match codec {
                 SoundCodec::Opus => {
+                    self.body.clear();
                     opus_sequence_header(CHANNELS, &mut self.body);
                     self.message(MediaKind::Audio, timestamp, take);
                 }
-                SoundCodec::G711 { is_a_law } => {
-                    sound_metadata(is_a_law, &mut self.body);
-                    let payload = &self.body;
-                    let kind = MediaKind::Data;
-                    let message = MediaMessage { message_stream_id: 1, kind, timestamp, payload };
-                    take(self.intake.metadata(&message), None);
-                }
+                SoundCodec::G711 { is_a_law } => take(self.intake.describe_g711(is_a_law, timestamp), None),
             }
         }
         self.body.clear();

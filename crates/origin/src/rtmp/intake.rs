@@ -1,12 +1,11 @@
 //! Sorts a publisher's messages into units, keyframes and decoder settings, which a new viewer gets first.
 
 use super::framing::{frame, retime};
+use crate::g711;
 use crate::stream::{DecoderSettings, Kind, Opening, Packet};
 use std::sync::Arc;
-use weir_rtmp::amf0::Object;
 use weir_rtmp::flv::{AudioTag, VideoPacketType, VideoTag};
 use weir_rtmp::message::MediaKind;
-use weir_rtmp::message::data::{self, append_metadata};
 use weir_rtmp::server::MediaMessage;
 
 /// Settings that are kept of one publication: metadata, and codec settings of each track.
@@ -17,10 +16,6 @@ const SETTING_LENGTH: usize = 256 * 1024;
 const SETTINGS_LENGTH: usize = 1024 * 1024;
 /// Without video, a viewer may start at an audio frame; so far apart, in milliseconds.
 const AUDIO_ACCESS: u32 = 1_000;
-
-/// SoundFormat of G.711 (FLV 10.1 section E.4.2.1).
-const G711_A: u8 = 7;
-const G711_MU: u8 = 8;
 
 /// Turns the messages of one publication into packets.
 #[derive(Debug, Default)]
@@ -66,8 +61,14 @@ impl Intake {
         (packet, opening)
     }
 
+    /// The packet of metadata that says that the stream's sound is G.711.
+    pub(crate) fn describe_g711(&mut self, is_a_law: bool, timestamp: u32) -> Packet {
+        let payload = &g711::metadata(is_a_law);
+        self.metadata(&MediaMessage { message_stream_id: 1, kind: MediaKind::Data, timestamp, payload })
+    }
+
     /// The packet of the stream's metadata.
-    pub(crate) fn metadata(&mut self, message: &MediaMessage<'_>) -> Packet {
+    pub(super) fn metadata(&mut self, message: &MediaMessage<'_>) -> Packet {
         let packet = frame(Kind::Setup, false, MediaKind::Data, message.timestamp, message.payload);
         self.keep(SettingOf::Metadata, message.payload, &packet);
         packet
@@ -137,28 +138,6 @@ impl Intake {
     }
 }
 
-/// Appends metadata that says of sound that it is G.711: it has no decoder settings of its own (FLV 10.1 sections E.4.2.1 and E.5,
-/// `audiocodecid`).
-pub(crate) fn sound_metadata(is_a_law: bool, out: &mut Vec<u8>) {
-    let codec = if is_a_law { G711_A } else { G711_MU };
-    let properties = Object::new()
-        .with("audiocodecid", f64::from(codec))
-        .with("audiosamplerate", 8_000.0)
-        .with("audiosamplesize", 16.0)
-        .with("stereo", false);
-    append_metadata(properties, out);
-}
-
-/// Whether metadata says that sound is G.711, and whether of A-law.
-pub(crate) fn is_a_law(metadata: &[u8]) -> Option<bool> {
-    let properties = data::metadata(metadata).ok()??;
-    match properties.get("audiocodecid")?.as_number()? {
-        it if it == f64::from(G711_A) => Some(true),
-        it if it == f64::from(G711_MU) => Some(false),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,16 +158,6 @@ mod tests {
             let (packet, opening) = intake.media(&message(&payload, 0));
             log.push(packet, opening, Moment::default());
         }
-    }
-
-    #[test]
-    fn metadata_says_of_which_law_sound_is() {
-        for law in [true, false] {
-            let mut body = Vec::new();
-            sound_metadata(law, &mut body);
-            assert_eq!(is_a_law(&body), Some(law));
-        }
-        assert_eq!((is_a_law(&[]), is_a_law(b"\x02\x00\x0aonMetaData\x05")), (None, None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Packets of a stream as interleaved RTP, with the numbers of one viewer.
 
 use super::presentation::Presentation;
+use crate::g711;
 use crate::pictures::carried;
 use crate::rtmp::unframe;
 use crate::stream::{Kind, Packet};
@@ -22,16 +23,13 @@ const RTP_HEADER: usize = 12;
 /// How often a sender reports (RFC 3550 section 6.2: five seconds at the least).
 const REPORT: Duration = Duration::from_secs(5);
 
-/// Samples of G.711 a second (RFC 3551 section 4.5.14).
-const G711_RATE: u64 = 8_000;
-
 /// Where the media time of a viewer begins: a fault may move timestamps back by less than this.
 const ORIGIN: i64 = 3_600_000_000;
 
 /// One track of a viewer.
 struct FramedTrack {
     kind: MediaKind,
-    /// It is sound of G.711, of which any sample may be a packet's last.
+    /// Whether it is sound of G.711.
     is_g711: bool,
     /// Its position in the description.
     at: usize,
@@ -135,11 +133,9 @@ impl Framer {
                 self.payload.extend_from_slice(frame);
                 false
             }
-            // Samples of a byte, which any packet may end behind (RFC 3551 section 4.5.14).
-            AudioCodec::Legacy(7 | 8) if track.is_g711 => {
-                for (at, piece) in (0..).zip(frame.chunks(PAYLOAD)) {
-                    let later = Duration::from_micros(at * PAYLOAD as u64 * 1_000_000 / G711_RATE);
-                    track.append(time + later, false, piece, out);
+            codec if track.is_g711 && g711::is_a_law(codec).is_some() => {
+                for (since, piece) in g711::pieces(frame, PAYLOAD) {
+                    track.append(time + since, false, piece, out);
                 }
                 return (!frame.is_empty()).then_some(());
             }

@@ -3,7 +3,7 @@
 use super::counts::RtspCounts;
 use super::datagrams::channels_of;
 use crate::pictures::carried;
-use crate::rtmp::{Intake, sound_metadata};
+use crate::rtmp::Intake;
 use crate::stream::{Opening, Packet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,11 +197,7 @@ impl PublishedTracks {
         if self.began.is_none()
             && let Some(is_a_law) = self.tracks.iter().find_map(|track| track.is_a_law)
         {
-            let mut payload = Vec::new();
-            sound_metadata(is_a_law, &mut payload);
-            let (kind, payload) = (message::MediaKind::Data, &payload[..]);
-            let message = MediaMessage { message_stream_id: 1, kind, timestamp: 0, payload };
-            take(intake.metadata(&message), None);
+            take(intake.describe_g711(is_a_law, 0), None);
         }
         let mut pass = |tag: &Tag<'_>| {
             let kind = match tag.kind {

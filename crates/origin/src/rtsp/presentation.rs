@@ -1,7 +1,8 @@
 //! What a stream's decoder settings say of its tracks, as a description has it.
 
+use crate::g711;
 use crate::pictures::carried;
-use crate::rtmp::{is_a_law, unframe};
+use crate::rtmp::unframe;
 use crate::stream::{Opening, Packet};
 use weir_media::aac_format;
 use weir_rtc::sdp::Format;
@@ -13,9 +14,6 @@ use weir_rtsp::{Description, Media, MediaKind, described_format};
 /// The payload types of pictures and sound.
 const PICTURES: u8 = 96;
 const SOUND: u8 = 97;
-
-/// Samples of G.711 a second, and the payload types that are fixed for it (RFC 3551 table 4).
-const G711_RATE: u32 = 8_000;
 
 /// The tracks of a stream: pictures, and sound.
 #[derive(Clone, Debug, Default)]
@@ -42,13 +40,12 @@ impl Presentation {
                 let record = body.get(tag.payload_offset..).unwrap_or_default();
                 self.pictures = Some(described_format(codec, PICTURES, record));
             }
-            // G.711 has no settings of its own.
             Some(Message::Data) => {
-                if let Some(is_a_law) = is_a_law(&body) {
+                if let Some(is_a_law) = g711::is_a_law_by(&body) {
+                    // RFC 3551 table 4: payload types that are fixed.
                     let (payload_type, name) = if is_a_law { (8, "PCMA") } else { (0, "PCMU") };
-                    let name = name.to_owned();
-                    self.sound =
-                        Some(Format { payload_type, name, clock_rate: G711_RATE, ..Format::default() });
+                    let (name, clock_rate) = (name.to_owned(), g711::RATE);
+                    self.sound = Some(Format { payload_type, name, clock_rate, ..Format::default() });
                 }
             }
             Some(Message::Audio) => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use weir_testing::program;
 
-/// Every codec of pictures that weir reads: as ffmpeg's files have them, as they are asked for, and by their names.
+/// Every codec of pictures that weir reads: as they are asked for, and by name.
 pub(crate) const CODECS: [(&str, &str); 5] =
     [("vp8", "VP8"), ("vp9", "VP9"), ("av1", "AV1"), ("h265", "H.265"), ("h264", "H.264")];
 
