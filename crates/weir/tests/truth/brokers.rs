@@ -18,9 +18,9 @@ fn every_message_goes_through_brokers_of_others_over_both_carriers() {
             let play = &broker.urls("b/#")[carrier];
             let publish = &broker.urls("b/{client}/{seq}")[carrier];
             let common = format!("qos: {qos}, mqtt_version: {version}");
-            workloads += &format!("  - {{play: '{play}', clients: 2, duration: 8s, {common}}}\n");
+            workloads += &format!("  - {{play: '{play}', clients: 2, duration: 25s, {common}}}\n");
             workloads += &format!(
-                "  - {{publish: '{publish}', delay: 1s, duration: 7s, rate: 50/s, count: {COUNT}, window: 20, wait_before_publishing: true, {common}}}\n"
+                "  - {{publish: '{publish}', delay: 1s, duration: 23s, rate: 50/s, count: {COUNT}, window: 20, wait_before_publishing: true, {common}}}\n"
             );
         }
     }
