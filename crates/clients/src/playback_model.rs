@@ -198,6 +198,8 @@ impl PlaybackModel {
             recorder.count(TIMESTAMP_JUMPS, 1);
             recorder.record_signed(TIMESTAMP_JUMP, jump);
             self.group = None;
+            // How long there was nothing, and where live is since then, timestamps no longer say.
+            self.drift.begin_again();
         }
         if self.reading == Reading::Witness {
             let begins = frame.keyframe && frame.track == Track::Video || !self.has_pictures;

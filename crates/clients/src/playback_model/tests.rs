@@ -121,6 +121,15 @@ fn a_publisher_that_comes_again_ends_a_silence_with_its_first_keyframe() {
 }
 
 #[test]
+fn a_viewer_is_not_behind_for_good_because_a_publisher_was_away() {
+    let arrivals = [publication(0, 250, 0), publication(11_200, 250, 0)].concat();
+    let mut reader = Reader::run(Reading::Witness, 0, &arrivals, arrivals[499].0);
+    // At most the look in the middle of the silence sees it.
+    let drift = reader.recorder.take();
+    assert!(drift.signed(DRIFT).value_at_quantile(0.99).abs() < 50_000, "{:?}", drift.signed(DRIFT).max());
+}
+
+#[test]
 fn a_keyframe_after_a_second_silence_ends_the_first() {
     // One frame of the new publication, and then nothing for 600 ms up to its first keyframe.
     let mut again = publication(3_000, 50, 20);

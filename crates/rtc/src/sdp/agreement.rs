@@ -234,10 +234,13 @@ pub struct Agreement {
     pub role: DtlsRole,
 }
 
-/// What an answer makes of an offer, section by section; rejected ones are left out. The answer is ours, or theirs.
+/// What an answer makes of an offer, section by section; those that are rejected or inactive are left out. The answer is ours, or theirs.
 pub fn agree(offer: &Description, answer: &Description, answer_is_ours: bool) -> Vec<Agreement> {
-    let sections = offer.media.iter().zip(&answer.media);
-    let agreed = sections.filter(|(_, answered)| !answered.rejected).filter_map(|(offered, answered)| {
+    // An answer to a section that one side only sends may say that the other has nothing to do with it (RFC 3264 section 6.1), as servers
+    // do that have no pictures: nothing is to be waited for.
+    let carries = |media: &Media| !media.rejected && media.direction != Direction::Inactive;
+    let sections = offer.media.iter().zip(&answer.media).filter(|(_, answered)| carries(answered));
+    let agreed = sections.filter_map(|(offered, answered)| {
         // The answer's formats that the offer has, retransmissions apart. "if a particular codec was referenced with a specific payload type
         // number in the offer, that same payload type number SHOULD be used for that codec in the answer" (RFC 3264 section 6.1): need not.
         // Of the first codec, the configuration which was offered comes first. Servers answer with another profile as well; what they send then
@@ -329,6 +332,17 @@ mod tests {
         assert_eq!(video.format.feedback, ["nack", "nack pli", "goog-remb"]);
         assert_eq!(answer.media[0].extension(extension::FRAME_MARKING), Some(1));
         assert_eq!((audio.format.payload_type, audio.format.channels, audio.repair), (110, Some(2), None));
+    }
+
+    #[test]
+    fn where_neither_side_sends_nothing_is_agreed_on() {
+        let offer = local().offer(&OfferOptions::VIEWER);
+        let mut answer = local().answer(&offer, &OfferOptions::PUBLISHER);
+        let pictures = answer.media.iter_mut().find(|media| media.kind == MediaKind::Video).unwrap();
+        pictures.direction = Direction::Inactive;
+        let answer: Description = answer.to_string().parse().unwrap();
+        let kinds: Vec<_> = agree(&offer, &answer, false).iter().map(|agreed| agreed.kind).collect();
+        assert_eq!(kinds, [MediaKind::Audio]);
     }
 
     #[test]
