@@ -5,7 +5,7 @@ use super::stage::StageAggregator;
 use super::workload::{Source, WorkloadAggregator};
 use crate::scenario::role::Role;
 use std::ops::Range;
-use weir_metrics::common::{FRAMES, PLAYING};
+use weir_metrics::common::PLAYING;
 
 impl Aggregator {
     /// The workload of this run that publishes all that `viewers` play, if there is one.
@@ -20,23 +20,22 @@ impl Aggregator {
     /// stage.
     pub(super) fn published(&self, viewers: &WorkloadAggregator) -> Option<Source> {
         let publisher = self.publisher_of(viewers)?;
-        let window = &publisher.stages.last()?.window;
-        let publishing = window.mean(PLAYING) / publisher.presence();
+        let stage = publisher.stages.last()?;
+        let publishing = stage.window.mean(PLAYING) / publisher.presence();
         (publishing > 0.0).then(|| Source {
-            bps: window.actual_bps() / publishing,
-            fps: Some(window.figures.counter(FRAMES) as f64 / f64::from(window.seconds.max(1)) / publishing)
-                .filter(|fps| *fps > 0.0),
+            bps: stage.window.actual_bps() / publishing,
+            fps: publisher.client_fps_in(stage.span.window_begin..stage.window_end()),
         })
     }
 
     /// The same over these seconds, if it published in them: how many keyframes lie in a few seconds is chance, and both ends
     /// have the same.
     pub(super) fn published_in(&self, viewers: &WorkloadAggregator, seconds: Range<u32>) -> Option<Source> {
-        let on_the_whole = self.published(viewers);
-        let bps = self
-            .publisher_of(viewers)
-            .and_then(|publisher| publisher.client_bps_in(seconds).map(|bps| bps * publisher.presence()));
-        bps.map(|bps| Source { bps, fps: on_the_whole.and_then(|it| it.fps) }).or(on_the_whole)
+        let in_seconds = self.publisher_of(viewers).and_then(|publisher| {
+            let bps = publisher.client_bps_in(seconds.clone())? * publisher.presence();
+            Some(Source { bps, fps: publisher.client_fps_in(seconds) })
+        });
+        in_seconds.or_else(|| self.published(viewers))
     }
 
     /// The same over the window of each stage of `viewers`.

@@ -59,10 +59,20 @@ pub(super) struct WorkloadAggregator {
     let_go: OpenClients,
 }
 
+/// How far a second's pictures may be from the mean and still be of a source that has as many in each: this part of it, and this many, since
+/// a second begins between two of them.
+const STEADY_RATE: f64 = 0.2;
+const STEADY_FRAMES: f64 = 1.5;
+
+/// The share of seconds that may be farther: publishers start, and are late and catch up.
+const UNSTEADY_SHARE: f64 = 0.1;
+
 /// What is kept of each second.
 #[derive(Clone, Copy, Debug, Default)]
 struct SecondSums {
     media: u64,
+    /// Pictures.
+    frames: u64,
     /// Clients that played or published.
     playing: u64,
     seconds: u32,
@@ -71,6 +81,7 @@ struct SecondSums {
 impl AddAssign for SecondSums {
     fn add_assign(&mut self, other: Self) {
         self.media = self.media.saturating_add(other.media);
+        self.frames = self.frames.saturating_add(other.frames);
         self.playing = self.playing.saturating_add(other.playing);
         self.seconds = self.seconds.saturating_add(other.seconds);
     }
@@ -80,7 +91,7 @@ impl AddAssign for SecondSums {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     pub(super) bps: f64,
-    /// Video frames a second, where it has pictures.
+    /// Video frames a second, where it has pictures, and as many in each.
     pub(super) fps: Option<f64>,
 }
 
@@ -125,8 +136,9 @@ impl WorkloadAggregator {
         let edge = std::mem::replace(&mut self.edge, Edge::of(figures));
         self.total.add(interval);
         self.startups.add(second, figures.spread(STARTUP));
-        let (media, playing) = (figures.counter(MEDIA), interval.level_of(PLAYING).sum);
-        self.seconds.add(second..interval.end(), SecondSums { media, playing, seconds });
+        let (media, frames) = (figures.counter(MEDIA), figures.counter(FRAMES));
+        let playing = interval.level_of(PLAYING).sum;
+        self.seconds.add(second..interval.end(), SecondSums { media, frames, playing, seconds });
         // What begins after the last stage's end (a slow startup) still belongs to that stage.
         let stage =
             self.stages.iter_mut().rev().find(|stage| stage.span.begin.as_secs() <= u64::from(second));
@@ -151,6 +163,22 @@ impl WorkloadAggregator {
         let mut sums = SecondSums::default();
         self.seconds.of(seconds).for_each(|block| sums += block);
         (sums.media > 0 && sums.playing > 0).then(|| sums.media as f64 * 8.0 / sums.playing as f64)
+    }
+
+    /// Pictures a second of one of its clients, over these seconds, if they have as many in nearly all of them: where they have not, viewers
+    /// that are a little behind have others in the same time.
+    pub(super) fn client_fps_in(&self, seconds: Range<u32>) -> Option<f64> {
+        let blocks: Vec<_> = self.seconds.of(seconds).filter(|block| block.playing > 0).collect();
+        let mut sums = SecondSums::default();
+        blocks.iter().for_each(|&block| sums += block);
+        let mean = sums.frames as f64 / sums.playing as f64;
+        let differs = |block: &&SecondSums| {
+            let frames = block.frames as f64 / block.playing as f64;
+            (frames - mean).abs() > (mean * STEADY_RATE).max(STEADY_FRAMES / f64::from(block.seconds))
+        };
+        let differing: u32 = blocks.iter().filter(differs).map(|block| block.seconds).sum();
+        let is_steady = f64::from(differing) <= f64::from(sums.seconds) * UNSTEADY_SHARE;
+        (sums.frames > 0 && is_steady).then(|| mean * self.presence())
     }
 
     /// Media bytes of each second of a stage's window; of a long run in the mean of each block of seconds.

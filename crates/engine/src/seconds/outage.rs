@@ -125,8 +125,10 @@ impl TrackOutages {
 const SHORTEST: u32 = 2;
 /// This many silences that begin at like distances are the rhythm in which a server writes, or a source has pictures.
 const RHYTHM: usize = 3;
-/// By how much those distances may differ, in seconds: each is known to a second.
+/// By how much those distances, and the silences, may differ, in seconds: each is known to a second.
 const JITTER: f64 = 2.0;
+/// The part of the distances that is alike: an outage is longer, and moves what is behind it.
+const REGULAR: f64 = 0.7;
 
 /// Finds the spans in which no viewer of a workload received media, although some were there and stood still for it.
 #[derive(Debug, Default)]
@@ -138,6 +140,15 @@ pub(crate) struct Blackouts {
     /// The silence under way, how many whole seconds it has, and whether somebody stood still in it.
     open: Option<(Outage, u32, bool)>,
     found: Vec<Outage>,
+    /// All silences that were long enough, whether somebody stood still in them or not, those under way apart.
+    silences: Vec<Silence>,
+}
+
+/// A time without media, in seconds of the run.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    from: f64,
+    length: f64,
 }
 
 impl Blackouts {
@@ -170,8 +181,13 @@ impl Blackouts {
         } else if let Some((mut outage, silent, stood)) = self.open.take() {
             // What was held up comes at once: the second has the usual rate, or more.
             outage.until_seconds = Some(if media > 0.0 { end - part(media) } else { begin });
-            if silent >= SHORTEST && (stood || stalled) && self.found.len() < MOST {
-                self.found.push(outage);
+            if silent >= SHORTEST {
+                if self.silences.len() < MOST {
+                    self.silences.push(Silence::of(&outage, silent));
+                }
+                if (stood || stalled) && self.found.len() < MOST {
+                    self.found.push(outage);
+                }
             }
         } else if media > 0.0 {
             self.usual = if self.usual > 0.0 { 0.75 * self.usual + 0.25 * media } else { media };
@@ -181,18 +197,36 @@ impl Blackouts {
 
     /// Those so far, in the order of time.
     pub(crate) fn found(&self) -> Vec<Outage> {
-        let open =
-            self.open.filter(|(_, silent, stood)| *silent >= SHORTEST && *stood).map(|(outage, ..)| outage);
-        let found: Vec<Outage> = self.found.iter().copied().chain(open).collect();
-        if is_rhythm(&found) { Vec::new() } else { found }
+        let open = self.open.filter(|(_, silent, _)| *silent >= SHORTEST);
+        let under_way = open.map(|(outage, silent, _)| Silence::of(&outage, silent));
+        let stood = open.filter(|(.., stood)| *stood).map(|(outage, silent, _)| (outage, f64::from(silent)));
+        let ended = self.found.iter().map(|outage| (*outage, Silence::of(outage, SHORTEST).length));
+        let of_rhythm = rhythm(self.silences.iter().copied().chain(under_way));
+        // A player that has just as much as comes at a time stalls for milliseconds between two of them.
+        let is_longer = |(_, length): &(Outage, f64)| of_rhythm.is_none_or(|usual| *length > usual + JITTER);
+        ended.chain(stood).filter(is_longer).map(|(outage, _)| outage).collect()
     }
 }
 
-/// Whether silences come at regular distances.
-fn is_rhythm(found: &[Outage]) -> bool {
-    let steps = found.windows(2).map(|pair| pair[1].from_seconds - pair[0].from_seconds);
-    let (least, most) = steps.fold((f64::MAX, 0.0), |(least, most), step| (step.min(least), step.max(most)));
-    found.len() >= RHYTHM && most - least <= JITTER
+impl Silence {
+    /// Of an outage of at least so many whole seconds.
+    fn of(outage: &Outage, whole_seconds: u32) -> Self {
+        let (from, least) = (outage.from_seconds, f64::from(whole_seconds));
+        Self { from, length: outage.until_seconds.map_or(least, |until| until - from) }
+    }
+}
+
+/// How long silences usually are that come at like distances, if they do.
+fn rhythm(silences: impl Iterator<Item = Silence>) -> Option<f64> {
+    let silences: Vec<_> = silences.collect();
+    let mut steps: Vec<_> = silences.windows(2).map(|pair| pair[1].from - pair[0].from).collect();
+    let mut lengths: Vec<_> = silences.iter().map(|silence| silence.length).collect();
+    steps.sort_by(f64::total_cmp);
+    lengths.sort_by(f64::total_cmp);
+    let usual = *steps.get(steps.len() / 2)?;
+    let alike = steps.iter().filter(|step| (**step - usual).abs() <= JITTER / 2.0).count();
+    (silences.len() >= RHYTHM && alike as f64 >= steps.len() as f64 * REGULAR)
+        .then(|| lengths[lengths.len() / 2])
 }
 
 #[cfg(test)]
@@ -257,6 +291,18 @@ mod tests {
         // SRS: a burst in 1.8 s.
         let merged: Vec<u64> = (0..60).map(|at| if at * 10 % 18 < 10 { 180 } else { 0 }).collect();
         assert_eq!(said(&merged), [""; 0]);
+        // A picture in five seconds, and players that stand still for milliseconds before two of them; then a server that is away.
+        let mut slides = Blackouts::default();
+        for number in 0..60 {
+            let (is_away, stalls) = ((37..48).contains(&number), [5, 20, 21].contains(&number));
+            let media = if number % 5 == 0 && !is_away { 500 } else { 0 };
+            slides.add(&second(number, media, |it| it.count(STALLED, u64::from(stalls || is_away))));
+            if number == 30 {
+                assert_eq!(slides.found().len(), 0);
+            }
+        }
+        let of_slides: Vec<_> = slides.found().iter().map(Outage::line).collect();
+        assert_eq!(of_slides, ["no viewer received media from 0:36 to 0:50"]);
         let mut broken = bursts(1);
         broken[20..23].fill(0);
         broken[40..44].fill(0);

@@ -4,6 +4,7 @@
 mod facts;
 mod lengths;
 mod lost;
+mod published;
 mod watched;
 
 use facts::facts_of;
