@@ -132,6 +132,8 @@ pub(super) struct Part {
     pub(super) segment: u64,
     /// Its Part Index there.
     pub(super) index: u32,
+    /// Media time of its segment that lies before it.
+    pub(super) begin: Duration,
     /// The part as it is loaded.
     pub(super) media: Segment,
     /// Whether it has a picture that a player can begin with.
@@ -171,6 +173,13 @@ impl MediaPlaylist {
     /// Media time of the segments that it names.
     pub(super) fn duration(&self) -> Duration {
         self.segments.iter().map(|it| it.duration).sum()
+    }
+}
+
+impl Part {
+    /// Media time of its segment up to its end.
+    pub(super) fn end(&self) -> Duration {
+        self.begin + self.media.duration
     }
 }
 

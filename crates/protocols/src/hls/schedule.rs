@@ -2,8 +2,10 @@
 //! A function of playlists and times; knows no link.
 
 mod media_tags;
+mod part_numbers;
 
 use self::media_tags::MediaTags;
+use self::part_numbers::KnownPart;
 use super::date::Date;
 use super::playlist::{LowLatency, MediaPlaylist, Part, PreloadHint, Segment, StartOffset};
 use std::borrow::Cow;
@@ -57,6 +59,10 @@ pub(super) struct Schedule {
     parts_of_end: Duration,
     /// Media time of the parts of the segment that is next which were queued, or that are before the start.
     parts_of_next: Duration,
+    /// The last part that was queued, of the segment that is next.
+    last_queued: Option<KnownPart>,
+    /// The last part that was announced, of the segment behind the last.
+    last_announced: Option<KnownPart>,
     /// What is queued next does not follow on what was queued before.
     has_skipped: bool,
     queue: VecDeque<Segment>,
@@ -148,6 +154,8 @@ impl Schedule {
             announced: Position::default(),
             parts_of_end: Duration::ZERO,
             parts_of_next: Duration::ZERO,
+            last_queued: None,
+            last_announced: None,
             has_skipped: false,
             queue: VecDeque::new(),
             target: Duration::from_secs(1),
@@ -187,8 +195,9 @@ impl Schedule {
             begin += segment.duration;
         }
         self.queue.clear();
-        (self.next, self.parts_of_next) = (Some(Position::of(number)), Duration::ZERO);
-        self.queue_from(playlist, (number, Duration::ZERO), Duration::ZERO, &mut Update::default());
+        (self.next, self.parts_of_next, self.last_queued) =
+            (Some(Position::of(number)), Duration::ZERO, None);
+        self.queue_from(playlist, Duration::ZERO, &mut Update::default());
         (lead, rest)
     }
 
@@ -205,7 +214,8 @@ impl Schedule {
         // A playlist that is loaded once a target duration would let a buffer of some parts run dry.
         self.low_latency = playlist.low_latency.filter(|_| self.can_block);
         self.no_reload_before = asked + SHORTEST_RELOAD;
-        let playlist = &*self.carry_tags(playlist);
+        let playlist = self.carry_tags(playlist);
+        let playlist = &*self.number_parts(playlist);
         let may_hint = self.low_latency.is_some() && !playlist.has_ended;
         self.hint = playlist.hint.clone().filter(|_| may_hint);
         let (elapsed, listed_until) = (now.since(self.loaded), self.end.segment);
@@ -244,10 +254,10 @@ impl Schedule {
         if is_start {
             let (from, buffered, lead) = self.start(playlist);
             update.lead = lead;
-            let is_before = |part: &&Part| part.segment == from.segment && part.index < from.part;
-            self.parts_of_end = playlist.parts.iter().filter(is_before).map(|it| it.media.duration).sum();
+            let is_first = |part: &&Part| (part.segment, part.index) == (from.segment, from.part);
+            self.parts_of_end = playlist.parts.iter().find(is_first).map(|it| it.begin).unwrap_or_default();
             (self.next, self.end, self.announced) = (Some(from), from, from);
-            self.parts_of_next = self.parts_of_end;
+            (self.parts_of_next, self.last_queued, self.last_announced) = (self.parts_of_end, None, None);
             update.starts_with = Some(buffered);
             update.starts_with_parts = self.low_latency.is_some();
             self.is_recording = playlist.has_ended;
@@ -255,10 +265,10 @@ impl Schedule {
         self.has_ended |= playlist.has_ended;
         if !update.went_back || is_start {
             self.first = playlist.first;
-            let rest = self.announce(playlist, (end, parts_of_end), &mut update);
+            self.announce(playlist, (end, parts_of_end), &mut update);
             let unqueued = listed_until.saturating_sub(self.next.map_or(0, |next| next.segment));
             let most_skipped = elapsed + longest + times(mean(playlist), unqueued);
-            self.queue_from(playlist, rest, most_skipped, &mut update);
+            self.queue_from(playlist, most_skipped, &mut update);
         }
         self.has_to_wait = lags && !is_start || self.has_to_be_whole;
         let interval = match self.low_latency {
@@ -299,10 +309,9 @@ impl Schedule {
     /// One past the last segment, or part if parts are loaded, and the media time of the parts behind the last segment.
     fn end_of(&self, playlist: &MediaPlaylist) -> (Position, Duration) {
         let segment = playlist.first.saturating_add(playlist.segments.len() as u64);
-        let parts = playlist.parts.iter().filter(|it| self.low_latency.is_some() && it.segment == segment);
-        let (count, media) =
-            parts.fold((0, Duration::ZERO), |(count, media), it| (count + 1, media + it.media.duration));
-        (Position { segment, part: count }, media)
+        let last = playlist.parts.last().filter(|it| self.low_latency.is_some() && it.segment == segment);
+        let (part, media) = last.map_or((0, Duration::ZERO), |it| (it.index.saturating_add(1), it.end()));
+        (Position { segment, part }, media)
     }
 
     /// When the end of what a playlist announces was captured.
@@ -312,24 +321,19 @@ impl Schedule {
         playlist.segments.last().and_then(Segment::end_date).max(of_part)
     }
 
-    /// Counts what is new. Returns the segment of which parts were announced before, and how much of it was not.
+    /// Counts what is new.
     fn announce(
         &mut self,
         playlist: &MediaPlaylist,
         (end, parts_of_end): (Position, Duration),
         update: &mut Update,
-    ) -> (u64, Duration) {
+    ) {
         let target = playlist.target.as_secs_f64();
         let known = self.announced;
-        let mut rest = (known.segment, Duration::ZERO);
         for (number, segment) in (playlist.first..).zip(&playlist.segments) {
             if number >= known.segment {
                 let before = if number == known.segment { self.parts_of_end } else { Duration::ZERO };
-                let new = segment.duration.saturating_sub(before);
-                update.announced += new;
-                if number == known.segment {
-                    rest.1 = new;
-                }
+                update.announced += segment.duration.saturating_sub(before);
                 update.exceeded += u64::from(segment.duration.as_secs_f64().round() > target);
             }
         }
@@ -338,8 +342,8 @@ impl Schedule {
             let before = if end.segment == known.segment { self.parts_of_end } else { Duration::ZERO };
             update.announced += parts_of_end.saturating_sub(before);
             (self.announced, self.parts_of_end) = (end, parts_of_end);
+            self.last_announced = playlist.parts.last().filter(|_| end.part > 0).map(KnownPart::of);
         }
-        rest
     }
 
     /// The first playlist of another variant: it may be behind the one before, and is no older for that. RFC 8216, section 4.3.3.2: "A
@@ -363,13 +367,7 @@ impl Schedule {
     }
 
     /// `most_skipped`: what the last playlist had that was not queued, and what can have been made since.
-    fn queue_from(
-        &mut self,
-        playlist: &MediaPlaylist,
-        rest: (u64, Duration),
-        most_skipped: Duration,
-        update: &mut Update,
-    ) {
+    fn queue_from(&mut self, playlist: &MediaPlaylist, most_skipped: Duration, update: &mut Update) {
         let Some(mut next) = self.next else { return };
         if playlist.left_out > 0 && (next.segment < playlist.first || playlist.lacks_offset) {
             self.has_to_be_whole = true;
@@ -380,8 +378,8 @@ impl Schedule {
             let whole = times(mean(playlist), update.skipped).saturating_sub(self.parts_of_next);
             // A server that was restarted may go on with other numbers, those of its clock for example: nothing was there between them.
             update.skipped_media = if whole <= most_skipped { whole } else { Duration::ZERO };
-            (next, self.parts_of_next, self.has_skipped) =
-                (Position::of(playlist.first), Duration::ZERO, true);
+            (next, self.has_skipped) = (Position::of(playlist.first), true);
+            (self.parts_of_next, self.last_queued) = (Duration::ZERO, None);
         }
         let mut parts = playlist.parts.iter().filter(|_| self.low_latency.is_some()).peekable();
         let (count, most) = (playlist.segments.len(), self.most_queued());
@@ -399,27 +397,34 @@ impl Schedule {
                 next = Position::of(number + 1);
                 continue;
             }
-            let mut is_listed = false;
+            let (mut is_listed, mut is_cut) = (false, false);
             while let Some(part) = parts.next_if(|it| it.segment <= number) {
                 is_listed |= part.segment == number;
-                let is_next = (part.segment, part.index) == (next.segment, next.part);
-                if is_next && self.queue.len() < most {
-                    let follows_skip = std::mem::take(&mut self.has_skipped);
-                    self.queue.push_back(Segment { follows_skip, ..part.media.clone() });
-                    next.part += 1;
-                    self.parts_of_next += part.media.duration;
+                let is_next = part.segment == next.segment && part.index >= next.part;
+                if !is_next || self.queue.len() >= most {
+                    continue;
                 }
+                if part.index > next.part {
+                    is_cut = true;
+                    update.skipped_media += part.begin.saturating_sub(self.parts_of_next);
+                }
+                let follows_skip = std::mem::take(&mut self.has_skipped) || part.index > next.part;
+                self.queue.push_back(Segment { follows_skip, ..part.media.clone() });
+                next.part = part.index.saturating_add(1);
+                (self.parts_of_next, self.last_queued) = (part.end(), Some(KnownPart::of(part)));
             }
             if let Some(segment) = segment.filter(|_| self.queue.len() < most) {
                 // Parts leave a playlist before their segments do: what was left of this one cannot be loaded alone.
-                let was_loaded = rest.0 == number && rest.1 < SHORTEST_REST;
-                if !is_listed && !was_loaded {
-                    update.skipped += 1;
-                    update.skipped_media += segment.duration.saturating_sub(self.parts_of_next);
+                let left = segment.duration.saturating_sub(self.parts_of_next);
+                if !is_listed && left >= SHORTEST_REST {
+                    is_cut = true;
+                    update.skipped_media += left;
                     self.has_skipped = true;
                 }
-                (next, self.parts_of_next) = (Position::of(number + 1), Duration::ZERO);
+                (next, self.parts_of_next, self.last_queued) =
+                    (Position::of(number + 1), Duration::ZERO, None);
             }
+            update.skipped += u64::from(is_cut);
         }
         self.next = Some(next);
     }
@@ -467,7 +472,7 @@ impl Schedule {
             next.segment = next.segment.saturating_sub(self.queue.len() as u64);
         }
         self.queue.clear();
-        (self.last, self.hint) = (None, None);
+        (self.last, self.hint, self.last_queued, self.last_announced) = (None, None, None, None);
         (self.has_switched, self.has_to_be_whole, self.has_to_wait) = (true, true, false);
         (self.last_change, self.reload_at, self.no_reload_before) = (now, Some(now), now);
     }

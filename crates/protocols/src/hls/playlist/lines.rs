@@ -158,6 +158,7 @@ impl Lines {
         let range = self.range.take().map(|(length, offset)| (self.offset(uri, offset), length));
         let resource = Resource { uri: uri.to_owned(), range };
         let date = self.date;
+        self.number_parts(duration);
         self.date_parts(duration);
         let is_gap = std::mem::take(&mut self.is_gap);
         let segment = self.loaded_as(resource, duration, is_gap);
@@ -188,7 +189,9 @@ impl Lines {
         let duration = seconds(tag.duration()).ok_or(PlaylistError::Duration)?;
         let before = self.media.parts.last();
         let segment = self.segment().ok_or(PlaylistError::Sequence)?;
-        let index = before.filter(|it| it.segment == segment).map_or(0, |it| it.index + 1);
+        let beside = before.filter(|it| it.segment == segment);
+        let index = beside.map_or(0, |it| it.index + 1);
+        let begin = beside.map_or(Duration::ZERO, Part::end);
         // A range without an offset begins where that of the part before it ends (draft-pantos-hls-rfc8216bis-22, section 4.4.4.9).
         let range = tag.byterange().map(|range| {
             let before = before.map(|it| &it.media.resource).filter(|it| it.uri == tag.uri());
@@ -200,23 +203,45 @@ impl Lines {
         let is_discontinuous = self.is_discontinuous && index == 0;
         let media =
             Segment { is_part: true, is_discontinuous, ..self.loaded_as(resource, duration, tag.gap()) };
-        self.media.parts.push(Part { segment, index, media, is_independent: tag.independent() });
+        self.media.parts.push(Part { segment, index, begin, media, is_independent: tag.independent() });
         Ok(())
     }
 
-    /// Gives the parts of the segment that is described their dates, whose sum of durations is `duration`, and moves the date to its end.
-    fn date_parts(&mut self, duration: Duration) {
-        let Some(begin) = self.date else { return };
+    /// The parts of the segment that is being described, which are the last that were read.
+    fn parts_of_segment(&mut self) -> &mut [Part] {
         let segment = self.segment();
-        // They are the last that were read.
         let parts = &mut self.media.parts;
-        let before = parts.iter().rev().position(|it| Some(it.segment) != segment).unwrap_or(parts.len());
-        let first = parts.len() - before;
-        parts.iter_mut().skip(first).fold(begin, |at, part| {
-            part.media.date = Some(at);
-            at.saturating_add(nanoseconds(part.media.duration))
-        });
-        self.date = Some(begin.saturating_add(nanoseconds(duration)));
+        let count = parts.iter().rev().take_while(|it| Some(it.segment) == segment).count();
+        let first = parts.len() - count;
+        &mut parts[first..]
+    }
+
+    /// Parts leave a playlist one by one (draft-pantos-hls-rfc8216bis-22, section 6.2.2: "EXT-X-PART tags SHOULD be removed from the Playlist
+    /// after they are greater than three Target Durations from the end of the Playlist"), and those behind them keep their Part Index, which
+    /// is their place in the segment (section 3.2). The duration of a whole segment says how much of it has left.
+    fn number_parts(&mut self, duration: Duration) {
+        let part_target = self.part_target;
+        let parts = self.parts_of_segment();
+        let longest = parts.iter().map(|it| it.media.duration).max().unwrap_or_default();
+        let left = duration.saturating_sub(parts.iter().map(|it| it.media.duration).sum());
+        let each = part_target.unwrap_or(longest);
+        // Servers round durations.
+        if each.is_zero() || left < each / 2 {
+            return;
+        }
+        let count = left.div_duration_f64(each).round() as u32;
+        for part in parts {
+            (part.index, part.begin) = (part.index.saturating_add(count), part.begin + left);
+        }
+    }
+
+    /// Gives the parts of the segment that is described, which is this long, their dates, and moves the date to its end.
+    fn date_parts(&mut self, duration: Duration) {
+        let Some(date) = self.date else { return };
+        for part in self.parts_of_segment() {
+            part.media.date = Some(date.saturating_add(nanoseconds(part.begin)));
+        }
+        self.date = Some(date.saturating_add(nanoseconds(duration)));
     }
 
     /// The Media Sequence Number of the segment that is being described.

@@ -168,6 +168,23 @@ fn the_parts_of_each_segment_are_dated_from_its_beginning() {
     assert_eq!(dates, [20, 21, 22, 23, 24, 25, 26]);
 }
 
+/// Draft-pantos-hls-rfc8216bis-22, section 6.2.2: parts leave a playlist three target durations behind its end, whatever their segment.
+#[test]
+fn parts_whose_segment_has_lost_its_first_ones_are_numbered_and_dated_behind_them() {
+    let part = |name: &str| format!("#EXT-X-PART:DURATION=0.33,URI=\"{name}\"\n");
+    let (first, second) =
+        (part("0.4") + &part("0.5"), (0..6).map(|it| part(&format!("1.{it}"))).collect::<String>());
+    let read = media(&format!(
+        "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-PART-INF:PART-TARGET=0.34\n#EXT-X-PROGRAM-DATE-TIME:1970-01-01T00:00:10Z\n{first}#EXTINF:2,\n0\n{second}#EXTINF:2,\n1\n{}",
+        part("2.0")
+    ));
+    let numbers: Vec<_> = read.parts.iter().map(|it| (it.segment, it.index, it.begin.as_millis())).collect();
+    assert_eq!(numbers[..3], [(0, 4, 1_340), (0, 5, 1_670), (1, 0, 0)], "durations are rounded");
+    assert_eq!(numbers[7..], [(1, 5, 1_650), (2, 0, 0)]);
+    let dates: Vec<_> = read.parts.iter().map(|it| it.media.date.unwrap() / 1_000_000).collect();
+    assert_eq!((dates[0], dates[2], dates[8]), (11_340, 12_000, 14_000));
+}
+
 #[test]
 fn viewers_of_one_thread_share_what_was_read_of_the_same_bytes_unless_it_depends_on_more() {
     let shared = |text: &str, imports: &Variables, query: &str| {

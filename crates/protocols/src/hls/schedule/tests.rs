@@ -226,6 +226,7 @@ fn parts(first: u64, whole: u64, behind: u32) -> MediaPlaylist {
     let part = |segment: u64, index: u32| Part {
         segment,
         index,
+        begin: half * index,
         media: Segment {
             resource: Resource { uri: format!("{segment}.{index}"), range: None },
             duration: half,

@@ -218,3 +218,127 @@ fn a_hint_that_has_been_named_may_be_held_as_long_as_before() {
     bench.wait(0.6);
     assert_eq!(bench.end().1.unwrap().0, Failure::RequestTimeout);
 }
+
+/// A playlist without its lines of these parts.
+fn without(playlist: &str, parts: &[&str]) -> String {
+    let names = |line: &str| parts.iter().any(|part| line.contains(&format!("\"{part}.mp4\"")));
+    playlist.lines().filter(|line| !names(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// A viewer that has loaded two parts of segment 6.
+fn within_a_segment() -> Bench {
+    let mut bench = playing_parts();
+    bench.asked_beside();
+    bench.answer_beside("200 OK", &low_latency(2, 6, 2, 0));
+    assert_eq!(bench.asked(), "/live/6.1.mp4");
+    bench.answer("200 OK", "media");
+    bench.wait(0.1);
+    assert!(bench.asked_beside().contains("_HLS_msn=6&_HLS_part=2"));
+    bench
+}
+
+#[test]
+fn a_late_viewer_goes_on_with_the_part_that_is_next_where_those_that_it_has_left_the_playlist() {
+    let mut bench = within_a_segment();
+    bench.answer_beside("200 OK", &without(&low_latency(2, 8, 0, 0), &["6.0", "6.1"]));
+    for uri in ["6.2", "6.3", "7"] {
+        assert_eq!(bench.asked(), format!("/live/{uri}.mp4"));
+        bench.answer("200 OK", "media");
+    }
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(
+        counts(&figures, [SKIPPED, SEGMENTS, PARTS, LOADED, ANNOUNCED]),
+        [0, 2, 4, 6_000_000, 6_000_000]
+    );
+}
+
+#[test]
+fn a_part_that_left_the_playlist_before_its_viewer_came_is_skipped_and_none_is_loaded_in_its_place() {
+    let mut bench = within_a_segment();
+    bench.answer_beside("200 OK", &without(&low_latency(2, 8, 1, 0), &["6.0", "6.1", "6.2"]));
+    for uri in ["6.3", "7", "8.0"] {
+        assert_eq!(bench.asked(), format!("/live/{uri}.mp4"));
+        bench.answer("200 OK", "media");
+    }
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(
+        counts(&figures, [SKIPPED, SEGMENTS, PARTS, LOADED, ANNOUNCED]),
+        [1, 2, 4, 6_000_000, 6_500_000]
+    );
+}
+
+#[test]
+fn a_server_that_names_the_last_two_parts_alone_is_asked_for_the_one_behind_them() {
+    let mut bench = within_a_segment();
+    let cut = low_latency(2, 6, 3, 0);
+    bench.answer_beside("200 OK", &without(&cut, &["6.0"]));
+    assert_eq!(bench.asked(), "/live/6.2.mp4");
+    bench.answer("200 OK", "media");
+    bench.wait(0.1);
+    assert!(bench.asked_beside().contains("_HLS_msn=6&_HLS_part=3"));
+    bench.answer_beside("200 OK", &without(&low_latency(2, 7, 0, 0), &["6.0", "6.1"]));
+    assert_eq!(bench.asked(), "/live/6.3.mp4");
+    bench.answer("200 OK", "media");
+    bench.wait(0.1);
+    assert!(bench.asked_beside().contains("_HLS_msn=7&_HLS_part=0"));
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(
+        counts(&figures, [WENT_BACK, EARLY, SKIPPED, LOADED, ANNOUNCED]),
+        [0, 0, 0, 4_000_000, 4_000_000]
+    );
+}
+
+#[test]
+fn a_viewer_that_begins_in_a_segment_whose_first_parts_left_the_playlist_is_announced_what_it_loads() {
+    let mut bench = Bench::start();
+    bench.asked();
+    let begun = without(&low_latency(2, 6, 1, 0), &["5.0", "5.1"]);
+    let begun = begun.replace("\"5.2.mp4\"", "\"5.2.mp4\",INDEPENDENT=YES");
+    bench.answer("200 OK", &begun);
+    for uri in ["5.2", "5.3", "6.0"] {
+        assert_eq!(bench.asked(), format!("/live/{uri}.mp4"));
+        bench.answer("200 OK", "media");
+    }
+    bench.wait(0.1);
+    assert!(bench.asked_beside().contains("_HLS_msn=6&_HLS_part=1"));
+    let (figures, failure) = bench.end();
+    assert_eq!(failure, None);
+    assert_eq!(counts(&figures, [LOW_LATENCY, SKIPPED, LOADED, ANNOUNCED]), [1, 0, 1_500_000, 1_500_000]);
+}
+
+/// A queue takes sixteen of the parts at a time; those behind them are read off a playlist that has lost some of those.
+#[test]
+fn a_viewer_of_many_parts_loads_each_once_while_the_playlist_moves_on() {
+    let part = |index: u32| {
+        let independent = if index == 4 { ",INDEPENDENT=YES" } else { "" };
+        format!("#EXT-X-PART:DURATION=0.25,URI=\"0.{index}.mp4\"{independent}\n")
+    };
+    let playlist = |from: u32| {
+        let parts: String = (from..32).map(part).collect();
+        format!(
+            "#EXTM3U\n#EXT-X-TARGETDURATION:8\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=7\n#EXT-X-PART-INF:PART-TARGET=0.25\n{parts}#EXTINF:8,\n0.mp4\n"
+        )
+    };
+    let mut bench = Bench::start();
+    bench.asked();
+    bench.answer("200 OK", &playlist(2));
+    let mut loaded = Vec::new();
+    for _ in 0..40 {
+        let asked = bench.asked();
+        if asked.ends_with(".mp4") {
+            loaded
+                .push(asked.trim_start_matches("/live/0.").trim_end_matches(".mp4").parse::<u32>().unwrap());
+            bench.answer("200 OK", "media");
+        }
+        bench.wait(0.05);
+        if !bench.asked_beside().is_empty() {
+            bench.answer_beside("200 OK", &playlist(15));
+        }
+    }
+    assert_eq!(loaded, (4..32).collect::<Vec<_>>());
+    let (figures, _) = bench.end();
+    assert_eq!(counts(&figures, [SKIPPED, LOADED, ANNOUNCED]), [0, 7_000_000, 7_000_000]);
+}
