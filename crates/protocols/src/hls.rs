@@ -81,6 +81,15 @@ const UNDECRYPTED: Excess = Excess {
     words: "{count} segments that witnesses loaded could not be decrypted with the key that the playlist names (hls.undecrypted; {beside} could)",
 };
 
+/// Players that have more than a key may show it.
+const SEALED: Excess = Excess {
+    counter: figures::SEALED,
+    beside: weir_metrics::common::STARTED,
+    above: 0.0,
+    invalid_from: None,
+    words: "{count} times a playlist named segments that no key alone decrypts (SAMPLE-AES, systems of rights, parts that are ranges of a segment encrypted as a whole; hls.sealed; {beside} viewers): they are loaded, and what is in them is not known, nor latency by stamps",
+};
+
 /// Over TCP nothing is lost: it was missing when the segment was written, or before.
 const LOST_PACKETS: Excess = Excess {
     counter: figures::LOST_PACKETS,
@@ -131,6 +140,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         REFUSED,
         NOT_FOUND,
         UNDECRYPTED,
+        SEALED,
         LOST_PACKETS,
         EARLY,
         HTTP2_WAITS,

@@ -101,7 +101,7 @@ impl Decryption {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -116,15 +116,19 @@ mod tests {
         Decryption::new(KeyBytes(KEY), InitializationVector(IV))
     }
 
-    /// As a server encrypts, with padding.
     fn encrypted(text: &[u8]) -> Vec<u8> {
+        encrypt(text, &KEY, &IV)
+    }
+
+    /// As a server encrypts, with padding.
+    pub(in crate::hls) fn encrypt(text: &[u8], key: &[u8; 16], iv: &[u8; 16]) -> Vec<u8> {
         use cbc::cipher::BlockModeEncrypt;
         let padding = BLOCK - text.len() % BLOCK;
         let padded: Vec<u8> =
             text.iter().copied().chain(std::iter::repeat_n(padding as u8, padding)).collect();
         let mut blocks: Vec<Block<Aes128>> =
             padded.as_chunks::<BLOCK>().0.iter().map(|block| (*block).into()).collect();
-        cbc::Encryptor::<Aes128>::new(&KEY.into(), &IV.into()).encrypt_blocks(&mut blocks);
+        cbc::Encryptor::<Aes128>::new(key.into(), iv.into()).encrypt_blocks(&mut blocks);
         Block::<Aes128>::slice_as_flattened(&blocks).to_vec()
     }
 

@@ -27,9 +27,9 @@ weir_metrics::figures! {
     AUDIO_APART: Counter = "hls.audio_apart", Count, "viewers whose variant has its sound in a playlist of its own, which they load as well";
     SWITCHES: Counter = "hls.switches", Count, "changes of a viewer from one variant to another (--variant auto)";
     KEYS: Counter = "hls.keys", Count, "keys of encrypted segments that came whole";
-    SEALED: Counter = "hls.sealed", Count, "playlists with segments that no key alone decrypts (SAMPLE-AES, systems of rights), each viewer's once";
+    SEALED: Counter = "hls.sealed", Count, "playlists with segments that no key alone decrypts (SAMPLE-AES, systems of rights, parts that are ranges of a segment encrypted as a whole), each viewer's once";
     DECRYPTED: Counter = "hls.decrypted", Count, "encrypted segments that witnesses decrypted";
-    UNDECRYPTED: Counter = "hls.undecrypted", Count, "encrypted segments that witnesses could not decrypt with the key that the playlist names";
+    UNDECRYPTED: Counter = "hls.undecrypted", Count, "encrypted segments and Media Initialization Sections that witnesses could not decrypt with the key that the playlist names";
     INSPECTED: Counter = "hls.inspected", Count, "segments and parts that came whole and that witnesses could look into";
     LOST_PACKETS: Counter = "hls.lost_packets", Count, "packets of transport streams that are missing inside of those, by continuity counters";
     FRAGMENT_GAPS: Counter = "hls.fragment_gaps", Count, "places inside of those where the numbers of movie fragments leave some out";

@@ -240,17 +240,13 @@ impl Viewer {
                 };
                 self.recorder(context.world).count(KEYS, 1);
                 if let Some(track) = self.track_mut(track) {
-                    track.key = Some((key, bytes));
+                    track.take_key(key, bytes);
                 }
                 self.load(link, track, segment, context)?;
             }
             Loading::Map(map, segment) => {
                 if track == TrackName::Main {
-                    let mut reading = std::mem::take(&mut self.reading);
-                    if let Some(inspector) = &mut self.inspector {
-                        reading.last().into_iter().for_each(|clear| inspector.take(clear));
-                        inspector.finish_map();
-                    }
+                    self.finish_map(context);
                 }
                 if let Some(track) = self.track_mut(track) {
                     track.map = Some(map);
@@ -319,22 +315,46 @@ impl Viewer {
         }
     }
 
-    /// What a witness has read is whole, if it was encrypted.
-    fn finish_reading(&mut self, context: &mut Context<'_, ShardRecorder>) {
-        let Reading::Encrypted(mut decryption) = std::mem::take(&mut self.reading) else { return };
-        let recorder = context.world.of(self.state.planned());
-        match (&mut self.scanner, decryption.finish()) {
-            (Some(scanner), Some(clear)) => {
-                scanner.take(clear, context.now, &self.clock, recorder);
-                self.inspector.iter_mut().for_each(|inspector| inspector.take(clear));
-                recorder.count(DECRYPTED, 1);
-            }
-            _ => {
-                recorder.count(UNDECRYPTED, 1);
-                // What it seemed to have is noise.
-                self.inspector.iter_mut().for_each(|inspector| inspector.forget());
+    /// A Media Initialization Section is whole.
+    fn finish_map(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let reading = std::mem::take(&mut self.reading);
+        let Some(inspector) = &mut self.inspector else { return };
+        if let Reading::Encrypted(mut decryption) = reading {
+            match decryption.finish() {
+                Some(clear) => inspector.take(clear),
+                None => context.world.of(self.state.planned()).count(UNDECRYPTED, 1),
             }
         }
+        inspector.finish_map();
+    }
+
+    /// What a witness has read is whole, if it was encrypted.
+    fn finish_reading(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        let (mut decryption, is_first_range) = match std::mem::take(&mut self.reading) {
+            Reading::Encrypted(decryption) => (decryption, false),
+            Reading::FirstRange(decryption) => (decryption, true),
+            _ => return,
+        };
+        let recorder = context.world.of(self.state.planned());
+        if let (Some(scanner), Some(clear)) = (&mut self.scanner, decryption.finish()) {
+            scanner.take(clear, context.now, &self.clock, recorder);
+            self.inspector.iter_mut().for_each(|inspector| inspector.take(clear));
+            recorder.count(DECRYPTED, 1);
+            if is_first_range {
+                self.main.ranges_are_alone = Some(true);
+            }
+            return;
+        }
+        // The segment may be encrypted as a whole (RFC 8216, section 4.3.2.4: CBC "is restarted on each segment boundary"): a range of it is
+        // of no use without what comes before it, and its key is not wrong.
+        if is_first_range {
+            self.main.ranges_are_alone = Some(false);
+            self.main.seal(recorder);
+        } else {
+            recorder.count(UNDECRYPTED, 1);
+        }
+        // What it seemed to have is noise.
+        self.inspector.iter_mut().for_each(|inspector| inspector.forget());
     }
 
     /// A witness has looked into all of what is whole.

@@ -50,8 +50,7 @@ impl Viewer {
         ladder.current = next;
         recorder.count(SWITCHES, 1);
         (self.main.playlist, self.main.base) = (Arc::new(playlist), None);
-        // The same names may mean something else there.
-        (self.main.map, self.main.key, self.main.recording) = (None, None, None);
+        self.main.forget();
         // Its pictures may have another rate, and other times.
         self.inspector.iter_mut().for_each(|inspector| **inspector = Inspector::default());
         self.main.schedule.switch(context.now);

@@ -13,6 +13,8 @@ pub(super) enum Reading {
     Clear,
     /// Decrypted.
     Encrypted(Box<Decryption>),
+    /// The first part of an encrypted segment, of which it is a range: decrypted as if it were encrypted alone, which its padding shows.
+    FirstRange(Box<Decryption>),
     /// Encrypted, of a segment that is not known yet: what has come of it.
     Kept(Vec<u8>),
     /// Encrypted, and not read.
@@ -20,19 +22,11 @@ pub(super) enum Reading {
 }
 
 impl Reading {
-    /// What of a whole that was encrypted is clear at its end only.
-    pub(super) fn last(&mut self) -> Option<&[u8]> {
-        match self {
-            Self::Encrypted(decryption) => decryption.finish(),
-            _ => None,
-        }
-    }
-
     /// What can be read of the next piece.
     pub(super) fn readable<'a>(&'a mut self, piece: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Clear => piece,
-            Self::Encrypted(decryption) => decryption.take(piece),
+            Self::Encrypted(decryption) | Self::FirstRange(decryption) => decryption.take(piece),
             Self::Kept(bytes) if bytes.len() + piece.len() > LONGEST_KEPT => {
                 *self = Self::Opaque;
                 &[]

@@ -5,7 +5,7 @@ use super::link::{Link, LinkName, LoadedKey, Loading, Media, TrackName};
 use super::reading::Reading;
 use super::track::Track;
 use crate::hls::cmcd::{self, ObjectType, Report};
-use crate::hls::figures::{GAPS, HINTS_UNUSED, REQUESTS, SEALED};
+use crate::hls::figures::{GAPS, HINTS_UNUSED, REQUESTS};
 use crate::hls::inspector::UnitKind;
 use crate::hls::playback::Playback;
 use crate::hls::playlist::{PreloadHint, Segment};
@@ -180,12 +180,11 @@ impl Viewer {
             inspector.interrupt();
         }
         let Some(track) = self.track_mut(name) else { return Ok(()) };
-        if segment.is_sealed && !std::mem::replace(&mut track.is_sealed, true) {
-            context.world.of(planned).count(SEALED, 1);
+        if segment.is_sealed {
+            track.seal(context.world.of(planned));
         }
-        let key = segment.key.clone().filter(|key| track.lacks(key));
         let map = segment.map.clone().filter(|map| track.map.as_ref() != Some(map));
-        let (request, loading) = if let Some(key) = key {
+        let (request, loading) = if let Some(key) = track.lacking_key(&segment, map.as_ref()) {
             let resource = crate::hls::playlist::Resource { uri: key.uri.clone(), range: None };
             (track.named(&resource)?, Loading::Key(key, LoadedKey::default(), segment))
         } else if let Some(map) = map {

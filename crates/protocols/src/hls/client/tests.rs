@@ -1,3 +1,4 @@
+mod encrypted;
 mod http2;
 mod low_latency;
 mod recording;

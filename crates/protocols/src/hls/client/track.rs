@@ -3,6 +3,7 @@
 use super::link::Media;
 use super::reading::Reading;
 use crate::hls::decryption::{Decryption, InitializationVector, KeyBytes};
+use crate::hls::figures::SEALED;
 use crate::hls::inspector::Announced;
 use crate::hls::playlist::{Key, Playlist, PreloadHint, Resource, Segment};
 use crate::hls::recent::RecentCache;
@@ -11,7 +12,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{End, Request};
-use weir_metrics::{Failure, Moment};
+use weir_metrics::{Failure, Moment, Recorder};
 
 /// What a request was made of: the one that its reference is relative to, the reference, and the range.
 type Reference = (Arc<Request>, Box<str>, Option<(u64, u64)>);
@@ -47,8 +48,9 @@ pub(super) struct Track {
     /// Where redirects led for the playlist: its URIs are relative to that (RFC 3986, section 5.1.3).
     pub(super) base: Option<Arc<Request>>,
     pub(super) schedule: Schedule,
-    /// The last key and the last Media Initialization Section that were loaded.
-    pub(super) key: Option<(Arc<Key>, KeyBytes)>,
+    /// The last two keys that were loaded, the last first: a Media Initialization Section may have another than its segments.
+    keys: [Option<(Arc<Key>, KeyBytes)>; 2],
+    /// The last Media Initialization Section that was loaded.
     pub(super) map: Option<Arc<Resource>>,
     /// The playlist of a recording, of a viewer that goes to other places of it.
     pub(super) recording: Option<Arc<Playlist>>,
@@ -63,7 +65,9 @@ pub(super) struct Track {
     /// The hint that came to nothing.
     pub(super) failed_hint: Option<Resource>,
     /// A segment was met that is encrypted in a way that is not read.
-    pub(super) is_sealed: bool,
+    is_sealed: bool,
+    /// Whether parts that are ranges of an encrypted segment are encrypted each alone, once that is known.
+    pub(super) ranges_are_alone: Option<bool>,
 }
 
 impl Track {
@@ -73,7 +77,7 @@ impl Track {
             is_media: false,
             base: None,
             schedule,
-            key: None,
+            keys: [None, None],
             map: None,
             recording: None,
             start: None,
@@ -82,23 +86,28 @@ impl Track {
             hinted: None,
             failed_hint: None,
             is_sealed: false,
+            ranges_are_alone: None,
         }
     }
 
-    /// How a witness reads a segment: what it is encrypted with was loaded before it.
+    /// How a witness reads a segment: what it is encrypted with was loaded before it. A part has the key and the vector of its segment,
+    /// and is encrypted alone: its padding is its own. Whether one that is a range of its segment is, no playlist says: the first range of
+    /// one does, by its padding.
     pub(super) fn reading(&self, segment: &Segment) -> Reading {
-        let number = InitializationVector::of_segment(segment.number);
-        match &segment.key {
-            None => Reading::Clear,
-            // Whether a range of an encrypted segment is encrypted alone is not known.
-            Some(_) if segment.is_part && segment.resource.range.is_some() => Reading::Opaque,
-            // A part has the key and the vector of its segment, and is encrypted alone: its padding is its own.
-            Some(key) => self.decryption(key, key.iv.unwrap_or(number)),
+        let Some(key) = &segment.key else { return Reading::Clear };
+        let iv = key.iv.unwrap_or(InitializationVector::of_segment(segment.number));
+        match (segment.resource.range.filter(|_| segment.is_part), self.ranges_are_alone) {
+            (None, _) | (Some(_), Some(true)) => self.decryption(key, iv),
+            (Some((0, _)), None) => match self.decryption(key, iv) {
+                Reading::Encrypted(decryption) => Reading::FirstRange(decryption),
+                reading => reading,
+            },
+            (Some(_), None | Some(false)) => Reading::Opaque,
         }
     }
 
-    /// How a witness reads what is loaded before a segment. Its key has to have a vector (RFC 8216, section 4.3.2.5), since it has no
-    /// Media Sequence Number: without one it is not read.
+    /// How a witness reads what is loaded before a segment: by the key that the playlist names before it (RFC 8216, section 4.3.2.4). That has
+    /// to have a vector (section 4.3.2.5), since it has no Media Sequence Number: without one it is not read.
     pub(super) fn map_reading(&self, segment: &Segment) -> Reading {
         match &segment.map_key {
             None => Reading::Clear,
@@ -107,13 +116,32 @@ impl Track {
     }
 
     fn decryption(&self, key: &Key, iv: InitializationVector) -> Reading {
-        let loaded = self.key.as_ref().filter(|(loaded, _)| loaded.uri == key.uri);
+        let loaded = self.keys.iter().flatten().find(|(loaded, _)| loaded.uri == key.uri);
         loaded.map_or(Reading::Opaque, |(_, bytes)| Reading::Encrypted(Box::new(Decryption::new(*bytes, iv))))
     }
 
-    /// Whether a segment needs a key that was not loaded last.
-    pub(super) fn lacks(&self, key: &Key) -> bool {
-        self.key.as_ref().is_none_or(|(loaded, _)| loaded.uri != key.uri)
+    /// The key that is to be loaded before a segment, or before the map that it needs.
+    pub(super) fn lacking_key(&self, segment: &Segment, map: Option<&Arc<Resource>>) -> Option<Arc<Key>> {
+        let of_map = segment.map_key.as_ref().filter(|_| map.is_some());
+        let lacks = |key: &&Arc<Key>| !self.keys.iter().flatten().any(|(loaded, _)| loaded.uri == key.uri);
+        segment.key.as_ref().into_iter().chain(of_map).find(lacks).cloned()
+    }
+
+    /// The next playlist is that of another variant: the same names may mean something else there.
+    pub(super) fn forget(&mut self) {
+        (self.map, self.keys, self.recording, self.ranges_are_alone) = (None, [None, None], None, None);
+    }
+
+    pub(super) fn take_key(&mut self, key: Arc<Key>, bytes: KeyBytes) {
+        self.keys.rotate_right(1);
+        self.keys[0] = Some((key, bytes));
+    }
+
+    /// A segment, or a part, cannot be read by a key alone: told of once.
+    pub(super) fn seal(&mut self, recorder: &mut Recorder) {
+        if !std::mem::replace(&mut self.is_sealed, true) {
+            recorder.count(SEALED, 1);
+        }
     }
 
     /// Media time that is there to be shown.
