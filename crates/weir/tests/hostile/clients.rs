@@ -1,5 +1,6 @@
 //! Hostile clients of the origin.
 
+mod http2;
 mod mqtt;
 mod rtc;
 mod rtmp;
@@ -163,13 +164,12 @@ fn settle(held: &[TcpStream]) {
 fn run(row: &Row) {
     let mut origin = Origin::start(row);
     let done = AtomicBool::new(false);
-    let scheme = match row.witness.ask[0] {
-        0x10 => "mqtt",
-        _ => "http",
-    };
     let seen = std::thread::scope(|scope| {
         let watching = (!row.secure).then(|| {
-            scope.spawn(|| witness::watch(&origin.process, origin.addresses[scheme], row.witness, &done))
+            scope.spawn(|| {
+                let address = origin.addresses[row.witness.scheme];
+                witness::watch(&origin.process, address, row.witness, &done)
+            })
         });
         let attack =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&(row.attack)(&origin))));
@@ -263,7 +263,9 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn hostile_clients_cost_the_origin_little_and_others_nothing() {
-    let rows: Vec<&Row> =
-        [ROWS, rtmp::ROWS, rtsp::ROWS, rtc::ROWS, web::ROWS, mqtt::ROWS].into_iter().flatten().collect();
+    let rows: Vec<&Row> = [ROWS, rtmp::ROWS, rtsp::ROWS, rtc::ROWS, web::ROWS, http2::ROWS, mqtt::ROWS]
+        .into_iter()
+        .flatten()
+        .collect();
     crate::all(&rows, |row| row.name, |row| run(row));
 }

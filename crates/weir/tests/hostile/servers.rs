@@ -1,6 +1,6 @@
 //! Hostile servers, each for one of weir's clients: the run ends as runs end, in time, and has cost little.
 
-mod http2;
+pub(crate) mod http2;
 
 use crate::process::Process;
 use crate::rtmp::{handshake, message};

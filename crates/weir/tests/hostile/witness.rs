@@ -6,20 +6,34 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What it asks, and how the answer begins.
+/// Which listener it asks what, and how the answer begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
+    pub(crate) scheme: &'static str,
     pub(crate) ask: &'static [u8],
     pub(crate) answer: &'static [u8],
 }
 
 /// Over HTTP, on the worker that serves RTMP, WebRTC and HTTP.
-pub(crate) const HTTP: Question =
-    Question { ask: b"GET /api/version HTTP/1.1\r\nHost: weir\r\n\r\n", answer: b"HTTP/1.1 200" };
+pub(crate) const HTTP: Question = Question {
+    scheme: "http",
+    ask: b"GET /api/version HTTP/1.1\r\nHost: weir\r\n\r\n",
+    answer: b"HTTP/1.1 200",
+};
+
+/// A segment of a stream that is not there, by HTTP/1.1.
+pub(crate) const HLS: Question = Question {
+    scheme: "http+hls",
+    ask: b"GET /live/none/1.ts HTTP/1.1\r\nHost: weir\r\n\r\n",
+    answer: b"HTTP/1.1 404",
+};
 
 /// CONNECT of MQTT 5 without an identifier and with keep-alive 60: CONNACK.
-pub(crate) const MQTT: Question =
-    Question { ask: &[0x10, 13, 0, 4, b'M', b'Q', b'T', b'T', 5, 2, 0, 60, 0, 0, 0], answer: &[0x20] };
+pub(crate) const MQTT: Question = Question {
+    scheme: "mqtt",
+    ask: &[0x10, 13, 0, 4, b'M', b'Q', b'T', b'T', 5, 2, 0, 60, 0, 0, 0],
+    answer: &[0x20],
+};
 
 /// What a witness has seen.
 #[derive(Clone, Copy, Debug, Default)]

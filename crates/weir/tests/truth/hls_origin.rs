@@ -238,21 +238,75 @@ fn viewers_of_parts_have_one_connection_by_http_2_and_two_by_http_1_1() {
     });
 }
 
-/// Faults are of requests, whichever stream of a connection they come by.
+/// Faults are of requests, whichever stream of a connection they come by: each is found by HTTP/2 as by HTTP/1.1.
 #[test]
 fn the_faults_that_are_scripted_are_found_by_http_2() {
     let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = self_signed(folder.path());
-    let faults = ["status unit=2 code=404 viewers=1..3", "status unit=4 code=500 viewer=2"];
     let identity = Identity { chain: chain.clone().into(), key: key.into() };
-    let config = OriginConfig { hls: settings(), ..config(&faults) };
-    let air = air(&config.listening_secure(&HLS, ANY_PORT, identity));
-    let url = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
-    let run = measure(["play", &url, "-c", "4", "-d", "8s", "--warmup", "0s", "--cacert", &chain]);
-    assert_eq!(numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]), [3.0, 4.0, 0.0]);
-    assert_eq!(run.total("hls.http2_requests"), run.total("hls.requests"));
-    assert_eq!(numbers(&run, ["hls.connections", "hls.lost_packets"]), [4.0, 0.0]);
+    let faults = [
+        "status unit=2 code=404 viewers=1..3",
+        "status unit=4 code=500 viewer=2",
+        "lose unit=5 packets=3 viewer=1",
+        // Late enough for all viewers to be there, and all of them are told.
+        "gap unit=12..13 stream=live/a",
+        // Not so late that what is named behind it has left the playlist.
+        "stall unit=10 for=4s viewer=4",
+    ];
+    for version in ["2", "1.1"] {
+        let config = OriginConfig { hls: settings(), ..config(&faults) };
+        let air = air(&config.listening_secure(&HLS, ANY_PORT, identity.clone()));
+        let url = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
+        let arguments =
+            ["-c", "4", "-d", "22s", "--warmup", "0s", "--cacert", &chain, "--http-version", version];
+        let run = measure(["play", &url].into_iter().chain(arguments));
+        assert_eq!(
+            numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]),
+            [3.0, 4.0, 0.0],
+            "{version}"
+        );
+        assert_eq!(
+            numbers(&run, ["hls.lost_packets", "hls.gaps", "hls.connections"]),
+            [3.0, 8.0, 4.0],
+            "{version}"
+        );
+        let by_http2 = if version == "2" { run.total("hls.requests") } else { 0.0 };
+        assert_eq!(run.total("hls.http2_requests"), by_http2, "{version}");
+        let slowest = run.spread("hls.segment_time")["max"].as_f64().unwrap();
+        assert!((4.0..4.5).contains(&slowest), "{version}: a segment that is late by 4 s took {slowest} s");
+        assert_eq!(air.origin.effects().len(), 4 + 1 + 2 + 1, "{version}: {:?}", air.origin.effects());
+    }
+}
+
+/// A part that is late, and a reload that is answered too early.
+#[test]
+fn the_faults_of_parts_are_found_by_http_2() {
+    let _machine = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let [chain, key] = self_signed(folder.path());
+    let identity = Identity { chain: chain.clone().into(), key: key.into() };
+    let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
+    for version in ["2", "1.1"] {
+        let config = OriginConfig {
+            hls: hls.clone(),
+            ..config(&["early unit=9", "stall unit=20 for=2500ms viewer=1"])
+        };
+        let air = air(&config.listening_secure(&HLS, ANY_PORT, identity.clone()));
+        let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
+        soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
+        let url = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
+        let arguments =
+            ["-c", "2", "-d", "10s", "--warmup", "0s", "--cacert", &chain, "--http-version", version];
+        let run = measure(["play", &url].into_iter().chain(arguments));
+        let found = numbers(&run, ["played", "hls.low_latency", "hls.early", "stalls"]);
+        assert_eq!(found, [2.0, 2.0, 2.0, 1.0], "{version}: {}", run.err);
+        // Three parts of 200 ms are buffered, and at the most what lies between two pictures to begin with.
+        let stalled = run.total("stalled");
+        assert!((0.9..2.5).contains(&stalled), "{version}: a part that is late by 2.5 s cost {stalled} s");
+        assert_eq!(numbers(&run, ["hls.refused", "hls.skipped", "hls.hints_unused"]), [0.0; 3], "{version}");
+        assert_eq!(air.origin.effects().len(), 3, "{version}: {:?}", air.origin.effects());
+    }
 }
 
 /// nginx ends a connection of HTTP/2 by GOAWAY (NO_ERROR) after `keepalive_requests`, while it still holds what it has taken before.
