@@ -384,13 +384,14 @@ impl Aggregator {
         };
         let asked = self.asked(scenario, &mut summary);
         summary.warnings.extend(asked.iter().filter_map(|threshold| threshold.unasked(&summary.workloads)));
-        let judged = asked.iter().map(|threshold| {
+        let judged = asked.iter().filter_map(|threshold| {
             let result = threshold.judge_run(&summary);
+            // A default threshold without a value is left out: the rate of the source may be unknown.
+            let is_left_out = result.default && result.value.is_none() && !threshold.is_open(&summary);
             let words = self.words_about(threshold).filter(|_| !result.passed);
-            ThresholdResult { words, ..result }
+            (!is_left_out).then_some(ThresholdResult { words, ..result })
         });
-        // A default threshold without a value is left out: the rate of the source may be unknown.
-        summary.thresholds = judged.filter(|it| !it.default || it.value.is_some()).collect();
+        summary.thresholds = judged.collect();
         for threshold in asked {
             threshold.find_second(&mut summary);
         }

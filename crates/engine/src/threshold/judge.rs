@@ -16,8 +16,31 @@ impl Threshold {
             Subject::Growth(growth) => self.judge_value(|_| largest_growth(*growth, summary)),
             // After a restart some may never have been connected again: then there is no value.
             Subject::Reconnected => self.judge_value(|_| summary.reconnected_seconds()),
-            Subject::Ratio(_) | Subject::Load(_) | Subject::Figure(_) => self.judge(&summary.workloads),
+            Subject::Ratio(_) | Subject::Load(_) | Subject::Figure(_) => {
+                let result = self.judge(&summary.workloads);
+                // What holds of the others is not known of these.
+                if result.passed && self.is_open(summary) {
+                    ThresholdResult { value: None, passed: false, place: None, ..result }
+                } else {
+                    result
+                }
+            }
         }
+    }
+
+    /// Whether it asks something of a workload whose clients all still waited for a keyframe at the end, so that it is not known.
+    pub(crate) fn is_open(&self, summary: &Summary) -> bool {
+        let Subject::Ratio(ratio) = self.subject else { return false };
+        self.asked(&summary.workloads).any(|(_, workload)| ratio.is_open(workload))
+    }
+
+    /// The workloads that it is about, with their positions.
+    fn asked<'w>(
+        &self,
+        workloads: &'w [WorkloadSummary],
+    ) -> impl Iterator<Item = (u16, &'w WorkloadSummary)> {
+        let is_asked = |number: &u16| self.default_of.as_ref().is_none_or(|of| of.contains(number));
+        (0..).zip(workloads).filter(move |(number, it)| !it.background && is_asked(number))
     }
 
     /// Compares the total that `look_up` knows under the figure's name. None fails.
@@ -41,9 +64,7 @@ impl Threshold {
     /// Compares these workloads, finished or so far, or one slice of them: every stage of every workload that has the figure must hold. The
     /// value is the one farthest on the wrong side. Nothing measured fails.
     pub fn judge(&self, workloads: &[WorkloadSummary]) -> ThresholdResult {
-        let is_asked = |number| self.default_of.as_ref().is_none_or(|of| of.contains(&number));
-        let asked = (0..).zip(workloads).filter(|(number, it)| !it.background && is_asked(*number));
-        let asked: Vec<_> = asked.collect();
+        let asked: Vec<_> = self.asked(workloads).collect();
         let void = asked
             .iter()
             .flat_map(|(_, it)| &it.stages)

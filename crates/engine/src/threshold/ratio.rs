@@ -25,6 +25,13 @@ impl FigureRatio {
         }
     }
 
+    /// Whether it is of none of a workload's clients at its end, each of which still waited for a keyframe.
+    pub(super) fn is_open(self, workload: &WorkloadSummary) -> bool {
+        let total = |name| workload.total.total(name);
+        let waiting = total(names::KEYFRAME_WAITS) - total(names::KEYFRAME_WAITS_OVER);
+        self == Self::Played && waiting > 0.0 && self.of_workload(workload).is_none()
+    }
+
     /// What it is of a whole workload.
     pub(super) fn of_workload(self, workload: &WorkloadSummary) -> Option<f64> {
         let total = |name| workload.total.total(name);

@@ -5,6 +5,7 @@ mod facts;
 mod lengths;
 mod lost;
 mod published;
+mod waits;
 mod watched;
 
 use facts::facts_of;
