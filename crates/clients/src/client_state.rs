@@ -34,10 +34,11 @@ pub enum ClientPhase {
 /// (x264's own default): 50 s at five a second.
 const TIMEOUTS_TO_A_KEYFRAME: u8 = 6;
 
-/// How many of them it may have waited at its end where no viewer has had two keyframes.
-const TIMEOUTS_UNKNOWN: u32 = 2;
+/// How many of them are excused where no viewer has had two keyframes, once one has had a keyframe that this viewer has not.
+const TIMEOUTS_PASSED_BY: u32 = 2;
 
-/// How much longer than keyframes were apart a wait for one may last: they come late as well as pictures do.
+/// How much longer than keyframes were apart a wait for one may last, and how much earlier than another viewer one may have joined that
+/// gets another keyframe: they come late as well as pictures do.
 const KEYFRAME_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// The words for a stream that came, and that no decoder can begin with.
@@ -110,13 +111,13 @@ enum Supply {
 /// doing, so that such a wait is not held against the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyframeWait {
-    /// It asks for keyframes, or needs none: no time of its start is excused.
+    /// It needs none: no time of its start is excused.
     Unexcused,
     /// It would wait, and no media has come yet.
     Ahead,
     /// It waits.
     Waits,
-    /// It waits longer than keyframes were apart.
+    /// It waits longer than keyframes were apart, or has had one that it could not begin with.
     Overlong,
     /// It has had one.
     Over,
@@ -146,9 +147,17 @@ impl ClientState {
         }
     }
 
-    /// The same, of a viewer that begins wherever the stream is, and cannot ask for a keyframe.
-    pub fn waiting_for_keyframes(self) -> Self {
-        Self { wait: KeyframeWait::Ahead, ..self }
+    /// The same, of a viewer that begins wherever the stream is, and whose server may have no keyframe for it.
+    pub fn waiting_for_keyframes(mut self) -> Self {
+        self.wait_for_keyframes();
+        self
+    }
+
+    /// It turns out to be such a viewer before any media has come.
+    pub(crate) fn wait_for_keyframes(&mut self) {
+        if self.wait == KeyframeWait::Unexcused {
+            self.wait = KeyframeWait::Ahead;
+        }
     }
 
     /// The start that it was planned for.
@@ -176,6 +185,9 @@ impl ClientState {
         match phase {
             ClientPhase::Opening => self.begin_to_wait(now, shard),
             _ if plays => {
+                if self.wait != KeyframeWait::Unexcused {
+                    shard.keyframe_came(self.planned, now);
+                }
                 self.end_wait(KeyframeWait::Over, now, shard);
                 (self.last_came, self.last_keyframe) = (now, None);
             }
@@ -256,17 +268,44 @@ impl ClientState {
         if self.waited_on >= TIMEOUTS_TO_A_KEYFRAME {
             return false;
         }
-        let longest = shard.keyframe_interval(self.planned).map(|interval| interval + KEYFRAME_TOLERANCE);
-        if longest.is_some_and(|longest| now.since(self.phase_began) > longest) {
+        if self.is_overlong(now, shard) {
             self.end_wait(KeyframeWait::Overlong, now, shard);
         }
         true
+    }
+
+    /// Whether it has waited for longer than the source can be the reason. Where no viewer has had two keyframes, how far they are
+    /// apart is unknown: then the end of a run says no more than its middle, unless a keyframe has come to another viewer since this
+    /// one joined.
+    fn is_overlong(&self, now: Moment, shard: &ShardRecorder) -> bool {
+        let waited = now.since(self.phase_began);
+        let is_passed_by = || {
+            let ago = shard.since_keyframe(self.planned, now);
+            ago.is_some_and(|ago| ago + KEYFRAME_TOLERANCE < waited)
+        };
+        let excuse = match shard.keyframe_interval(self.planned) {
+            Some(interval) => interval,
+            None if is_passed_by() => self.timeouts.media * TIMEOUTS_PASSED_BY,
+            None => self.longest_wait(),
+        };
+        waited > excuse + KEYFRAME_TOLERANCE
+    }
+
+    /// A keyframe came to it while it waited, with which it cannot begin: what it lacks is not the source's doing from here on. Says
+    /// whether that is so: of the first moments the part of one may be all that was left to come.
+    pub(crate) fn miss_keyframe(&mut self, now: Moment, shard: &mut ShardRecorder) -> bool {
+        let misses = self.waits() && now.since(self.phase_began) > KEYFRAME_TOLERANCE;
+        if misses {
+            self.end_wait(KeyframeWait::Overlong, now, shard);
+        }
+        misses
     }
 
     /// A keyframe of what it plays was read, with this time on the stream's own clock in milliseconds: how long after the
     /// last one is known of the stream on its thread. Reads may be seconds apart, and servers send what they have kept of a
     /// stream at once, so that the moments of reads alone may be too close to each other.
     pub(crate) fn note_keyframe(&mut self, now: Moment, media_time: u32, shard: &mut ShardRecorder) {
+        shard.keyframe_came(self.planned, now);
         let read_before = std::mem::replace(&mut self.last_came, now);
         let read_as = (media_time / KEYFRAME_CLOCK) as u16;
         // Where it began is no keyframe if it began with sound.
@@ -449,9 +488,7 @@ impl ClientState {
         let stayed = now.since(self.planned.at);
         let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
         let exits = !self.has_begun() && patience.is_some_and(|patience| stayed < patience);
-        // How far apart keyframes are is not known where no viewer has had two: then it is excused for a while.
-        let excuse = shard.keyframe_interval(self.planned).unwrap_or(self.timeouts.media * TIMEOUTS_UNKNOWN);
-        if exits || self.waits() && now.since(self.phase_began) > excuse + KEYFRAME_TOLERANCE {
+        if exits || self.waits() && self.is_overlong(now, shard) {
             // One that exits is left out once.
             self.end_wait(KeyframeWait::Over, now, shard);
         }

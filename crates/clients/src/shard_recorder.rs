@@ -258,6 +258,16 @@ impl ShardRecorder {
         self.keyframe_intervals.note(planned.workload, planned.client, interval);
     }
 
+    /// Notes that a keyframe of what this viewer plays came.
+    pub(crate) fn keyframe_came(&mut self, planned: PlannedStart, now: Moment) {
+        self.keyframe_intervals.came(planned.workload, planned.client, now);
+    }
+
+    /// How long ago the latest keyframe came to a viewer of what this one plays.
+    pub(crate) fn since_keyframe(&self, planned: PlannedStart, now: Moment) -> Option<Duration> {
+        self.keyframe_intervals.since_latest(planned.workload, planned.client, now)
+    }
+
     /// The longest that keyframes of what this viewer plays were apart, if one has had two.
     pub(crate) fn keyframe_interval(&self, planned: PlannedStart) -> Option<Duration> {
         self.keyframe_intervals.longest(planned.workload, planned.client)

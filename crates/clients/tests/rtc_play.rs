@@ -2,6 +2,8 @@
 
 #[path = "rtc/hostile.rs"]
 mod hostile;
+#[path = "rtc/keyframes.rs"]
+mod keyframes;
 #[path = "rtc/oven.rs"]
 mod oven;
 #[path = "rtc/padding.rs"]

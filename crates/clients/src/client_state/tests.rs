@@ -237,12 +237,12 @@ fn a_wait_that_the_planned_end_cuts_short_is_not_over() {
 }
 
 #[test]
-fn a_viewer_that_comes_to_play_at_once_and_one_that_asks_for_keyframes_have_not_waited() {
+fn a_viewer_that_comes_to_play_at_once_and_one_that_needs_no_keyframe_have_not_waited() {
     let (state, mut shard, start) = begin(Duration::ZERO);
     let planned = state.planned();
-    let mut asks = state;
-    asks.reach(ClientPhase::Opening, start + SECOND, &mut shard);
-    assert!(!asks.waits_on(start + 10 * SECOND, &mut shard));
+    let mut needs_none = state;
+    needs_none.reach(ClientPhase::Opening, start + SECOND, &mut shard);
+    assert!(!needs_none.waits_on(start + 10 * SECOND, &mut shard));
     let mut at_once = state.waiting_for_keyframes();
     at_once.reach(ClientPhase::Opening, start + SECOND, &mut shard);
     at_once.reach(ClientPhase::Playing, start + SECOND, &mut shard);
@@ -291,20 +291,57 @@ fn a_stream_whose_keyframes_are_close_is_no_measure_for_another() {
 
 #[test]
 fn a_wait_that_the_end_cuts_short_is_held_against_the_server_if_it_was_too_long() {
-    // With keyframes four seconds apart, and where that is not known.
-    for (interval, stayed, is_excused) in
-        [(Some(4), 6, true), (Some(4), 9, false), (None, 22, true), (None, 24, false)]
-    {
+    // With keyframes four seconds apart, and where that is not known: then another viewer had one while this one waited, or none has.
+    for (interval, another_at, stayed, is_excused) in [
+        (Some(4), None, 6, true),
+        (Some(4), None, 9, false),
+        (None, Some(4), 22, true),
+        (None, Some(4), 24, false),
+        (None, Some(2), 24, true),
+        (None, None, 24, true),
+        (None, None, 61, true),
+    ] {
         let (mut state, mut shard, start) = waiting();
         let (planned, end) = (state.planned(), start + stayed * SECOND);
         interval.into_iter().for_each(|interval| shard.note_keyframe_interval(planned, interval * SECOND));
+        another_at.into_iter().for_each(|second| shard.keyframe_came(planned, start + second * SECOND));
         state.finish(end, &mut shard);
         let over = u64::from(!is_excused);
         let waited = u64::from(stayed) - 2;
         assert_eq!(
             waits(&mut shard, planned, end + SECOND),
             (0, 1, over, waited),
-            "{interval:?}, {stayed} s"
+            "{interval:?}, {another_at:?}, {stayed} s"
         );
     }
+}
+
+#[test]
+fn a_viewer_that_keyframes_pass_by_is_held_against_the_server_though_none_has_had_two() {
+    let (mut state, mut shard, start) = waiting();
+    let planned = state.planned();
+    // What begins to play has had one.
+    let other = ClientState::begin(client(1), Timeouts::all(10 * SECOND), start, &mut shard);
+    let mut other = other.waiting_for_keyframes();
+    other.reach(ClientPhase::Opening, start + 3 * SECOND, &mut shard);
+    other.reach(ClientPhase::Playing, start + 8 * SECOND, &mut shard);
+    assert_eq!(shard.keyframe_interval(planned), None);
+    for (second, is_excused) in [(11, true), (21, true), (31, false)] {
+        let now = start + second * SECOND;
+        state.fed(now, &mut shard);
+        assert!(state.waits_on(now, &mut shard));
+        assert_eq!(state.is_excused(), is_excused, "{second}");
+    }
+}
+
+#[test]
+fn a_keyframe_that_no_decoder_can_begin_with_ends_what_is_excused() {
+    let (mut state, mut shard, start) = waiting();
+    let planned = state.planned();
+    assert!(!state.miss_keyframe(start + 3 * SECOND, &mut shard), "it may have joined in the middle of one");
+    assert!(state.is_excused());
+    assert!(state.miss_keyframe(start + 5 * SECOND, &mut shard));
+    assert_eq!(waits(&mut shard, planned, start + 6 * SECOND), (0, 1, 1, 3));
+    state.reach(ClientPhase::Playing, start + 7 * SECOND, &mut shard);
+    assert!(!state.miss_keyframe(start + 9 * SECOND, &mut shard), "it plays");
 }

@@ -62,6 +62,11 @@ pub(super) trait Role {
         None
     }
 
+    /// Whether what has come lacks nothing but a keyframe, as far as can be told.
+    fn lacks_only_a_keyframe(&self) -> bool {
+        false
+    }
+
     /// The session is lost, and another is sought: books what the end of one reveals, and begins as at first.
     fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>);
 
@@ -233,6 +238,10 @@ impl<R: Role> ClientSession for Client<R> {
 
     fn handle_hunger(&mut self, context: &mut Context<'_, ShardRecorder>) {
         self.line.state.starve(context.now, context.world);
+    }
+
+    fn lacks_only_a_keyframe(&self) -> bool {
+        self.role.lacks_only_a_keyframe()
     }
 
     fn overdue(&mut self, _: &mut Context<'_, ShardRecorder>) -> End {

@@ -69,6 +69,8 @@ pub(super) struct Player {
     pictures: Option<(VideoCodec, PictureFormat)>,
     /// The payload type of the pictures whose format was told: as soon as it plays, and when another codec comes.
     told: Option<u8>,
+    /// A keyframe came to it while it waited for one, and was not whole.
+    missed_keyframe: bool,
     /// Since when a keyframe comes, and since when it plays.
     keyframe_at: Option<Moment>,
     playing_since: Option<Moment>,
@@ -106,6 +108,7 @@ impl Player {
             target: target as u32,
             pictures: None,
             told: None,
+            missed_keyframe: false,
             keyframe_at: None,
             playing_since: None,
         };
@@ -167,7 +170,12 @@ impl Role for Player {
         };
         let receiver = Receiver::new(keys, &self.options.rtc, self.witness, kept, ssrc, now);
         let failed = |error| (Failure::DtlsFailed, format!("{error}"));
-        self.receiver = Some(Box::new(receiver.map_err(failed)?));
+        let receiver = receiver.map_err(failed)?;
+        if receiver.has_video() {
+            // It asks for keyframes, but servers whose sources cannot be asked have none for it before the source's next.
+            line.state.wait_for_keyframes();
+        }
+        self.receiver = Some(Box::new(receiver));
         Ok(())
     }
 
@@ -246,6 +254,9 @@ impl Role for Player {
             // they have came.
             context.let_datagrams_wait(!self.witness);
         }
+        if totals.keyframe && !plays {
+            self.missed_keyframe |= state.miss_keyframe(now, context.world);
+        }
         if self.told.is_some() && self.told != receiver.picture_type() {
             // The server has changed to another codec that was agreed on.
             self.told = receiver.picture_type();
@@ -254,8 +265,9 @@ impl Role for Player {
             format.into_iter().for_each(|format| context.world.track(state.planned(), format));
         }
         state.fed(now, context.world);
+        let waits = state.is_excused();
         connection.with_sender(context, |recorder, send| {
-            receiver.after_batch(now, &totals, recorder, &mut |bytes| send(bytes, bytes.len()));
+            receiver.after_batch(now, &totals, waits, recorder, &mut |bytes| send(bytes, bytes.len()));
         });
         self.untold += totals.media + receiver.take_missing();
         let restarts = receiver.restarts();
@@ -263,6 +275,10 @@ impl Role for Player {
             self.jumps = true;
             // Another publication, or session, goes on where this one has stopped, as with timestamps of frames that jump.
             self.base = self.media.max(0) - receiver.media_micros().unwrap_or_default();
+        }
+        if totals.keyframe && state.phase() == ClientPhase::Playing {
+            let media = receiver.media_micros().unwrap_or_default() + self.base;
+            state.note_keyframe(now, (media / 1_000) as u32, context.world);
         }
         if comes_back {
             self.playback.come_back(now);
@@ -350,10 +366,14 @@ impl Role for Player {
         }
     }
 
+    fn lacks_only_a_keyframe(&self) -> bool {
+        !self.missed_keyframe && self.receiver.as_ref().is_some_and(|it| it.lacks_only_a_keyframe())
+    }
+
     fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         self.numbers = Some(self.end_session(false, line, context));
         (self.totals, self.untold, self.restarts) = (ReadTotals::default(), 0, 0);
-        self.keyframe_at = None;
+        (self.keyframe_at, self.missed_keyframe) = (None, false);
     }
 
     fn depart(

@@ -15,7 +15,7 @@ use super::figures::{
     SILENT_SECONDS, STRANGE, UNAUTHENTIC,
 };
 use std::time::Duration;
-use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS};
+use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS, WAITED_FRAMES, WAITED_MEDIA};
 use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
@@ -182,7 +182,12 @@ impl Receiver {
                     }
                     track.pads_media |= packet.has_padding() && !payload.is_empty();
                 }
-                None if !self.opens => hints.padding = track.is_padding(&packet, self.tag),
+                None if !self.opens => {
+                    hints.padding = track.is_padding(&packet, self.tag);
+                    // A mark is all that is known then.
+                    let is_key = hints.keyframe == Some(true) && !hints.padding;
+                    totals.keyframe |= is_key && track.newest_keyframe.is_new(packet.timestamp());
+                }
                 None => {}
             }
         }
@@ -231,11 +236,20 @@ impl Receiver {
             && let Some(codec) = track.codec
             && let Some(payload) = payload
         {
-            let beginning = &mut track.beginning;
+            let (beginning, newest) = (&mut track.beginning, &mut track.newest_keyframe);
+            let mut still_waits = false;
             assembler.push(number, timestamp, marker, payload, |unit| {
-                totals.start_whole |= beginning.as_mut().is_some_and(|it| it.begins(&unit));
+                if let Some(beginning) = beginning.as_mut() {
+                    totals.keyframe |= beginning.is_keyframe(&unit) && newest.is_new(unit.timestamp);
+                    totals.start_whole |= beginning.begins(&unit);
+                    still_waits = !beginning.has_begun();
+                }
                 shown(codec, &unit, recorder);
             });
+            // A keyframe that is not whole, or parameter sets without one, are not what was asked for.
+            if still_waits && track.asks {
+                track.requests.start(now);
+            }
         }
     }
 
@@ -306,21 +320,25 @@ impl Receiver {
         }
     }
 
-    /// Books what a batch has brought; `send` gets what must be said at once.
+    /// Books what a batch has brought to a viewer that waits for a keyframe or does not; `send` gets what must be said at once.
     pub(super) fn after_batch(
         &mut self,
         now: Moment,
         totals: &ReadTotals,
+        waits: bool,
         recorder: &mut Recorder,
         send: &mut dyn FnMut(&[u8]),
     ) {
         recorder.count(UNITS, totals.packets);
         recorder.count(NUMBERED, totals.packets);
         recorder.count(MEDIA, totals.media);
+        recorder.count(WAITED_MEDIA, if waits { totals.media } else { 0 });
         for track in &mut self.tracks {
             if track.kind == MediaKind::Video {
                 let frames = track.account.frames().received;
-                recorder.count(FRAMES, frames - std::mem::replace(&mut track.booked.frames, frames));
+                let frames = frames - std::mem::replace(&mut track.booked.frames, frames);
+                recorder.count(FRAMES, frames);
+                recorder.count(WAITED_FRAMES, if waits { frames } else { 0 });
                 track.book_freezes(recorder);
             }
         }
@@ -516,6 +534,12 @@ impl Receiver {
     /// What of a track is missing that decoding could have begun with.
     pub(super) fn missing(&self) -> Option<String> {
         self.tracks.iter().find_map(|track| track.beginning.as_ref()?.missing())
+    }
+
+    /// Whether keyframes of the pictures are known when they come, and what decoders need has come with those that came.
+    pub(super) fn lacks_only_a_keyframe(&self) -> bool {
+        let mut beginnings = self.tracks.iter().filter_map(|track| track.beginning.as_ref());
+        beginnings.any(|beginning| !beginning.lacks())
     }
 
     /// What comes, track by track.

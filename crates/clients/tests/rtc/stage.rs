@@ -6,7 +6,6 @@ use weir_clients::{
     Ending, PlannedStart, PlayOptions, Return, RtcOptions, ShardRecorder, Timeouts, Turn, Workload, rtc,
 };
 use weir_metrics::{Failure, Moment, Recorder};
-use weir_rtc::NtpTime;
 use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, OfferOptions, Setup, agree};
@@ -14,6 +13,7 @@ use weir_rtc::srtp::{MasterKey, Outbound};
 use weir_rtc::transport::{
     Certificate, Clock, Event as Reached, Output, Remote, Transport, TransportSettings,
 };
+use weir_rtc::{NtpTime, VideoCodec};
 use weir_shard::{Event, Rig, Session, clock};
 
 const SERVER: &str = "127.0.0.1:5000";
@@ -77,8 +77,13 @@ impl Stage {
 
     /// The same of a client that comes back.
     pub(crate) fn returning(client: u32, url: &str, options: &RtcOptions, returns: Return) -> (Self, String) {
-        let workload = workload(url, options, returns);
-        let mut rig = Rig::new(ShardRecorder::new([workload.schema]).keeping_endings());
+        Self::started(client, &workload(url, options, returns), None)
+    }
+
+    /// Client `client` of a workload, on the thread of those that this recorder has been of.
+    fn started(client: u32, workload: &Workload, recorder: Option<ShardRecorder>) -> (Self, String) {
+        let recorder = recorder.unwrap_or_else(|| ShardRecorder::new([workload.schema]).keeping_endings());
+        let mut rig = Rig::new(recorder);
         let planned = PlannedStart { client, workload: 0, cell: 0, at: rig.now, turn: Turn::default() };
         let viewer = workload.start(planned, rig.now, &mut rig.world);
         let addresses = vec![server_address()];
@@ -114,6 +119,20 @@ impl Stage {
     pub(crate) fn undescribed(client: u32) -> Self {
         let (mut stage, offer) = Self::new(client);
         let (server, answer) = Server::answering(&offer, stage.rig.now, Setup::Passive);
+        stage.server = Some(server);
+        stage.answer("201 Created", "Location: /session/1\r\n", &answer.replace(DESCRIBED, ""));
+        stage.agree_on_keys();
+        stage
+    }
+
+    /// The same of a viewer of one codec whose parameter sets are not described, on the thread of those that this recorder has been of.
+    pub(crate) fn of_codec(client: u32, codec: VideoCodec, recorder: Option<ShardRecorder>) -> Self {
+        let options = RtcOptions { codec: Some(codec), ..RtcOptions::default() };
+        let (mut stage, said) = Self::started(client, &workload(WHEP, &options, Return::default()), recorder);
+        let offer = said.split_once("\r\n\r\n").unwrap().1;
+        let answers = OfferOptions { setup: Setup::Passive, ..OfferOptions::PUBLISHER };
+        let answers = answers.of_codec(Some(codec));
+        let (server, answer) = Server::answering_with(offer, stage.rig.now, &answers);
         stage.server = Some(server);
         stage.answer("201 Created", "Location: /session/1\r\n", &answer.replace(DESCRIBED, ""));
         stage.agree_on_keys();
@@ -224,10 +243,13 @@ impl Server {
     }
 
     pub(crate) fn answering(offer: &str, now: Moment, setup: Setup) -> (Self, String) {
+        Self::answering_with(offer, now, &OfferOptions { setup, ..OfferOptions::PUBLISHER })
+    }
+
+    fn answering_with(offer: &str, now: Moment, options: &OfferOptions<'_>) -> (Self, String) {
         let offer: Description = offer.parse().expect("an offer of weir's");
         let (mut server, local) = Self::new();
-        let offer_options = OfferOptions { setup, ..OfferOptions::PUBLISHER };
-        let mut answer = local.answer(&offer, &offer_options);
+        let mut answer = local.answer(&offer, options);
         describe(&mut answer);
         server.agreed = agree(&offer, &answer, true);
         server.connect(&offer, now);

@@ -1,39 +1,47 @@
 //! A source whose keyframes are as far apart as x264 puts them unless it is told otherwise: what viewers wait for is its doing, and
 //! nginx, which begins wherever the stream is, is not blamed for it.
 
+mod everywhere;
+
 use crate::support::{CHECKS_OF_THE_MACHINE, KilledOnDrop, Nginx, play, program, says, shared, soon};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Pictures a second: 250 of them take 16.7 s, longer than a viewer waits for anything else.
 const RATE: u32 = 15;
 
-/// ffmpeg publishes a minute of pictures and sound again and again.
-fn publish(folder: &Path, nginx: &Nginx) -> KilledOnDrop {
-    let clip = folder.join("clip.mp4");
-    let picture = format!("testsrc=size=320x180:rate={RATE}:duration=60");
+/// How long what ffmpeg sends again and again is.
+const SECONDS: u32 = 75;
+
+/// Pictures and sound in a file of this kind, with a keyframe and `keyint` - 1 other pictures alternately.
+fn clip(folder: &Path, rate: u32, keyint: u32, kind: &str) -> PathBuf {
+    let clip = folder.join(format!("clip.{kind}"));
+    let picture = format!("testsrc=size=320x180:rate={rate}:duration={SECONDS}");
+    let sound = format!("sine=duration={SECONDS}");
     let made = program("ffmpeg", "ffmpeg")
-        .args(["-v", "error", "-f", "lavfi", "-i", &picture, "-f", "lavfi", "-i", "sine=duration=60"])
-        .args([
-            "-c:v",
-            "libx264",
-            "-preset",
-            "ultrafast",
-            "-x264-params",
-            "scenecut=0",
-            "-pix_fmt",
-            "yuv420p",
-        ])
+        .args(["-v", "error", "-f", "lavfi", "-i", &picture, "-f", "lavfi", "-i", &sound])
+        .args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-x264-params"])
+        .arg(format!("scenecut=0:keyint={keyint}"))
         .args(["-c:a", "aac"])
         .arg(&clip)
         .status()
         .unwrap();
     assert!(made.success());
+    clip
+}
+
+/// ffmpeg publishes a file again and again.
+fn feed(clip: &Path, url: &str) -> KilledOnDrop {
     let mut ffmpeg = program("ffmpeg", "ffmpeg");
-    ffmpeg.args(["-v", "quiet", "-re", "-stream_loop", "-1", "-i"]).arg(&clip);
-    ffmpeg.args(["-c", "copy", "-f", "flv", &nginx.url("a")]).stdin(Stdio::null());
-    let ffmpeg = KilledOnDrop::start(&mut ffmpeg);
+    ffmpeg.args(["-v", "quiet", "-re", "-stream_loop", "-1", "-i"]).arg(clip);
+    ffmpeg.args(["-c", "copy", "-f", "flv", url]).stdin(Stdio::null());
+    KilledOnDrop::start(&mut ffmpeg)
+}
+
+/// ffmpeg publishes pictures with keyframes as far apart as x264 puts them.
+fn publish(folder: &Path, nginx: &Nginx) -> KilledOnDrop {
+    let ffmpeg = feed(&clip(folder, RATE, 250, "mp4"), &nginx.url("a"));
     soon("it is published", || nginx.statistics().contains("<publishing/>"));
     ffmpeg
 }

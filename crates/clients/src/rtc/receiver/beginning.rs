@@ -6,14 +6,33 @@ use crate::parameter_sets::{NalCodec, ParameterSets};
 use weir_rtc::sdp::Format;
 use weir_rtc::{AccessUnit, VideoCodec, av1};
 
+/// The newest keyframe of a track: each counts once, however often its packets come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NewestKeyframe(Option<u32>);
+
+impl NewestKeyframe {
+    /// Whether a keyframe with this time stamp is newer than those before.
+    pub(super) fn is_new(&mut self, timestamp: u32) -> bool {
+        let is_new = self.0.is_none_or(|newest| timestamp.wrapping_sub(newest) as i32 > 0);
+        if is_new {
+            self.0 = Some(timestamp);
+        }
+        is_new
+    }
+}
+
 /// What of a track has come that its decoder needs first.
 pub(super) struct Beginning {
     codec: VideoCodec,
     needs: Needs,
     /// The time stamp of the last access unit that says that decoding can begin with it.
     recovery: Option<u32>,
-    /// Decoding could have begun, but for what is needed.
+    /// Decoding could have begun, but for what is needed; and could have so with another access unit than the first, whose front may have
+    /// passed before the viewer joined.
     missed: bool,
+    lacks: bool,
+    is_first: bool,
+    has_begun: bool,
 }
 
 /// What a decoder needs before a keyframe.
@@ -32,7 +51,15 @@ impl Beginning {
             None if codec == VideoCodec::Av1 => Needs::SequenceHeader(false),
             None => Needs::Nothing,
         };
-        let mut beginning = Self { codec, needs, recovery: None, missed: false };
+        let mut beginning = Self {
+            codec,
+            needs,
+            recovery: None,
+            missed: false,
+            lacks: false,
+            is_first: true,
+            has_begun: false,
+        };
         beginning.describe(format);
         beginning
     }
@@ -61,16 +88,34 @@ impl Beginning {
         }
     }
 
+    /// Whether an access unit, whole or not, is one with which decoders begin.
+    pub(super) fn is_keyframe(&self, unit: &AccessUnit<'_>) -> bool {
+        unit.keyframe || self.recovery == Some(unit.timestamp)
+    }
+
     /// Whether a decoder can begin with an access unit, whose payloads have all come.
     pub(super) fn begins(&mut self, unit: &AccessUnit<'_>) -> bool {
-        let is_start = unit.complete && (unit.keyframe || self.recovery == Some(unit.timestamp));
+        let is_start = unit.complete && self.is_keyframe(unit);
         let has_all = match &self.needs {
             Needs::Sets(sets) => sets.are_whole(),
             Needs::SequenceHeader(has_come) => *has_come,
             Needs::Nothing => true,
         };
         self.missed |= is_start && !has_all;
+        self.lacks |= is_start && !has_all && !self.is_first;
+        self.is_first = false;
+        self.has_begun |= is_start && has_all;
         is_start && has_all
+    }
+
+    /// Whether it could with one so far.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Whether decoding could have begun, but for what the server does not send.
+    pub(super) fn lacks(&self) -> bool {
+        self.lacks
     }
 
     /// What is missing, if decoding could have begun without it.
@@ -124,8 +169,9 @@ mod tests {
     fn a_keyframe_begins_nothing_without_parameter_sets_in_band_or_described() {
         let mut none = described("packetization-mode=1");
         assert!(!begins(&mut none, 1, &[&[0x41, 0x9A]]));
-        assert_eq!(none.missing(), None, "it is within a group of pictures");
+        assert_eq!((none.missing(), none.lacks()), (None, false), "it is within a group of pictures");
         assert!(!begins(&mut none, 2, &[IDR]) && !begins(&mut none, 3, &[SETS[0], IDR]));
+        assert!(none.lacks());
         assert!(none.missing().unwrap().starts_with("PPS of the H.264, in front of a picture or as sprop-"));
         assert!(begins(&mut none, 4, &[SETS[1], IDR]));
         assert_eq!(none.missing(), None);
@@ -135,6 +181,22 @@ mod tests {
         assert!(begins(&mut described_in_session, 1, &[IDR]));
         assert!(!begins(&mut described("sprop-parameter-sets=Z0IAHg=="), 1, &[IDR]));
         assert!(!begins(&mut described("sprop-parameter-sets=,,%%,aM4=, "), 1, &[IDR]));
+    }
+
+    #[test]
+    fn a_keyframe_is_new_once_however_time_stamps_wrap() {
+        let mut newest = NewestKeyframe::default();
+        let seen = [u32::MAX - 5, u32::MAX - 5, 90_000, u32::MAX - 5, 90_000, 180_000];
+        assert_eq!(seen.map(|timestamp| newest.is_new(timestamp)), [true, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn of_a_keyframe_that_comes_first_the_front_may_have_passed() {
+        let mut joined = described("");
+        assert!(!begins(&mut joined, 1, &[IDR]));
+        assert!(joined.missing().is_some() && !joined.lacks());
+        assert!(!begins(&mut joined, 2, &[IDR]));
+        assert!(joined.lacks());
     }
 
     #[test]

@@ -7,17 +7,21 @@ use super::super::figures::{
     FROZEN, GAPS, GIVEN_UP, KEYFRAME_INTERVAL, NACKS, PICTURE_REQUESTS, RECOVERED, RESTARTS, STRAYS,
     VIDEO_LOST, VIDEO_PACKETS,
 };
-use super::beginning::Beginning;
+use super::beginning::{Beginning, NewestKeyframe};
 use std::time::Duration;
 use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
 use weir_rtc::account::{self, Arrival, Hints, Kind, ReceivedTotals, Sent, Track};
 use weir_rtc::nack;
-use weir_rtc::picture::{self, PictureRequests};
+use weir_rtc::picture::{PictureRequestSettings, PictureRequests};
 use weir_rtc::rtcp::SenderFigures;
 use weir_rtc::rtp::{DependencyDescriptor, FrameMarking, Packet};
 use weir_rtc::sdp::{Agreement, Format, MediaKind, extension};
 use weir_rtc::{Assembler, VideoCodec};
+
+/// For as long as a viewer waits for a keyframe it asks for one, as browsers do: once a second for a minute, if a time-out is 10 s.
+const PICTURE_REQUESTS_AT_START: PictureRequestSettings =
+    PictureRequestSettings { interval: Duration::from_secs(1), tries: u8::MAX };
 
 /// A track.
 pub(super) struct TrackReceiver {
@@ -40,6 +44,7 @@ pub(super) struct TrackReceiver {
     pub(super) assembler: Option<Box<Assembler>>,
     /// Of pictures.
     pub(super) beginning: Option<Box<Beginning>>,
+    pub(super) newest_keyframe: NewestKeyframe,
     /// Bytes that are kept of each picture.
     kept: usize,
     /// Whether a packet with a payload was seen to have padding as well.
@@ -105,10 +110,11 @@ impl TrackReceiver {
             marks_keyframes: false,
             account: Track::new(settings),
             settings,
-            requests: PictureRequests::new(picture::PictureRequestSettings::default()),
+            requests: PictureRequests::new(PICTURE_REQUESTS_AT_START),
             asks: options.pli && is_video && gives("nack pli"),
             assembler: codec.map(|codec| Box::new(Assembler::new(codec, kept))),
             beginning: codec.map(|codec| Box::new(Beginning::new(codec, &agreed.format))),
+            newest_keyframe: NewestKeyframe::default(),
             kept,
             pads_media: false,
             jitter: Extent::default(),
@@ -226,6 +232,7 @@ impl TrackReceiver {
 
     /// Numbers have begun again: what was put together of those before is in front of none of them.
     pub(super) fn restart_frames(&mut self) {
+        self.newest_keyframe = NewestKeyframe::default();
         if let Some(assembler) = &mut self.assembler {
             assembler.restart();
         }
