@@ -36,13 +36,14 @@ pub use published::Published;
 pub use run_messages::RunMessages;
 pub use source::{MqttSource, MqttSubscriber};
 pub use start_gate::StartGate;
+pub use subscribe::SharedSubscriptions;
 pub use times::PublishTimes;
 pub use weir_mqtt::packet::RetainHandling;
 pub use weir_mqtt::{Qos, Version as MqttVersion};
 pub use weir_record::{Format as RecordFormat, Framing};
 
 pub use template::is_random;
-pub use topic::check_filter;
+pub use topic::{always_matches, check_filter, is_shared};
 pub use workload::{play, publish};
 
 use crate::target::{Placeholders, Scheme};

@@ -97,6 +97,11 @@ impl Reconnection {
         matches!(self.away, Some(Away { step: Step::Waiting(_), .. }))
     }
 
+    /// Whether it is away, and no attempt has failed so far.
+    pub(crate) fn is_first_attempt(&self) -> bool {
+        self.away.as_ref().is_some_and(|away| away.attempts == 1)
+    }
+
     /// There is a link again.
     pub(crate) fn connected(&mut self) {
         if let Some(away) = &mut self.away {

@@ -1,5 +1,7 @@
 //! MQTT clients on the rig, with a broker of a few bytes, on virtual time: links that break, messages that are cut.
 
+#[path = "mqtt/shared_subscriptions.rs"]
+mod shared_subscriptions;
 #[path = "mqtt/subscriber_breaks.rs"]
 mod subscriber_breaks;
 
@@ -111,12 +113,21 @@ impl Stage {
 
     fn breaks(&mut self) {
         self.dispatch(Event::Closed { failure: Failure::ClosedByPeer, words: "" });
+        self.forget_input();
+    }
+
+    /// What it says next is on another link.
+    fn forget_input(&mut self) {
         self.reader = Reader::new(self.version, Limits::default());
     }
 
     /// Lets time pass until it connects again, and establishes the link.
     fn comes_back(&mut self) {
-        for _ in 0..100 {
+        self.comes_back_within(1_000);
+    }
+
+    fn comes_back_within(&mut self, millis: u64) {
+        for _ in 0..millis / 10 {
             self.handle_timeout(10);
             if self.rig.reopened.take().is_some() {
                 return self.dispatch(Event::Connected);
@@ -304,6 +315,26 @@ fn links_break_on_purpose_at_one_moment_and_clients_come_back_until_they_are_tol
         }
         stage.dispatch(Event::Stop);
         assert_eq!(stage.ended().0, [Ending::OnTime]);
+    }
+}
+
+#[test]
+fn a_client_whose_link_the_run_has_cut_just_now_ends_as_planned_and_one_that_could_not_come_back_fails() {
+    for client in [Stage::publisher as fn(&_) -> _, Stage::subscriber] {
+        for (refused, expected) in [(false, Ending::OnTime), (true, Ending::Failed(Failure::Reset))] {
+            let every = Some(Duration::from_secs(1));
+            let session = Some(Duration::from_secs(60));
+            let mut stage = client(&MqttOptions { break_every: every, session, ..options(Qos::AtLeastOnce) });
+            stage.handle_timeout(1_000);
+            assert_eq!(stage.figure("playing"), 0);
+            if refused {
+                stage.rig.take_sent();
+                stage.comes_back();
+                stage.breaks();
+            }
+            stage.dispatch(Event::Stop);
+            assert_eq!(stage.ended().0, [expected]);
+        }
     }
 }
 

@@ -20,14 +20,15 @@ pub enum Arrival {
     Late,
     /// It came before, or had been given up.
     Again,
-    /// It was sent before the first that should come.
+    /// It is followed no further: it was sent before the first that should come, or while there was no subscription, or after
+    /// [`DeliveryTracker::close`].
     Early,
 }
 
 /// What a tracker lacks of the messages of one publisher, whose end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unreceived {
-    /// Messages behind the last that came.
+    /// Messages behind the last that came, if they are followed.
     pub behind: u64,
     /// Messages that did not come and that may never have been published.
     pub excused: u64,
@@ -42,6 +43,8 @@ pub struct DeliveryTracker {
     tracks: Vec<Track>,
     /// The publisher of the last message, and its place.
     last: Option<(u64, usize)>,
+    /// Whether no other publisher is followed.
+    closed: bool,
 }
 
 /// The messages of one publisher.
@@ -53,25 +56,71 @@ struct Track {
     next: u64,
     /// Numbers below it that have not come: ranges in order, ends not included.
     gaps: VecDeque<(u64, u64)>,
+    /// Numbers below it that need not come, sent while there was no subscription: the last such range, end not included.
+    passed: (u64, u64),
+    onward: Onward,
     /// Whether its last message has come.
     ended: bool,
 }
 
+/// What is expected of the numbers behind those that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Onward {
+    /// All should come.
+    All,
+    /// All should come from the next one on that does.
+    FromNext,
+    /// They are not followed.
+    None,
+}
+
 impl DeliveryTracker {
+    /// One that follows no publisher.
+    pub fn closed() -> Self {
+        Self { closed: true, ..Self::default() }
+    }
+
     /// A message came. `first` is the number from which its publisher's messages should have come, if it is the first
     /// of them that does. `None` if there are more publishers than can be followed.
     #[inline]
     pub fn take(&mut self, publisher: u64, number: u64, first: impl FnOnce() -> u64) -> Option<Arrival> {
         let place = match self.last {
             Some((last, place)) if last == publisher => place,
+            _ if self.closed && !self.places.contains_key(&publisher) => return Some(Arrival::Early),
             _ => self.place(publisher, first)?,
         };
         Some(self.tracks[place].take(number))
     }
 
-    /// The messages of a publisher should come from this number on, whether one has come or not.
+    /// The messages of a publisher should come from this number on, whether one has come or not, unless it is followed already.
     pub fn expect(&mut self, publisher: u64, first: u64) {
-        let _ = self.place(publisher, || first);
+        if !self.closed {
+            let _ = self.place(publisher, || first);
+        }
+    }
+
+    /// The subscription is over, and what comes next comes of another: what publishers send until then need not come.
+    pub fn interrupt(&mut self) {
+        self.tracks.iter_mut().for_each(|track| track.onward = Onward::FromNext);
+    }
+
+    /// There is a subscription, of which the messages of a publisher should come from this number on.
+    pub fn resume(&mut self, publisher: u64, first: u64) {
+        self.expect(publisher, first);
+        if let Some(place) = self.places.get(&publisher) {
+            self.tracks[*place].resume(first);
+        }
+    }
+
+    /// From now on only what is missing of those that came is followed, but for publishers of which this says that they are at
+    /// their end.
+    pub fn close(&mut self, mut is_at_end: impl FnMut(u64) -> bool) {
+        self.closed = true;
+        for (publisher, place) in &self.places {
+            if !is_at_end(*publisher) {
+                self.tracks[*place].onward = Onward::None;
+            }
+        }
     }
 
     /// The messages missing from a publisher that has sent those below `end`, if it is unknown whether
@@ -110,7 +159,7 @@ impl DeliveryTracker {
         }
         let place = known.unwrap_or_else(|| {
             let first = first();
-            self.tracks.push(Track { first, next: first, gaps: VecDeque::new(), ended: false });
+            self.tracks.push(Track::new(first));
             self.places.insert(publisher, self.tracks.len() - 1);
             self.tracks.len() - 1
         });
@@ -120,10 +169,20 @@ impl DeliveryTracker {
 }
 
 impl Track {
+    fn new(first: u64) -> Self {
+        let (gaps, passed, onward) = (VecDeque::new(), (first, first), Onward::All);
+        Self { first, next: first, gaps, passed, onward, ended: false }
+    }
+
     #[inline]
     fn take(&mut self, number: u64) -> Arrival {
         if number < self.next {
             return self.fill(number);
+        }
+        match self.onward {
+            Onward::All => {}
+            Onward::FromNext => self.resume(number),
+            Onward::None => return Arrival::Early,
         }
         let missing = number - self.next;
         if missing > 0 {
@@ -136,8 +195,18 @@ impl Track {
         Arrival::Ahead { missing }
     }
 
+    /// All should come from this number on, if that is not below those that came.
+    #[cold]
+    fn resume(&mut self, first: u64) {
+        if self.onward == Onward::FromNext {
+            let first = first.max(self.next);
+            (self.passed, self.next, self.onward) = ((self.next, first), first, Onward::All);
+        }
+    }
+
     fn unreceived(&self, end: u64, excused: &[(u64, u64)]) -> Unreceived {
-        let tail = (self.next, end.max(self.next));
+        let end = if self.onward == Onward::All { end.max(self.next) } else { self.next };
+        let tail = (self.next, end);
         let gaps = self.gaps.iter().copied().chain([tail]);
         // Both are in order: each gap begins where the one before it has looked up to.
         let mut rest = excused;
@@ -155,7 +224,7 @@ impl Track {
 
     #[cold]
     fn fill(&mut self, number: u64) -> Arrival {
-        if number < self.first {
+        if number < self.first || (self.passed.0..self.passed.1).contains(&number) {
             return Arrival::Early;
         }
         let position = self.gaps.partition_point(|(_, end)| *end <= number);
@@ -238,6 +307,48 @@ mod tests {
         assert_eq!(deliveries.unreceived(9, 6, &[]).behind, 2);
         assert_eq!(deliveries.take(9, 3, || 0), Some(Arrival::Early));
         assert_eq!(deliveries.take(9, 5, || 0), Some(Arrival::Ahead { missing: 1 }));
+    }
+
+    #[test]
+    fn what_is_sent_while_there_is_no_subscription_need_not_come() {
+        let mut deliveries = DeliveryTracker::default();
+        for number in [0, 1, 3] {
+            deliveries.take(7, number, || 0);
+        }
+        deliveries.take(8, 4, || 4);
+        deliveries.interrupt();
+        assert_eq!(deliveries.unreceived(7, 50, &[]), Unreceived::default(), "there is no subscription");
+        // Of one it is known from where on; of the other it shows.
+        deliveries.resume(8, 20);
+        assert_eq!(deliveries.take(8, 21, || 0), Some(Arrival::Ahead { missing: 1 }));
+        assert_eq!(deliveries.take(7, 30, || 0), Some(Arrival::Ahead { missing: 0 }));
+        assert_eq!(deliveries.take(7, 32, || 0), Some(Arrival::Ahead { missing: 1 }));
+        for (number, arrival) in [(29, Arrival::Early), (2, Arrival::Late), (1, Arrival::Again)] {
+            assert_eq!(deliveries.take(7, number, || 0), Some(arrival), "{number}");
+        }
+        assert_eq!(deliveries.unreceived(7, 35, &[]).behind, 2);
+    }
+
+    #[test]
+    fn a_closed_tracker_follows_what_is_missing_and_nothing_new() {
+        let mut deliveries = DeliveryTracker::default();
+        for publisher in [7, 8] {
+            for number in [0, 2] {
+                deliveries.take(publisher, number, || 0);
+            }
+        }
+        deliveries.close(|publisher| publisher == 8);
+        deliveries.expect(9, 0);
+        for (publisher, number, arrival) in [
+            (7, 1, Arrival::Late),
+            (7, 5, Arrival::Early),
+            (8, 4, Arrival::Ahead { missing: 1 }),
+            (9, 3, Arrival::Early),
+        ] {
+            assert_eq!(deliveries.take(publisher, number, || 0), Some(arrival), "{publisher}, {number}");
+        }
+        let behind = [7, 8, 9].map(|publisher| deliveries.unreceived(publisher, 10, &[]).behind);
+        assert_eq!((behind, deliveries.publishers()), ([0, 5, 0], 2));
     }
 
     proptest! {

@@ -400,6 +400,8 @@ fn options(given: &Given, run: &RunContext) -> Result<MqttOptions, WorkloadError
         // A tenth of the time for goodbyes is left for the goodbye itself.
         linger: run.drain.mul_f64(0.9),
         published: Some(Arc::clone(&run.messages.published)),
+        shared_subscriptions: Some(Arc::clone(&run.messages.shared_subscriptions)),
+        members_elsewhere: run.messages.is_part,
         start_gate: Some(Arc::clone(&run.messages.start_gate)),
         seed: run.seed,
         times: run.messages.times.clone(),

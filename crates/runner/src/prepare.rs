@@ -47,6 +47,7 @@ pub fn prepare(
         drain: scenario.drain(),
         messages: RunMessages {
             times: scenario.workloads.iter().any(WorkloadSpec::saves).then(|| Arc::clone(&times)),
+            is_part: matches!(generators, Generators::Part(segment) if segment.of > 1),
             ..RunMessages::default()
         },
     };
@@ -242,6 +243,20 @@ pub fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), S
     if threshold.server_load().is_some() && scenario.watch.is_empty() {
         return Err(format!(
             "threshold '{text}': no process is watched; name the server's: --watch name=nginx"
+        ));
+    }
+    Ok(())
+}
+
+/// A threshold on what is lost of shared subscriptions alone needs members that are in one process.
+pub fn check_lost(threshold: &Threshold, scenario: &Scenario) -> Result<(), String> {
+    let mut played = scenario.workloads.iter().flat_map(|it| &it.play.0).peekable();
+    let is_shared = played.peek().is_some() && played.all(|url| weir_clients::mqtt::is_shared(url));
+    if threshold.is_of("lost") && is_shared {
+        return Err(format!(
+            "threshold '{}': what is lost of a shared subscription is not known with several agents, since none sees what members at \
+             another got; leave it out, or have one agent",
+            threshold.text()
         ));
     }
     Ok(())

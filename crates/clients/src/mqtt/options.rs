@@ -4,6 +4,7 @@ use super::filling::Filling;
 use super::pace::Arrivals;
 use super::published::Published;
 use super::start_gate::StartGate;
+use super::subscribe::SharedSubscriptions;
 use super::template::is_random;
 use super::times::PublishTimes;
 use crate::target::{Credentials, Password};
@@ -126,6 +127,10 @@ pub struct MqttOptions {
     pub linger: Duration,
     /// Where publishers and subscribers of one run meet, if they are to.
     pub published: Option<Arc<Published>>,
+    /// Where those of one run that share a subscription find each other; each workload by itself without it.
+    pub shared_subscriptions: Option<Arc<SharedSubscriptions>>,
+    /// Whether members of shared subscriptions may be in other processes of the run: then what is lost of them is unknown here.
+    pub members_elsewhere: bool,
     /// Where the clients of one run wait for each other, if they have it in common; and whether publishers wait there.
     pub start_gate: Option<Arc<StartGate>>,
     /// See `start_gate`.
@@ -186,6 +191,8 @@ impl Default for MqttOptions {
             break_every: None,
             linger: Duration::ZERO,
             published: None,
+            shared_subscriptions: None,
+            members_elsewhere: false,
             start_gate: None,
             wait_before_publishing: false,
             response_topic: None,

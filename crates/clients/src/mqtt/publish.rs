@@ -69,8 +69,6 @@ pub(super) struct Publisher {
     /// Where the subscribers of the run look, if there may be any; and to which broker it publishes.
     sent: Option<Arc<SentMessages>>,
     broker: SocketAddr,
-    /// Messages that the broker may or may not have.
-    unknown: Vec<u64>,
     /// Whether its link is away because the run broke it: what is lost by that is not the broker's doing.
     broken_by_run: bool,
     /// Whether the broker's words on a message that it refused are kept.
@@ -148,7 +146,6 @@ impl Publisher {
             resending: false,
             sent: None,
             broker,
-            unknown: Vec::new(),
             broken_by_run: false,
             has_told_refusal: false,
             blocked: None,
@@ -188,8 +185,8 @@ impl Publisher {
             times.acknowledged.note(now);
             times.acknowledgements.fetch_add(heard.taken, Relaxed);
         }
-        if self.sent.is_some() {
-            self.unknown.append(&mut heard.not_taken);
+        if let Some(sent) = &self.sent {
+            sent.not_taken(heard.not_taken);
         }
         if let Some(words) = heard.refusal.filter(|_| !self.has_told_refusal) {
             self.has_told_refusal = true;
@@ -306,8 +303,8 @@ impl Publisher {
         if !self.broken_by_run {
             shard.of(self.state.planned()).count(UNACKNOWLEDGED, lost.len() as u64);
         }
-        if self.sent.is_some() {
-            self.unknown.extend(lost.iter().map(|token| number_of(*token)));
+        if let Some(sent) = &self.sent {
+            sent.not_taken(lost.into_iter().map(number_of));
         }
     }
 
@@ -490,7 +487,9 @@ impl ClientSession for Publisher {
 
     fn handle_stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<Stop, End> {
         if let Some(why) = self.reconnecting.why() {
-            return Err(why);
+            // One whose link the run has cut just now has not failed.
+            let is_cut = self.broken_by_run && self.reconnecting.is_first_attempt();
+            return if is_cut { Ok(Stop::Now) } else { Err(why) };
         }
         if self.state.phase() != ClientPhase::Playing {
             return Ok(Stop::Now);

@@ -1,7 +1,7 @@
 //! What the publishers of a run have published, for its subscribers: what a broker has acknowledged should come.
 
 use super::topic::Topic;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -38,15 +38,15 @@ pub(super) struct SentMessages {
     next: AtomicU64,
     /// Whether it is stopping, and will soon have ended.
     stopping: AtomicBool,
-    end: OnceLock<End>,
+    /// Messages that the broker may or may not have, and those that it refused.
+    unknown: Mutex<NumberRanges>,
+    /// What it had sent when it ended.
+    end: OnceLock<u64>,
 }
 
-/// What it had sent when it ended.
-#[derive(Debug)]
-struct End {
-    next: u64,
-    unknown: Vec<(u64, u64)>,
-}
+/// Numbers, as ranges in order, ends not included.
+#[derive(Debug, Default)]
+struct NumberRanges(Vec<(u64, u64)>);
 
 /// What a subscriber lacks that ends now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +66,15 @@ pub(super) struct Lacking {
 impl Published {
     /// A publisher begins to send to this topic of a broker.
     pub(super) fn begin(&self, publisher: u64, broker: SocketAddr, topic: &Topic) -> Arc<SentMessages> {
-        let (next, stopping, end) = (AtomicU64::new(0), AtomicBool::new(false), OnceLock::new());
-        let sent = Arc::new(SentMessages { publisher, broker, topic: topic.clone(), next, stopping, end });
+        let sent = Arc::new(SentMessages {
+            publisher,
+            broker,
+            topic: topic.clone(),
+            next: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            unknown: Mutex::default(),
+            end: OnceLock::new(),
+        });
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shelf.all.len() < MOST {
             shelf.all.insert(publisher, sent.clone());
@@ -83,7 +90,38 @@ impl Published {
     pub(super) fn subscribe(&self, broker: SocketAddr, filters: &[String], deliveries: &mut DeliveryTracker) {
         for sent in self.matching(broker, filters) {
             // What is handed to the link behind this reaches the broker behind the subscription.
-            deliveries.expect(sent.publisher, sent.next.load(Ordering::Acquire));
+            deliveries.resume(sent.publisher, sent.next.load(Ordering::Acquire));
+        }
+    }
+
+    /// A tracker follows what publishers that go on send from now on no further.
+    pub(super) fn close(
+        &self,
+        broker: SocketAddr,
+        filters: &[String],
+        complete: bool,
+        deliveries: &mut DeliveryTracker,
+    ) {
+        self.complete(broker, filters, complete, deliveries);
+        let ended: HashSet<u64> = deliveries.known().filter(|it| deliveries.has_ended(*it)).collect();
+        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own_at_end =
+            |sent: &Arc<SentMessages>| sent.end.get().is_some() || sent.stopping.load(Ordering::Relaxed);
+        deliveries.close(|publisher| {
+            ended.contains(&publisher) || shelf.all.get(&publisher).is_some_and(is_own_at_end)
+        });
+    }
+
+    /// Expects what publishers sent that began after a subscription with [`Self::subscribe`].
+    fn complete(
+        &self,
+        broker: SocketAddr,
+        filters: &[String],
+        complete: bool,
+        deliveries: &mut DeliveryTracker,
+    ) {
+        for sent in complete.then(|| self.matching(broker, filters)).into_iter().flatten() {
+            deliveries.expect(sent.publisher, 0);
         }
     }
 
@@ -96,24 +134,25 @@ impl Published {
         complete: bool,
         deliveries: &mut DeliveryTracker,
     ) -> Lacking {
-        if complete {
-            for sent in self.matching(broker, filters) {
-                deliveries.expect(sent.publisher, 0);
-            }
-        }
+        self.complete(broker, filters, complete, deliveries);
         let mut lacking = Lacking::default();
         let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for publisher in deliveries.known() {
             let sent = shelf.all.get(&publisher);
+            let excused = |end| {
+                let unknown = sent.map(|sent| sent.unknown.lock().unwrap_or_else(PoisonError::into_inner));
+                deliveries.unreceived(publisher, end, unknown.as_ref().map_or(&[], |it| &it.0))
+            };
             match sent.and_then(|sent| sent.end.get()) {
                 Some(end) => {
-                    let unreceived = deliveries.unreceived(publisher, end.next, &end.unknown);
-                    let behind = unreceived.behind.saturating_sub(unreceived.excused_behind);
-                    lacking.behind += behind;
+                    let unreceived = excused(*end);
+                    lacking.behind += unreceived.behind.saturating_sub(unreceived.excused_behind);
                     lacking.excused += unreceived.excused - unreceived.excused_behind;
                 }
                 None if deliveries.has_ended(publisher) => {}
                 None => {
+                    let unreceived = excused(0);
+                    lacking.excused += unreceived.excused - unreceived.excused_behind;
                     lacking.open += 1;
                     let stops = sent.map(|sent| sent.stopping.load(Ordering::Relaxed));
                     lacking.stopping += u64::from(stops == Some(true));
@@ -155,19 +194,41 @@ impl SentMessages {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// The publisher has ended. The broker may or may not have the messages in `unknown`.
-    pub(super) fn end(&self, next: u64, mut unknown: Vec<u64>) {
-        unknown.sort_unstable();
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for number in unknown {
-            let full = ranges.len() >= MOST_RANGES;
-            match ranges.last_mut() {
-                Some(last) if number <= last.1 || full => last.1 = last.1.max(number + 1),
-                _ => ranges.push((number, number + 1)),
-            }
+    /// The broker may or may not have these messages, or has refused them.
+    pub(super) fn not_taken(&self, numbers: impl IntoIterator<Item = u64>) {
+        let mut numbers = numbers.into_iter().peekable();
+        if numbers.peek().is_some() {
+            let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+            numbers.for_each(|number| unknown.insert(number));
         }
+    }
+
+    /// The publisher has ended.
+    pub(super) fn end(&self, next: u64) {
         // It ends once.
-        let _ = self.end.set(End { next, unknown: ranges });
+        let _ = self.end.set(next);
+    }
+}
+
+impl NumberRanges {
+    /// Adds a number; most come in order.
+    fn insert(&mut self, number: u64) {
+        let ranges = &mut self.0;
+        let position = ranges.partition_point(|(_, end)| *end < number);
+        let is_full = ranges.len() >= MOST_RANGES;
+        match ranges.get_mut(position) {
+            Some((start, end)) if *start <= number + 1 || is_full => {
+                (*start, *end) = ((*start).min(number), (*end).max(number + 1));
+                let end = *end;
+                if let Some((_, next)) = ranges.get(position + 1).copied().filter(|(start, _)| *start <= end)
+                {
+                    ranges[position].1 = next;
+                    ranges.remove(position + 1);
+                }
+            }
+            None if is_full => ranges[position - 1].1 = number + 1,
+            _ => ranges.insert(position, (number, number + 1)),
+        }
     }
 }
 
@@ -208,12 +269,27 @@ mod tests {
         for (sent, next, unknown) in
             [(&early, 100, vec![99, 41, 42]), (&late, 10, vec![]), (&elsewhere, 5, vec![])]
         {
-            sent.end(next, unknown);
+            sent.not_taken(unknown);
+            sent.end(next);
         }
         let expected = [(57 + 10, 0, 0), (57, 0, 0), (0, 0, 0), (0, 0, 0)];
         for ((filter, deliveries), expected) in trackers.iter_mut().zip(expected) {
             assert_eq!(lacking(&published, filter, deliveries), expected, "{filter}");
         }
+    }
+
+    #[test]
+    fn ranges_are_those_of_a_set_in_whatever_order_numbers_come() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut ranges, mut set) = (NumberRanges::default(), std::collections::BTreeSet::new());
+        for _ in 0..2_000 {
+            let number = random.u64(..5_000);
+            ranges.insert(number);
+            set.insert(number);
+        }
+        let numbers: Vec<u64> = ranges.0.iter().flat_map(|(start, end)| *start..*end).collect();
+        assert_eq!(numbers, set.into_iter().collect::<Vec<_>>());
+        assert!(ranges.0.windows(2).all(|pair| pair[0].1 < pair[1].0), "none touches the next");
     }
 
     #[test]
@@ -227,7 +303,9 @@ mod tests {
         }
         deliveries.take(2, 0, || 0);
         bridged.reached(10);
-        bridged.end(10, vec![4, 8]);
+        bridged.not_taken([8, 4]);
+        assert_eq!(lacking(&published, "y", &mut deliveries), (0, 1, 2), "4 was refused, whatever comes");
+        bridged.end(10);
         assert_eq!(lacking(&published, "y", &mut deliveries), (2, 1, 1), "nobody knows when 2 ends");
         deliveries.end(2);
         assert_eq!(lacking(&published, "y", &mut deliveries), (2, 1, 0));

@@ -105,6 +105,11 @@ impl Reconnecting {
         self.attempts.back(now)
     }
 
+    /// Whether it is away, and no attempt to come back has failed so far.
+    pub(super) fn is_first_attempt(&self) -> bool {
+        self.attempts.is_first_attempt()
+    }
+
     /// Why the client is away, if it is.
     pub(super) fn why(&self) -> Option<(Failure, String)> {
         self.attempts.why()

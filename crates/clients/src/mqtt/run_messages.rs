@@ -2,6 +2,7 @@
 
 use super::published::Published;
 use super::start_gate::StartGate;
+use super::subscribe::SharedSubscriptions;
 use super::times::PublishTimes;
 use std::sync::Arc;
 
@@ -10,6 +11,10 @@ use std::sync::Arc;
 pub struct RunMessages {
     /// What has been published, for subscribers to hold against what came.
     pub published: Arc<Published>,
+    /// What those that share a subscription have received.
+    pub shared_subscriptions: Arc<SharedSubscriptions>,
+    /// Whether other processes make parts of the run.
+    pub is_part: bool,
     /// Where clients wait for each other before the first message.
     pub start_gate: Arc<StartGate>,
     /// Where publishers record when they sent their first and their last message, if the run measures that.

@@ -1,15 +1,18 @@
 //! An MQTT subscriber.
 
+mod group;
 mod read_totals;
 mod responses;
 
+pub use self::group::SharedSubscriptions;
+use self::group::{Followed, Following, Group, lock};
 use self::read_totals::ReadTotals;
 use self::responses::Responses;
 use super::broker_path::BrokerPath;
 use super::carrier::Carrier;
 use super::figures::{AWAY, CONNECTS, CUT, MISSING, RECONNECTS, SESSIONS_LOST};
 use super::outage::BROKEN;
-use super::published::{Lacking, Published};
+use super::published::Published;
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::session_time::{moment, since_start};
 use super::start_gate::StartGate;
@@ -19,12 +22,11 @@ use crate::client_state::{ClientPhase, ClientState, Timeouts};
 use crate::host_clock::HostClock;
 use crate::shard_recorder::{PlannedStart, ShardRecorder};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_metrics::common::{LOST, OPEN_ENDS, READS, RECEIVED};
 use weir_metrics::{Failure, Moment};
 use weir_mqtt::client::{Message, Session as MqttSession};
-use weir_mqtt::delivery::DeliveryTracker;
 use weir_mqtt::mark::{HEADER_LEN, Mark, PROPERTY};
 use weir_mqtt::packet::{Disconnect, Subscription, SubscriptionOptions};
 use weir_mqtt::property::Properties;
@@ -39,12 +41,14 @@ pub(super) struct SharedOptions {
     pub(super) subscription: SubscriptionOptions,
     pub(super) version: Version,
     pub(super) clock: HostClock,
-    /// Whether the broker is to keep the sessions of subscribers that are gone.
-    pub(super) keeps_session: bool,
+    /// For how long the broker is to keep the session of a subscriber that is gone; zero for a clean one.
+    pub(super) session: Duration,
     /// How long a stopped subscriber waits for what has been published.
     pub(super) linger: Duration,
     /// Where the publishers of the run leave what they have published.
     pub(super) published: Option<Arc<Published>>,
+    /// Whether members of shared subscriptions may be in other processes of the run, which get what these miss.
+    pub(super) members_elsewhere: bool,
     /// Where the clients of the run wait for each other.
     pub(super) start_gate: Option<Arc<StartGate>>,
     /// Whether messages with a Response Topic are answered.
@@ -55,18 +59,6 @@ pub(super) struct SharedOptions {
 
 /// How often a subscriber that lingers looks whether all has come.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// What came, of one subscriber or of all that share a subscription.
-#[derive(Debug, Default)]
-pub(super) struct Group {
-    deliveries: DeliveryTracker,
-    missing: u64,
-    /// When the first was subscribed.
-    since: Option<Moment>,
-    /// Whether all publishers of the run are followed from then on.
-    complete: bool,
-    members: u32,
-}
 
 /// A message that comes in pieces: what is looked for at its end, and nothing of its payload but where a mark may be.
 struct Large {
@@ -97,6 +89,8 @@ struct Viewer {
     resumed: bool,
     /// Whether it counts as a member of its group.
     member: bool,
+    /// When the run cut its link, until it has one again.
+    cut: Option<Moment>,
     /// What of the missing messages is in the shard's recorder.
     missing_booked: u64,
     stopping: bool,
@@ -110,12 +104,6 @@ pub(super) struct TopicFilters {
     pub(super) filters: Vec<String>,
     /// What has come, if it is counted together with the others of a shared subscription.
     pub(super) group: Option<Arc<Mutex<Group>>>,
-}
-
-/// Where deliveries are tracked. Subscribers that share a subscription share a tracker, which each locks once a read.
-enum Following {
-    Alone(Box<Group>),
-    Shared(Arc<Mutex<Group>>),
 }
 
 impl Subscriber {
@@ -139,12 +127,13 @@ impl Subscriber {
             viewer: Viewer {
                 state: ClientState::begin(planned, options.timeouts, now, shard),
                 options,
-                following: group.map_or_else(|| Following::Alone(Box::default()), Following::Shared),
+                following: Following::of(group),
                 filters,
                 broker,
                 large: None,
                 resumed: false,
                 member: false,
+                cut: None,
                 missing_booked: 0,
                 stopping: false,
                 leaves: None,
@@ -176,7 +165,7 @@ impl Subscriber {
             let (group, shared) = match &mut viewer.following {
                 Following::Alone(group) => (&mut **group, false),
                 Following::Shared(group) => {
-                    guard = group.lock().unwrap_or_else(PoisonError::into_inner);
+                    guard = lock(group);
                     (&mut *guard, true)
                 }
             };
@@ -222,15 +211,13 @@ impl Subscriber {
                 }
             });
             viewer.resumed |= totals.connection.session_present;
-            if totals.granted && !std::mem::replace(&mut viewer.member, true) {
-                group.members += 1;
-                if group.members == 1
-                    && !viewer.resumed
-                    && let Some(published) = &options.published
-                {
-                    published.subscribe(viewer.broker, &viewer.filters, &mut group.deliveries);
-                    group.complete = true;
-                }
+            if totals.granted {
+                let followed = Followed {
+                    published: options.published.as_deref(),
+                    broker: viewer.broker,
+                    filters: &viewer.filters,
+                };
+                group.grant(&mut viewer.member, viewer.resumed, followed);
             }
             totals.book(recorder);
             if !shared {
@@ -251,7 +238,12 @@ impl Subscriber {
         if answer.accepted && is_away {
             let recorder = shard.of(planned);
             recorder.count(RECONNECTS, 1);
-            recorder.count(SESSIONS_LOST, u64::from(viewer.options.keeps_session && !answer.session_present));
+            let keeps = !viewer.options.session.is_zero();
+            recorder.count(SESSIONS_LOST, u64::from(keeps && !answer.session_present));
+            let cut = viewer.cut.take();
+            if !answer.session_present && cut.is_some_and(|at| now.since(at) >= viewer.options.session) {
+                viewer.lose_session();
+            }
         }
         // With its session the broker has kept the subscription as well.
         let has_all = viewer.filters.is_empty() || is_away && answer.session_present;
@@ -319,11 +311,17 @@ impl Subscriber {
     /// Sends DISCONNECT when everything that was published in this run has come, or when the time for that is over.
     fn stop(&mut self, context: &mut Context<'_, ShardRecorder>) -> Result<(), End> {
         let now = context.now;
+        let is_first = self.viewer.leaves.is_none();
         let leaves = *self.viewer.leaves.get_or_insert(now + self.viewer.options.linger);
-        if let Some(why) = self.reconnecting.why() {
-            return Err(why);
+        if is_first && self.viewer.member && self.viewer.is_shared() {
+            self.viewer.with_group(|group, _, followed| group.close(followed));
         }
-        if self.viewer.state.phase() == ClientPhase::Playing && now < leaves && self.viewer.waits() {
+        if self.viewer.cut.is_some() && self.reconnecting.is_first_attempt() {
+            // The run has cut its link just now. Whatever waits for it at the broker need not come.
+            self.viewer.lose_session();
+        } else if let Some(why) = self.reconnecting.why() {
+            return Err(why);
+        } else if self.viewer.state.phase() == ClientPhase::Playing && now < leaves && self.viewer.waits() {
             return Ok(());
         }
         self.viewer.book_cut(&self.client, context.world);
@@ -368,7 +366,13 @@ impl ClientSession for Subscriber {
         match self.reconnecting.turn(now, self.viewer.options.timeouts.handshake) {
             Some(Turn::Connect(endpoint)) => context.reopen(endpoint),
             Some(Turn::LetGo) => self.lose(Failure::HandshakeTimeout, NO_CONSENT, context)?,
-            Some(Turn::Break) if !self.viewer.stopping => self.lose(Failure::Reset, BROKEN, context)?,
+            Some(Turn::Break) if !self.viewer.stopping => {
+                self.viewer.cut = Some(now);
+                if self.viewer.options.session.is_zero() {
+                    self.viewer.lose_session();
+                }
+                self.lose(Failure::Reset, BROKEN, context)?;
+            }
             Some(Turn::Break) => {}
             None if self.viewer.state.phase() < ClientPhase::Playing
                 && !self.reconnecting.is_away()
@@ -435,23 +439,14 @@ impl Viewer {
         if !std::mem::take(&mut self.member) {
             return;
         }
-        let Self { following, options, broker, filters, .. } = self;
         // A subscriber that leaves after its lifetime, while a publisher of the run goes on, was not meant to receive that publisher's last message.
         let leaves_before = self.state.planned().turn.mean_life.is_some();
-        let settle = |group: &mut Group| {
-            let lacking = group.lacking(options, *broker, filters);
-            let missing = std::mem::take(&mut group.missing);
-            let open = lacking.open - if leaves_before { lacking.going_on } else { 0 };
-            (missing.saturating_sub(lacking.excused) + lacking.behind, open)
-        };
-        let (lost, open) = match following {
-            Following::Alone(group) => settle(group),
-            Following::Shared(group) => {
-                let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
-                group.members -= 1;
-                if group.members == 0 { settle(&mut group) } else { (0, 0) }
-            }
-        };
+        // What members in other processes got is missing here.
+        let is_known = !(self.options.members_elsewhere && self.is_shared());
+        let settled = self.with_group(|group, _, followed| group.leave(followed)).filter(|_| is_known);
+        let (lost, open) = settled.map_or((0, 0), |(lost, lacking)| {
+            (lost, lacking.open - if leaves_before { lacking.going_on } else { 0 })
+        });
         let recorder = shard.of(self.state.planned());
         recorder.count(LOST, lost);
         recorder.count(OPEN_ENDS, open);
@@ -465,28 +460,32 @@ impl Viewer {
         shard.of(self.state.planned()).count(CUT, u64::from(client.is_inside_message()));
     }
 
-    /// Whether something that publishers of this run have published has not come yet.
-    fn waits(&mut self) -> bool {
-        let Self { following, options, broker, filters, .. } = self;
-        if options.published.is_none() {
-            return false;
+    /// Its session has ended with a link that the run cut.
+    fn lose_session(&mut self) {
+        self.resumed = false;
+        if self.is_shared() && std::mem::take(&mut self.member) {
+            self.with_group(|group, _, _| group.cut());
+        } else if self.member {
+            self.with_group(|group, _, _| group.interrupt());
         }
-        let lacking = match following {
-            Following::Alone(group) => group.lacking(options, *broker, filters),
-            Following::Shared(group) => {
-                group.lock().unwrap_or_else(PoisonError::into_inner).lacking(options, *broker, filters)
-            }
-        };
-        lacking.behind + lacking.stopping > 0
     }
-}
 
-impl Group {
-    /// What has not come of publishers of this run, and whose ends are not known.
-    fn lacking(&mut self, options: &SharedOptions, broker: SocketAddr, filters: &[String]) -> Lacking {
-        match &options.published {
-            Some(published) => published.lacking(broker, filters, self.complete, &mut self.deliveries),
-            None => Published::default().lacking(broker, filters, false, &mut self.deliveries),
+    /// Whether something that should come has not come yet.
+    fn waits(&mut self) -> bool {
+        self.with_group(|group, is_shared, followed| group.waits(is_shared, followed))
+    }
+
+    fn is_shared(&self) -> bool {
+        matches!(self.following, Following::Shared(_))
+    }
+
+    /// Does something with its group, which may be shared.
+    fn with_group<T>(&mut self, action: impl FnOnce(&mut Group, bool, Followed<'_>) -> T) -> T {
+        let Self { following, options, broker, filters, .. } = self;
+        let followed = Followed { published: options.published.as_deref(), broker: *broker, filters };
+        match following {
+            Following::Alone(group) => action(group, false, followed),
+            Following::Shared(group) => action(&mut lock(group), true, followed),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The topic in a URL: what stands behind host and `/`, with places for numbers.
 
-use super::template::{ClientNames, MessageTemplate};
+use super::SCHEMES;
+use super::template::{ClientNames, MessageTemplate, Part, parts};
 use crate::WorkloadError;
 use crate::target::{Target, TargetError};
 use weir_mqtt::topic::{Filter, SHARE, check_name};
@@ -82,6 +83,32 @@ pub(super) fn template(target: &Target) -> Result<&str, TargetError> {
     text(target)
 }
 
+/// Whether a URL to play is of a shared subscription.
+pub fn is_shared(url: &str) -> bool {
+    Target::parse(url, "play", SCHEMES).is_ok_and(|it| text(&it).is_ok_and(|topic| topic.starts_with(SHARE)))
+}
+
+/// Whether what is published to one URL matches the filter of another at the same broker, or one of those beside it, whatever stands in
+/// the topic's places. Of a filter with places that is unknown, and of a shared subscription others may have everything.
+pub fn always_matches(play: &str, others: &[String], publish: &str) -> bool {
+    let parsed = |url, verb| Target::parse(url, verb, SCHEMES).ok();
+    let Some((to_play, to_publish)) = parsed(play, "play").zip(parsed(publish, "publish")) else {
+        return false;
+    };
+    let (Ok(filter), Ok(topic)) = (text(&to_play), text(&to_publish)) else { return false };
+    // Names of users may be more than one level.
+    let is_named = parts(topic).any(|part| matches!(part, Part::User | Part::Id));
+    let names = ClientNames { number: "0".to_owned(), ..ClientNames::default() };
+    let topic = Topic(MessageTemplate::of_topic(topic, &names));
+    let is_always_matched = |filter: &str| {
+        let filter = Filter::parse(filter).ok().filter(|it| it.share.is_none() && !it.pattern.contains('{'));
+        filter.is_some_and(|filter| topic.always_matches(&filter))
+    };
+    (&to_play.host, to_play.port) == (&to_publish.host, to_publish.port)
+        && !is_named
+        && std::iter::once(filter).chain(others.iter().map(String::as_str)).any(is_always_matched)
+}
+
 /// Whether a text is a topic filter, shared or not.
 ///
 /// # Errors
@@ -136,7 +163,28 @@ fn incomplete(target: &Target, missing: &'static str) -> TargetError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mqtt::SCHEMES;
+
+    #[test]
+    fn what_a_subscriber_of_the_same_run_must_hear_is_known_where_no_place_can_keep_it_from_matching() {
+        for (filter, topic, expected) in [
+            ("mqtt://h/a", "mqtt://h/a", true),
+            ("mqtt://h/a/#", "mqtt://h:1883/a/{client}/{seq}", true),
+            ("mqtt://h/a/+", "mqtt://h/a/{choice:b|c}", true),
+            ("mqtt://h/a/{client}", "mqtt://h/a/{client}", false),
+            ("mqtt://h/a/1", "mqtt://h/a/{client}", false),
+            ("mqtt://h/a/b", "mqtt://h/a/{choice:b|c}", false),
+            ("mqtt://h/a/+", "mqtt://h/a/{user}", false),
+            ("mqtt://h/$share/g/a", "mqtt://h/a", false),
+            ("mqtt://h/#", "mqtt://h/$a", false),
+            ("mqtt://h/a", "mqtt://i/a", false),
+            ("mqtt://h/a", "mqtt://h:1884/a", false),
+            ("mqtt://h/a", "rtmp://h/a", false),
+        ] {
+            assert_eq!(always_matches(filter, &[], topic), expected, "{filter} {topic}");
+        }
+        assert!(always_matches("mqtt://h/x", &["a/#".to_owned()], "mqtt://h/a"));
+        assert!(is_shared("mqtts://h/$share/g/#") && !is_shared("mqtt://h/a/$share/g"));
+    }
 
     fn target(url: &str) -> Target {
         Target::parse(url, "play", SCHEMES).unwrap()

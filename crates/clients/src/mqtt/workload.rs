@@ -6,7 +6,7 @@ use super::identity::Identities;
 use super::options::{MqttOptions, SubscriptionSettings};
 use super::outage::Outages;
 use super::publish::{self, Publisher};
-use super::subscribe::{self, Group, Subscriber, TopicFilters};
+use super::subscribe::{self, Subscriber, TopicFilters};
 use super::template::MessageTemplate;
 use super::topic::{self, Topic};
 use super::{SCHEMA, SCHEMES, SOCKET_SCHEMES};
@@ -17,11 +17,11 @@ use crate::shard_recorder::ShardRecorder;
 use crate::target::{Credentials, Target, scheme_of};
 use crate::workload::{NewClient, Workload};
 use crate::workload_error::WorkloadError;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
 use weir_mqtt::Version;
 use weir_mqtt::packet::SubscriptionOptions;
-use weir_mqtt::topic::{Filter, SHARE};
+use weir_mqtt::topic::SHARE;
 use weir_web::SocketRequest;
 
 /// What is asked for at one target.
@@ -32,9 +32,6 @@ struct Request {
     /// The WebSocket that carries it, if one does.
     socket: Option<Arc<SocketRequest>>,
 }
-
-/// A shared subscription: host, port, filter.
-type Shared = (String, u16, String);
 
 /// Subscribers to these URLs, or clients that only connect to their brokers. Resolves names, so it may take a while.
 ///
@@ -57,16 +54,17 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
         subscription: subscription_options(mqtt, &endpoints.targets)?,
         version: mqtt.version,
         clock: HostClock::read(),
-        keeps_session: mqtt.session.is_some(),
+        session: kept_session(mqtt),
         linger: mqtt.linger,
         published: mqtt.published.clone(),
+        members_elsewhere: mqtt.members_elsewhere,
         start_gate: mqtt.start_gate.clone(),
         responds: mqtt.respond,
         retry_connect: mqtt.retry_connect,
     });
     let reconnect = mqtt.reconnect;
     let outages = outages(mqtt)?;
-    let groups: Mutex<HashMap<Shared, Arc<Mutex<Group>>>> = Mutex::default();
+    let shared_subscriptions = mqtt.shared_subscriptions.clone().unwrap_or_default();
     let start = move |client: NewClient<'_, Request>, shard: &mut ShardRecorder| {
         let NewClient { planned, ref request, now, .. } = client;
         let (client_options, names) = identities.of(planned, request.credentials.as_ref());
@@ -75,14 +73,8 @@ pub fn play(urls: &[String], options: &PlayOptions, mqtt: &MqttOptions) -> Resul
             true => Vec::new(),
             false => topic::filters(&request.target, &others, &names).unwrap_or_default(),
         };
-        // One that is shared stands alone. Brokers share for clients of 3.1.1 too, whose standard has no word for it.
-        let shared =
-            filters.first().filter(|it| Filter::parse(it).is_ok_and(|filter| filter.share.is_some()));
-        let group = shared.map(|filter| {
-            let key = (request.target.host.clone(), request.target.port, filter.clone());
-            let mut groups = groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            Arc::clone(groups.entry(key).or_default())
-        });
+        // One that is shared stands alone.
+        let group = filters.first().and_then(|filter| shared_subscriptions.find(&request.target, filter));
         let filters = TopicFilters { filters, group };
         let path = broker_path(&client, reconnect, outages.as_ref());
         Subscriber::new(planned, client_options, filters, Arc::clone(&shared_options), path, now, shard)
@@ -238,6 +230,15 @@ fn endpoints(
         let socket = socket_request(&target, options);
         Ok(Request { target, credentials, socket })
     })
+}
+
+/// For how long a broker is to keep the session of a subscriber. In 3.1.1 nothing says for how long (section 3.1.2.4).
+fn kept_session(options: &MqttOptions) -> Duration {
+    match (options.session, options.version) {
+        (None, _) => Duration::ZERO,
+        (Some(_), Version::V311) => Duration::MAX,
+        (Some(span), Version::V5) => Duration::from_secs(span.as_secs()),
+    }
 }
 
 fn outages(options: &MqttOptions) -> Result<Option<Arc<Outages>>, WorkloadError> {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_clients::{Ending, MqttOptions, MqttVersion, Published, Qos};
 use weir_metrics::Failure;
-use weir_metrics::common::{LATENCY, LOST, MEDIA, OPEN_ENDS, UNITS};
+use weir_metrics::common::{DUPLICATE, LATENCY, LOST, MEDIA, OPEN_ENDS, UNITS};
 use weir_mqtt::mark::Clocks;
 use weir_mqtt::{Event as Read, Limits, Mark, Packet, Publish, Reader, Version};
 use weir_shard::Event;
 
-fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
+pub(crate) fn message(stage: &Stage, number: u64, payload: usize, last: bool) -> Vec<u8> {
     let sent = Clocks { monotonic: stage.rig.now.as_nanos(), wall: 0, boot: 0 };
     let mark = Mark { publisher: 7, sequence_number: number, begun: 0, sent, last };
     let mut body = vec![9; payload];
@@ -44,6 +44,91 @@ fn a_subscriber_comes_back_and_what_it_has_missed_is_lost() {
         assert_eq!(ended, [Ending::OnTime]);
         assert_eq!((figures.counter(LOST), figures.counter(OPEN_ENDS)), (4, 0));
         assert_eq!((own(&figures, "mqtt.reconnects"), own(&figures, "mqtt.sessions_lost")), (1, 0));
+    }
+}
+
+/// A broker that sends on what it has, to a subscriber that it knows.
+fn numbered(stage: &mut Stage, numbers: impl IntoIterator<Item = u64>, last: Option<u64>) {
+    for number in numbers {
+        let bytes = message(stage, number, 100, last == Some(number));
+        stage.hear(&bytes);
+    }
+}
+
+/// The run cuts the link, and the client has a new one on which it has sent CONNECT.
+fn cut(stage: &mut Stage) {
+    stage.handle_timeout(1_000);
+    assert_eq!(stage.figure("playing"), 0);
+    stage.rig.take_sent();
+    stage.forget_input();
+    stage.comes_back();
+    stage.said();
+}
+
+#[test]
+fn what_is_published_between_a_cut_by_the_run_and_the_next_subscription_is_not_lost() {
+    let every = Some(Duration::from_secs(1));
+    // A session that was kept for less time than the client was away is over as a clean one is.
+    for (session, refused, lost) in [(None, 0, 2), (Some(1), 0, 26), (Some(1), 20, 2)] {
+        let session = session.map(Duration::from_secs);
+        let mqtt = MqttOptions { break_every: every, session, ..options(Qos::AtLeastOnce) };
+        let mut stage = Stage::subscriber(&mqtt);
+        numbered(&mut stage, [0, 1, 3], None);
+        cut(&mut stage);
+        for _ in 0..refused {
+            stage.breaks();
+            stage.comes_back_within(10_000);
+            stage.said();
+        }
+        stage.hear(&CONNACK);
+        stage.grant();
+        // 2 is missing from before the cut. What was sent again came a second time; 28 was on its way.
+        numbered(&mut stage, [3, 29, 28, 30, 32], Some(32));
+        stage.dispatch(Event::Stop);
+        let (ended, figures) = stage.ended();
+        assert_eq!(ended, [Ending::OnTime]);
+        assert_eq!(
+            (figures.counter(LOST), figures.counter(OPEN_ENDS), figures.counter(DUPLICATE)),
+            (lost, 0, 1),
+            "{session:?}, {refused}"
+        );
+    }
+}
+
+#[test]
+fn a_cut_by_the_run_excuses_what_publishers_of_the_run_sent_meanwhile_and_nothing_else() {
+    for comes_back in [true, false] {
+        let published = Arc::new(Published::default());
+        let met = |mqtt| MqttOptions { published: Some(published.clone()), ..mqtt };
+        let every = Some(Duration::from_secs(1));
+        let mut subscriber =
+            Stage::subscriber(&met(MqttOptions { break_every: every, ..options(Qos::AtLeastOnce) }));
+        let mut publishers =
+            [12, 8].map(|count| MqttOptions { count: Some(count), ..options(Qos::AtMostOnce) });
+        let [mut first, mut second] = publishers.each_mut().map(|mqtt| Stage::publisher(&met(mqtt.clone())));
+        first.handle_timeout(550);
+        let sent = first.rig.take_sent();
+        // Of 0 to 5 the broker loses the third.
+        let length = sent.len() / 6;
+        subscriber.hear(&[&sent[..2 * length], &sent[3 * length..]].concat());
+        if comes_back {
+            cut(&mut subscriber);
+        } else {
+            subscriber.handle_timeout(1_000);
+        }
+        // 6 to 8, and all of the second publisher, while the subscriber is away.
+        first.handle_timeout(300);
+        second.handle_timeout(2_000);
+        if comes_back {
+            subscriber.hear(&CONNACK);
+            subscriber.grant();
+        }
+        first.handle_timeout(2_000);
+        assert_eq!([first.ended().0, second.ended().0], [[Ending::OnTime]; 2]);
+        // Of what follows, 9 to 11, nothing comes.
+        subscriber.dispatch(Event::Stop);
+        let lost = subscriber.ended().1.counter(LOST);
+        assert_eq!(lost, if comes_back { 1 + 3 } else { 1 });
     }
 }
 

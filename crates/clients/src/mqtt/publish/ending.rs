@@ -64,8 +64,8 @@ impl Publisher {
             times.ended.fetch_add(1, Relaxed);
         }
         if let Some(sent) = &self.sent {
-            self.unknown.extend(waiting.into_iter().map(number_of));
-            sent.end(self.next, std::mem::take(&mut self.unknown));
+            sent.not_taken(waiting.into_iter().map(number_of));
+            sent.end(self.next);
         }
     }
 
