@@ -20,9 +20,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     datagrams: None,
     play: Some(Play {
         options: &[Group::of::<Filler>()],
-        asked: |_| Vec::new(),
+        asked: |_, _| Vec::new(),
         unfilled: |_| FILLER,
         shown: None,
+        heard: None,
         discovers: false,
         clients: viewer::one,
         make: |making| bulk::play(making.urls, &making.options, making.given.read::<Filler>()?.into()),

@@ -149,9 +149,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     datagrams: None,
     play: Some(Play {
         options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
-        asked: |_| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),
+        asked: |_, _| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
+        heard: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {

@@ -27,9 +27,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     datagrams: None,
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
-        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
+        asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
         unfilled: |_| VIEWER,
         shown: None,
+        heard: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {

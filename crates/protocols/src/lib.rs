@@ -32,7 +32,8 @@ pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};
 pub use protocol::{
-    Excess, Make, Making, Output, OwnExcess, Play, Protocol, Publish, RunContext, Serve, Verb,
+    Circumstances, Excess, Load, Make, Making, Output, OwnExcess, Play, Protocol, Publish, RunContext, Serve,
+    Verb,
 };
 pub use secret::first_line;
 pub use srt::passphrase as srt_passphrase;

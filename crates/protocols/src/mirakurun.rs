@@ -28,11 +28,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Reconnect>(),
         ],
         // Of a server that was asked for all that it has each service counts.
-        asked: |given| {
+        asked: |given, _| {
             asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &["failed.ratio == 0", mpegts::WHOLE])
         },
         unfilled: |_| TS_VIEWER,
         shown: None,
+        heard: None,
         discovers: true,
         clients: |given| {
             let Ok(said) = given.read::<Services>() else { return 1 };

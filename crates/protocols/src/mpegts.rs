@@ -33,9 +33,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     datagrams: None,
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<http::Fields>(), Group::of::<Reconnect>()],
-        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
+        asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
         unfilled: |_| TS_VIEWER,
         shown: None,
+        heard: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {

@@ -1,5 +1,6 @@
 //! MQTT 3.1.1 and 5.
 
+mod asked;
 mod connection;
 
 pub use connection::{ConnectOptions, Connection, SocketPath, Users};
@@ -56,12 +57,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
             Group::of::<Delivery>(),
             Group::of::<Subscriptions>(),
         ],
-        // What was acknowledged at QoS 1 and 2 is to arrive.
-        asked: |given| {
-            if acknowledged(given) && !connects_only(given) { vec!["lost == 0"] } else { Vec::new() }
-        },
+        asked: asked::of_subscribers,
         unfilled: |given| if hears_nothing(given) { CONNECTION } else { SUBSCRIBER },
         shown: None,
+        heard: Some(asked::least_heard),
         discovers: false,
         clients: viewer::one,
         make: |making| {

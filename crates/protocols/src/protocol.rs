@@ -113,12 +113,15 @@ pub struct Play {
     /// The options of viewers.
     pub options: &'static [Group],
     /// What viewers with these options are asked by default, written as thresholds, beside what every client is asked.
-    pub asked: fn(&Given) -> Vec<&'static str>,
+    pub asked: fn(&Given, &Circumstances<'_>) -> Vec<&'static str>,
     /// Figures that viewers with these options never fill.
     pub unfilled: fn(&Given) -> &'static [Unfilled],
     /// What viewers of a stream are asked that the run itself publishes at their URL: pictures, and sound if it has some.
     /// A server takes a codec that it cannot handle, and shows nothing of it.
     pub shown: Option<[&'static str; 2]>,
+    /// How many messages publishers must have sent, while subscribers were there, for one to have come to these; none where that is
+    /// not known, or nothing need come. A broker that denies one of them, and does not say so, passes nothing on.
+    pub heard: Option<fn(&Load<'_>, &Load<'_>) -> Option<u32>>,
     /// Whether the server is asked what there is to play; a workload without a number of clients has one for each.
     pub discovers: bool,
     /// How many viewers there are for each URL if nothing says how many.
@@ -141,6 +144,28 @@ pub struct Publish {
     pub unfilled: &'static [Unfilled],
     /// Makes publishers.
     pub make: Make<PublishOptions>,
+}
+
+/// What a scenario says of its workloads beside the options of one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Circumstances<'a> {
+    /// The URLs of the workload.
+    pub urls: &'a [String],
+    /// Whether the scenario restarts servers, which cuts links.
+    pub restarts: bool,
+    /// The options of its publishers of the same protocol.
+    pub publishers: &'a [&'a Given],
+    /// Whether several processes make the load, so that publishers may be in others.
+    pub is_distributed: bool,
+}
+
+/// A workload by what is known before it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    /// Its URLs.
+    pub urls: &'a [String],
+    /// Its options.
+    pub given: &'a Given,
 }
 
 /// Makes a workload. Resolves names, so it may take a while.

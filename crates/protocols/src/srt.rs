@@ -91,9 +91,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     }),
     play: Some(Play {
         options: &[Group::of::<Viewer>(), Group::of::<Reconnect>(), Group::of::<SrtFields>()],
-        asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
+        asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS_OF_PACKETS, &[WHOLE]),
         unfilled: |_| TS_VIEWER,
         shown: None,
+        heard: None,
         discovers: false,
         clients: viewer::one,
         make: |making| {

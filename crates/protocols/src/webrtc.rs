@@ -113,9 +113,10 @@ const PLAY: Play = Play {
         Group::of::<EndGrace>(),
         Group::of::<Reconnect>(),
     ],
-    asked: |given| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
+    asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
     unfilled: |_| VIEWER,
     shown: None,
+    heard: None,
     discovers: false,
     clients: viewer::one,
     make: |making| {

@@ -8,6 +8,7 @@ use crate::threshold::Threshold;
 use crate::verdict::decoding;
 use std::collections::BTreeMap;
 use weir_metrics::common::ARRIVAL_GAP;
+use weir_protocols::Circumstances;
 use weir_protocols::asked::FRAME_RATE;
 
 impl Aggregator {
@@ -27,7 +28,8 @@ impl Aggregator {
         }));
         let in_bursts: Vec<u16> = bursts.keys().copied().collect();
         let uneven = [&in_bursts[..], &uneven(scenario, &summary.workloads)].concat();
-        let fitting = scenario.asked().into_iter().filter_map(|it| match () {
+        let asked = scenario.asked_of(summary.run.agents.len() > 1);
+        let fitting = asked.into_iter().filter_map(|it| match () {
             () if it.is_about_growing_drift() => it.without(&uneven),
             () if it.is_about_stalls() => it.without(&in_bursts),
             () => Some(it),
@@ -53,7 +55,9 @@ fn uneven(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Vec<u16> {
     let counts_frames = |spec: &WorkloadSpec| {
         let protocol = spec.play.0.first().and_then(|url| weir_protocols::of_url(url));
         let play = protocol.and_then(|protocol| protocol.play.as_ref());
-        play.is_some_and(|play| (play.asked)(&spec.options).contains(&FRAME_RATE.of_run))
+        play.is_some_and(|play| {
+            (play.asked)(&spec.options, &Circumstances::default()).contains(&FRAME_RATE.of_run)
+        })
     };
     let is_unknown = |it: &WorkloadSummary| it.stages.iter().any(|stage| stage.source_fps.is_none());
     let workloads = (0..).zip(scenario.workloads.iter().zip(workloads));

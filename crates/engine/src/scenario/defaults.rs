@@ -1,14 +1,18 @@
 //! What a run asks of its target by default: a function of the scenario's workloads, so that every
 //! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
+use crate::plan::Schedule;
 use crate::scenario::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
+use std::time::Duration;
 use weir_metrics::FigureGroup;
-use weir_protocols::{Unfilled, Verb, asked, of_url};
+use weir_protocols::{Circumstances, Given, Load, Output, Unfilled, Verb, asked, of_url};
 
 /// What publishers with a count are asked.
 const OF_COUNTING: &str = "units_short == 0";
+/// What subscribers are asked to whom the scenario itself publishes.
+const HEARD: &str = "units > 0";
 /// What is asked of those that save messages: each record arrives, and is one.
 const OF_SAVING: [&str; 2] = ["lost == 0", "dead_lettered == 0"];
 
@@ -16,11 +20,17 @@ impl Scenario {
     /// What is asked of the target: the thresholds of the scenario, and the defaults for figures that none of them is
     /// about.
     pub fn asked(&self) -> Vec<Threshold> {
+        self.asked_of(false)
+    }
+
+    /// The same of a run whose load one process makes, or several.
+    pub fn asked_of(&self, is_distributed: bool) -> Vec<Threshold> {
         let mut defaults: Vec<(Threshold, Vec<u16>)> = Vec::new();
+        let schedules = self.schedules().unwrap_or_default();
         for (workload, number) in self.workloads.iter().zip(0..) {
-            for threshold in
-                of_workload(workload, !self.during.is_empty()).into_iter().chain(self.shown(workload))
-            {
+            let own = self.of_workload(workload, is_distributed).into_iter();
+            let heard = self.heard(usize::from(number), &schedules);
+            for threshold in own.chain(self.shown(workload)).chain(heard) {
                 match defaults.iter_mut().find(|(other, _)| *other == threshold) {
                     Some((_, workloads)) => workloads.push(number),
                     None => defaults.push((threshold, vec![number])),
@@ -42,7 +52,28 @@ impl Scenario {
     }
 }
 
+/// How long a client may take from its start to where messages reach it: several turns of the slowest links.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(3);
+
 impl Scenario {
+    /// What subscribers are asked that are there while the scenario itself publishes to them: that anything comes.
+    fn heard(&self, number: usize, schedules: &[Schedule]) -> Option<Threshold> {
+        let subscribers = &self.workloads[number];
+        let play = &subscribers.play.0;
+        let heard = of_url(play.first()?)?.play.as_ref()?.heard.filter(|_| !subscribers.background)?;
+        let subscribing = Load { urls: play, given: &subscribers.options };
+        let has_life = |it: &WorkloadSpec| it.life.is_some() || it.republish.is_some();
+        let is_heard = |(publishers, schedule): (&WorkloadSpec, &Schedule)| {
+            let publishing = Load { urls: &publishers.publish.0, given: &publishers.options };
+            let output = publishers.output().filter(|_| !has_life(publishers))?;
+            let least = heard(&subscribing, &publishing)?;
+            Some(messages_while(schedules.get(number)?, schedule, &output)? >= f64::from(least))
+        };
+        let mut others = self.workloads.iter().zip(schedules);
+        let is_asked = !has_life(subscribers) && others.any(|it| is_heard(it) == Some(true));
+        is_asked.then(|| HEARD.parse().ok()).flatten()
+    }
+
     /// What the viewers of streams are asked that the scenario itself publishes at the same URLs: all of it is shown.
     fn shown(&self, viewers: &WorkloadSpec) -> Vec<Threshold> {
         let is_source = |it: &&WorkloadSpec| {
@@ -58,46 +89,75 @@ impl Scenario {
     }
 }
 
-/// What one workload of a scenario is asked that restarts servers, or does not. What its protocol promises goes before what is
-/// asked of all about the same figure.
-fn of_workload(workload: &WorkloadSpec, restarts: bool) -> Vec<Threshold> {
-    let Ok((role, urls)) = workload.verb() else { return Vec::new() };
-    if workload.background {
-        return Vec::new();
-    }
-    if role == Role::Ingest {
-        return OF_SAVING.iter().flat_map(|text| text.parse()).collect();
-    }
-    let protocol = urls.first().and_then(|url| of_url(url));
-    let promised = protocol.and_then(|protocol| match role {
-        Role::Play => protocol.play.as_ref().map(|play| (play.asked)(&workload.options)),
-        _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
+/// How many messages a publisher sends by the plan while all subscribers are there.
+fn messages_while(subscribers: &Schedule, publishers: &Schedule, output: &Output) -> Option<f64> {
+    let rate = output.messages_per_second?;
+    let [subscribed, connected] = [subscribers, publishers].map(|it| {
+        let first = it.stages.first().filter(|_| it.stages.iter().all(|stage| stage.clients > 0));
+        first.map(|first| (it.delay + first.ramp + CONNECTED_WITHIN).as_secs_f64())
     });
-    // A viewer that falls behind by more than it buffers shows another time than it began with.
-    let has_drift = protocol.is_some_and(|protocol| {
-        let unfilled = protocol.unfilled(Verb::Play, &workload.options);
-        Unfilled::instead_of(unfilled, FigureGroup::Playout).is_none()
+    let [gone, ended] = [subscribers, publishers].map(|it| {
+        let length: Duration = it.stages.iter().map(|stage| stage.ramp + stage.hold).sum();
+        if it.until_the_end { f64::MAX } else { (it.delay + length).as_secs_f64() }
     });
-    let buffer = has_drift && promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
-    let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };
-    let keeping_up = buffer.map(|it| format!("drift.growth <= {}s", it.as_secs_f64()));
-    let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);
-    let counts = workload.output().is_some_and(|output| output.count.is_some());
-    let counting = counts.then_some(OF_COUNTING);
-    let asked = promised
-        .into_iter()
-        .flatten()
-        .chain(keeping_up.as_deref())
-        .chain(asked::OF_ALL.map(|it| it.of_run))
-        .chain(expecting)
-        .chain(counting);
-    let mut thresholds: Vec<Threshold> = Vec::new();
-    for threshold in asked.flat_map(str::parse::<Threshold>) {
-        if !thresholds.iter().any(|it| it.is_about_the_same_as(&threshold)) {
-            thresholds.push(threshold);
+    let while_there = (gone.min(ended) - subscribed?.max(connected?)) * rate;
+    // The last of a count may be sent before the last subscriber is there.
+    let begun = publishers.delay.as_secs_f64();
+    let early = (subscribed? - begun).max(0.0) * rate;
+    Some(output.count.map_or(while_there, |count| while_there.min(count as f64 - early)))
+}
+
+impl Scenario {
+    /// What one workload is asked. What its protocol promises goes before what is asked of all about the same figure.
+    fn of_workload(&self, workload: &WorkloadSpec, is_distributed: bool) -> Vec<Threshold> {
+        let Ok((role, urls)) = workload.verb() else { return Vec::new() };
+        if workload.background {
+            return Vec::new();
         }
+        if role == Role::Ingest {
+            return OF_SAVING.iter().flat_map(|text| text.parse()).collect();
+        }
+        let protocol = urls.first().and_then(|url| of_url(url));
+        let restarts = !self.during.is_empty();
+        let promised = protocol.and_then(|protocol| match role {
+            Role::Play => protocol.play.as_ref().map(|play| {
+                let of_same = |it: &&WorkloadSpec| {
+                    let other = it.publish.0.first().and_then(|url| of_url(url));
+                    other.is_some_and(|other| std::ptr::eq(other, protocol))
+                };
+                let publishers: Vec<&Given> =
+                    self.workloads.iter().filter(of_same).map(|it| &it.options).collect();
+                let circumstances = Circumstances { urls, restarts, publishers: &publishers, is_distributed };
+                (play.asked)(&workload.options, &circumstances)
+            }),
+            _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
+        });
+        // A viewer that falls behind by more than it buffers shows another time than it began with.
+        let has_drift = protocol.is_some_and(|protocol| {
+            let unfilled = protocol.unfilled(Verb::Play, &workload.options);
+            Unfilled::instead_of(unfilled, FigureGroup::Playout).is_none()
+        });
+        let buffer = has_drift && promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
+        let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };
+        let keeping_up = buffer.map(|it| format!("drift.growth <= {}s", it.as_secs_f64()));
+        let expecting = (role == Role::Play && workload.expect.is_some()).then_some(asked::BIT_RATE.of_run);
+        let counts = workload.output().is_some_and(|output| output.count.is_some());
+        let counting = counts.then_some(OF_COUNTING);
+        let asked = promised
+            .into_iter()
+            .flatten()
+            .chain(keeping_up.as_deref())
+            .chain(asked::OF_ALL.map(|it| it.of_run))
+            .chain(expecting)
+            .chain(counting);
+        let mut thresholds: Vec<Threshold> = Vec::new();
+        for threshold in asked.flat_map(str::parse::<Threshold>) {
+            if !thresholds.iter().any(|it| it.is_about_the_same_as(&threshold)) {
+                thresholds.push(threshold);
+            }
+        }
+        thresholds
     }
-    thresholds
 }
 
 #[cfg(test)]
@@ -147,6 +207,69 @@ mod tests {
         let text = "{before: [{start: broker}], workloads: [{publish: mqtt://h/a, qos: 1}], during: [{at: 1s, restart: broker}]}";
         let asked: Vec<_> = asked(text).into_iter().map(|(text, _)| text).collect();
         assert_eq!(asked[..2], ["mqtt.refused == 0", "mqtt.unanswered == 0"]);
+    }
+
+    #[test]
+    fn what_a_subscriber_misses_is_asked_where_it_is_the_brokers_doing() {
+        let of = |publish: &str, play: &str, more: &str, is_distributed: bool| {
+            let publish = format!("{{publish: 'mqtt://h/a', {publish}}}");
+            let text = format!("{{workloads: [{publish}, {{play: 'mqtt://h/{play}, duration: 9s}}]{more}}}");
+            let asked = Scenario::parse(&text).unwrap().asked_of(is_distributed);
+            asked.iter().any(|it| it.text() == "lost == 0")
+        };
+        let during = ", before: [{start: broker}], during: [{at: 1s, restart: broker}]";
+        for (publish, play, more, is_distributed, expected) in [
+            ("qos: 1", "a', qos: 1", "", false, true),
+            ("qos: 1", "a', qos: 1", "", true, true),
+            ("qos: 1", "a', qos: 1", during, false, false),
+            ("qos: 1", "a', qos: 1, break_every: 5s", "", false, true),
+            ("qos: 1, break_every: 5s", "a', qos: 1", "", false, true),
+            ("qos: 1, break_every: 5s", "a', qos: 1", "", true, false),
+            ("qos: 1, break_every: 5s, session: 1h", "a', qos: 1", "", true, true),
+            ("qos: 0, break_every: 5s", "a', qos: 1", "", false, false),
+            ("qos: 0", "a', qos: 1, break_every: 5s, session: 1h", "", false, false),
+            ("qos: 0", "a', qos: 1", "", false, true),
+            ("qos: 1", "$share/g/a', qos: 1", "", false, true),
+            ("qos: 1", "$share/g/a', qos: 1", "", true, false),
+            ("qos: 1", "$share/g/a', qos: 1, break_every: 5s", "", false, false),
+            ("qos: 1", "$share/g/a', qos: 1, break_every: 5s, session: 1h", "", false, true),
+        ] {
+            let name = format!("{publish} {play} {more} {is_distributed}");
+            assert_eq!(of(publish, play, more, is_distributed), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_subscriber_to_which_the_run_publishes_all_the_time_must_hear_something() {
+        let of = |publish: &str, play: &str| {
+            let text = format!(
+                "workloads: [{{publish: 'mqtt://h/a/{{client}}', {publish}}}, {{play: 'mqtt://h/{play}}}]"
+            );
+            let asked = Scenario::parse(&text).unwrap().asked();
+            asked.iter().filter(|it| it.text() == "units > 0").count()
+        };
+        for (publish, play, expected) in [
+            ("qos: 0", "a/#', duration: 9s", 1),
+            ("qos: 0", "a/#', duration: 4s", 0),
+            ("wait_before_publishing: true", "a/#', duration: 9s", 0),
+            ("qos: 0", "b/#', duration: 9s", 0),
+            ("qos: 0", "b/#', filter: 'a/+', duration: 9s", 1),
+            ("qos: 0", "', connect_only: true, duration: 9s", 0),
+            ("qos: 0", "$share/g/a/#', duration: 9s", 0),
+            ("qos: 0", "a/#', duration: 9s, background: true", 0),
+            ("qos: 0", "a/#', duration: 9s, life: 1s", 0),
+            // Those whose messages were all sent, or are rare, and those that begin when the subscribers are gone.
+            ("count: 100, rate: 100/s, retain: true", "a/#', duration: 9s, delay: 5s", 0),
+            ("count: 100, rate: 100/s, delay: 5s", "a/#', duration: 10s", 1),
+            ("count: 100, rate: 100/s, delay: 5s", "a/#', duration: 7s", 0),
+            ("count: 100, rate: 20/s", "a/#', duration: 9s", 1),
+            ("rate: 0.1/s", "a/#', duration: 9s", 0),
+            ("rate: 2/s, arrivals: poisson", "a/#', duration: 9s", 0),
+            ("rate: 4/s, arrivals: poisson", "a/#', duration: 9s", 1),
+            ("delay: 20s, duration: 30s", "a/#', duration: 9s", 0),
+        ] {
+            assert_eq!(of(publish, play), expected, "{publish}; {play}");
+        }
     }
 
     #[test]

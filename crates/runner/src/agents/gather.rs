@@ -49,9 +49,13 @@ pub(crate) fn gather(mut prepared: Prepared, session: &mut Session<'_>) -> Resul
     check_secrets(&prepared.scenario, &server).map_err(RunError::with(ErrorKind::Usage))?;
     let offer = offer::of(&prepared).map_err(RunError::with(ErrorKind::Usage))?;
     let [free, watching] = call(&link, usize::from(settings.count), session)?;
+    let thresholds = || prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
+    if free.len() > 1 {
+        let checked = thresholds().map(|it| prepare::check_lost(it, &prepared.scenario));
+        checked.collect::<Result<(), _>>().map_err(|line| RunError::new(ErrorKind::Usage, line))?;
+    }
     if watching.is_empty() {
-        let thresholds = prepared.scenario.thresholds.iter().chain(&prepared.scenario.abort);
-        let checked = thresholds.map(|it| prepare::check_watched(it, &prepared.scenario));
+        let checked = thresholds().map(|it| prepare::check_watched(it, &prepared.scenario));
         checked.collect::<Result<Vec<_>, _>>().map_err(|line| {
             let more = "; or have an agent on its machine do it: weir agent --join URL --watch name=nginx";
             RunError::new(ErrorKind::Usage, line + more)

@@ -16,6 +16,7 @@ mod http_flv;
 mod jumps;
 mod mirakurun;
 mod mqtt;
+mod mqtt_subscribers;
 mod refusals;
 mod relay;
 mod rtc;

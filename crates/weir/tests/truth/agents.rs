@@ -7,6 +7,7 @@ mod payloads;
 mod places;
 mod restarts;
 mod searches;
+mod sharers;
 mod watching;
 
 use crate::support::{
