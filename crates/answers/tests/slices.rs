@@ -6,7 +6,9 @@ use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::{LoadKind, Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
 use weir_engine::{EventLine, WorkloadFacts};
-use weir_metrics::common::{DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG, WAITED_TIME};
+use weir_metrics::common::{
+    DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG, UNITS, WAITED_TIME,
+};
 use weir_metrics::{BitRate, Failure, Interval, IntervalKey, Recorder, Schema};
 
 const SCHEMA: Schema = Schema::new(&[]);
@@ -43,6 +45,11 @@ impl Trial {
     }
 
     fn with_sources(loads: &[u32], thresholds: &[&str], sources: &[usize]) -> Self {
+        Self::playing("rtmp://h/live/a", loads, thresholds, sources)
+    }
+
+    /// One of viewers of this URL.
+    fn playing(url: &str, loads: &[u32], thresholds: &[&str], sources: &[usize]) -> Self {
         let mut scenario = Scenario::parse(
             "{warmup: 0s, workloads: [{play: 'rtmp://h/live/a'}, {publish: 'rtmp://h/live/b'}]}",
         )
@@ -58,7 +65,7 @@ impl Trial {
             name: format!("{role:?}"),
             role,
             protocol: "rtmp".to_owned(),
-            targets: vec!["rtmp://h/live/a".to_owned()],
+            targets: vec![url.to_owned()],
             expect: Some(BitRate::from_bps(8_000.0)),
             frame_time_seconds: None,
             messages_per_second: None,
@@ -97,6 +104,8 @@ impl Trial {
         figures.count(WAITED_TIME, 1_000_000 * second.waiting);
         figures.count(MEDIA, second.media);
         figures.count(FRAMES, 25 * second.playing);
+        // Of HLS, segments of a second.
+        figures.count(UNITS, second.playing);
         (0..100).for_each(|_| figures.record_signed(DRIFT, second.drift_micros));
         let key = IntervalKey { second: self.second, workload: 0, server: None };
         self.aggregator.interval(&Interval::new(key, figures));
@@ -243,6 +252,22 @@ fn a_delay_that_grows_is_not_carried_however_much_comes() {
     assert_eq!(seconds_of(&outcome), (TrialVerdict::Fail, 0, 6));
     assert_eq!(outcome.failed[0].expression, "rise of drift.p50 <= 100 ms");
     assert!((outcome.failed[0].value.unwrap() - 0.24).abs() < 0.01, "{outcome:?}");
+}
+
+/// When each viewer reloads its playlist drifts against when segments are there, by a whole segment before it begins anew.
+#[test]
+fn viewers_of_hls_wait_up_to_a_segment_longer_and_no_more() {
+    let grows = |micros_a_second: i64| {
+        let mut trial = Trial::playing("http+hls://h/live/a.m3u8", &[10], &["failed.ratio <= 0.1%"], &[]);
+        for second in 0..i64::from(LOAD_SECONDS) {
+            trial.second(Second { drift_micros: second * micros_a_second + second % 2 * 1_000, ..good(10) });
+        }
+        trial.outcomes(Outcome::Completed).remove(0)
+    };
+    assert_eq!(seconds_of(&grows(170_000)), (TrialVerdict::Pass, 6, 0), "1,020 ms in all");
+    let outcome = grows(190_000);
+    assert_eq!(seconds_of(&outcome), (TrialVerdict::Fail, 0, 6), "1,140 ms in all");
+    assert_eq!(outcome.failed[0].expression, "rise of drift.p50 <= 1100 ms");
 }
 
 #[test]

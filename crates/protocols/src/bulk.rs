@@ -25,6 +25,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: None,
         heard: None,
         discovers: false,
+        loads_ahead: false,
         clients: viewer::one,
         make: |making| bulk::play(making.urls, &making.options, making.given.read::<Filler>()?.into()),
     }),

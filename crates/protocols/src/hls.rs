@@ -154,6 +154,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: None,
         heard: None,
         discovers: false,
+        loads_ahead: true,
         clients: viewer::one,
         make: |making| {
             let fields = making.given.read()?;

@@ -35,6 +35,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: None,
         heard: None,
         discovers: true,
+        loads_ahead: false,
         clients: |given| {
             let Ok(said) = given.read::<Services>() else { return 1 };
             said.services.unwrap_or(said.service.len() as u32).max(1)

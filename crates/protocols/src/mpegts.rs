@@ -38,6 +38,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: None,
         heard: None,
         discovers: false,
+        loads_ahead: false,
         clients: viewer::one,
         make: |making| {
             let options = viewer::options(making.options, making.given)?;

@@ -62,6 +62,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: None,
         heard: Some(asked::least_heard),
         discovers: false,
+        loads_ahead: false,
         clients: viewer::one,
         make: |making| {
             let subscriptions: Subscriptions = making.given.read()?;

@@ -124,6 +124,8 @@ pub struct Play {
     pub heard: Option<fn(&Load<'_>, &Load<'_>) -> Option<u32>>,
     /// Whether the server is asked what there is to play; a workload without a number of clients has one for each.
     pub discovers: bool,
+    /// Whether viewers load ahead of what they show: a server that is a little too slow is not seen before that is used up.
+    pub loads_ahead: bool,
     /// How many viewers there are for each URL if nothing says how many.
     pub clients: fn(&Given) -> u32,
     /// Makes viewers.

@@ -32,6 +32,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
         heard: None,
         discovers: false,
+        loads_ahead: false,
         clients: viewer::one,
         make: play,
     }),

@@ -33,6 +33,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         shown: Some(["keyframes > 0", "rtsp.audio_frames > 0"]),
         heard: None,
         discovers: false,
+        loads_ahead: false,
         clients: viewer::one,
         make: play,
     }),

@@ -118,6 +118,7 @@ const PLAY: Play = Play {
     shown: None,
     heard: None,
     discovers: false,
+    loads_ahead: false,
     clients: viewer::one,
     make: |making| {
         let options = viewer_options(making.options, making.given)?;

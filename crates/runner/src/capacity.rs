@@ -413,11 +413,14 @@ fn goal(subject: &Subject, search: &SearchSettings, slice_seconds: u32) -> Resul
         let seconds = asked.map_or(Ok(usual), |span| whole_seconds(span, flag))?;
         Ok::<_, RunError>(seconds.div_ceil(slice_seconds) * slice_seconds)
     };
+    // What they have loaded ahead hides an overload for longer than a short trial takes, and each load that seems to be carried for
+    // that has to be contradicted.
+    let (hold, part) = if subject.loads_ahead() { (CONFIRM_SECONDS, 20) } else { (HOLD_SECONDS, 80) };
     Ok(Goal {
         first,
         most,
         precision: search.precision,
-        short_seconds: seconds(search.hold, "--hold", HOLD_SECONDS, 80)?,
+        short_seconds: seconds(search.hold, "--hold", hold, part)?,
         long_seconds: seconds(search.confirm, "--confirm", CONFIRM_SECONDS, 20)?,
         passes: PASSES,
         failures: FAILURES,

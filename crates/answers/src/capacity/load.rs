@@ -136,6 +136,11 @@ impl Subject {
         &self.base.workloads[self.sought]
     }
 
+    /// Whether the load is of viewers that load ahead of what they show.
+    pub fn loads_ahead(&self) -> bool {
+        self.spec().play.0.iter().any(|url| loads_ahead(url))
+    }
+
     /// What a load is a number of, as it stands behind the number.
     pub fn noun(&self) -> &'static str {
         let clients = match self.role {
@@ -280,6 +285,12 @@ fn urls(spec: &WorkloadSpec) -> impl Iterator<Item = &String> {
     spec.play.0.iter().chain(&spec.publish.0)
 }
 
+/// Whether viewers of this URL load ahead of what they show.
+pub(super) fn loads_ahead(url: &str) -> bool {
+    let play = weir_protocols::of_url(url).and_then(|protocol| protocol.play.as_ref());
+    play.is_some_and(|play| play.loads_ahead)
+}
+
 fn is_mqtt(spec: &WorkloadSpec) -> bool {
     urls(spec)
         .all(|url| ["mqtt://", "mqtts://", "mqtt+ws://", "mqtt+wss://"].iter().any(|it| url.starts_with(it)))
@@ -396,5 +407,13 @@ mod tests {
             |at: u16| plan.slots.iter().filter(move |slot| slot.workload == at).map(|slot| slot.start);
         assert!(starts(1).min().unwrap() > starts(0).max().unwrap());
         assert_eq!(subject(STREAM, LoadKind::Streams, None).unwrap_err(), SubjectError::NoStreams);
+    }
+    #[test]
+    fn viewers_of_hls_load_ahead_whatever_scheme_says_so_and_no_others_do() {
+        let loads_ahead = |workload: &str| {
+            subject(&format!("[{{play: '{workload}'}}]"), LoadKind::Clients, None).unwrap().loads_ahead()
+        };
+        assert!(loads_ahead("https://h/live/a.m3u8?token=1") && loads_ahead("http+hls://h/live"));
+        assert!(!loads_ahead("rtmp://h/live/a") && !loads_ahead("http://h/live/a.flv"));
     }
 }

@@ -1,6 +1,7 @@
 //! What a trial was like: its loads, each held for some slices, and whether the target carried them.
 
 use super::clients::StageClients;
+use super::load;
 use super::search::{Trial, TrialVerdict, VoidCause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,10 +10,11 @@ use weir_engine::scenario::LoadKind;
 use weir_engine::summary::units::FigureUnit;
 use weir_engine::summary::{
     FailureCount, LinkLoad, OtherLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary,
-    VerdictState,
+    VerdictState, WorkloadSummary,
 };
 use weir_engine::threshold::Threshold;
 use weir_metrics::Estimate;
+use weir_metrics::common::names;
 use weir_protocols::asked::{self, Asked};
 
 /// A delay that grows by more than this over a trial belongs to a target that falls behind: at 15 s it is less than 1 % of
@@ -290,8 +292,11 @@ impl TrialSlices {
             let row = stages.get(usize::from(stage));
             let mut outcome = self.outcome(*load, slices, row);
             let mut of_all = judged.iter().filter_map(|at| Some((*at, summary.workloads.get(*at)?)));
-            let rise =
-                of_all.find_map(|(at, it)| rise(&summary.series, at, it.stages.get(usize::from(stage))?));
+            let rise = of_all.find_map(|(at, it)| {
+                let row = it.stages.get(usize::from(stage))?;
+                let steady = RISE_SECONDS + waits_for_a_unit(it, row);
+                rise(&summary.series, at, row, steady)
+            });
             if let Some(rise) = rise {
                 outcome.fail(rise);
             }
@@ -441,9 +446,17 @@ fn void(summary: &Summary, workload: u16, stage: u16, own_faults: u64) -> Option
     summary.verdict.reasons.iter().find(is_of_it).map(|reason| format!("{}: {}", reason.check, reason.text))
 }
 
-/// A delay that grew while a load was held: the median latency of each second, or where nothing is stamped the median delay
-/// against the media clock.
-fn rise(series: &[Point], workload: usize, stage: &StageSummary) -> Option<FailedThreshold> {
+/// Of viewers that load ahead, how long they may wait for a unit that is there: each asks at moments of its own, which drift against
+/// those at which units are there by a whole one.
+fn waits_for_a_unit(workload: &WorkloadSummary, stage: &StageSummary) -> f64 {
+    let loads_ahead = workload.targets.iter().any(|url| load::loads_ahead(url));
+    let units = stage.figures.total(names::UNITS);
+    if loads_ahead && units > 0.0 { stage.expected_clients() * stage.window_seconds() / units } else { 0.0 }
+}
+
+/// A delay that grew by more than this while a load was held: the median latency of each second, or where nothing is stamped the median
+/// delay against the media clock.
+fn rise(series: &[Point], workload: usize, stage: &StageSummary, most: f64) -> Option<FailedThreshold> {
     let window = stage.window_begin_seconds..stage.window_end_seconds;
     let points = |value: fn(&weir_engine::summary::WorkloadPoint) -> Option<f64>| {
         let of_window = series.iter().filter(|point| window.contains(&point.second));
@@ -458,8 +471,8 @@ fn rise(series: &[Point], workload: usize, stage: &StageSummary) -> Option<Faile
     named.into_iter().find_map(|(name, points)| {
         let seconds = f64::from(stage.window_end_seconds - stage.window_begin_seconds);
         let slope = Estimate::of_slope(&points)?;
-        (slope.low * seconds > RISE_SECONDS).then(|| FailedThreshold {
-            expression: format!("rise of {name} <= {:.0} ms", RISE_SECONDS * 1e3),
+        (slope.low * seconds > most).then(|| FailedThreshold {
+            expression: format!("rise of {name} <= {:.0} ms", most * 1e3),
             value: Some(slope.mean * seconds),
             unit: FigureUnit::Seconds,
             seconds: 0,

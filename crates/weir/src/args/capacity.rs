@@ -60,7 +60,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "RATE", default_value = "100/s", value_parser = arrival)]
     pub(crate) arrival: String,
     /// Time that a load is held to find the bounds, in slices of --slice [default: 15s; of less than 20m of --budget an 80th of it,
-    /// and two slices at least]
+    /// and two slices at least; HLS: as --confirm]
     #[arg(long, value_name = "TIME")]
     pub(crate) hold: Option<Span>,
     /// Time that a bound is held to confirm it: three times the lower one, twice the upper one [default: 60s; of less than 20m of
