@@ -472,7 +472,7 @@ impl Viewer {
 
     /// Whether something that should come has not come yet.
     fn waits(&mut self) -> bool {
-        self.with_group(|group, is_shared, followed| group.waits(is_shared, followed))
+        self.with_group(Group::waits)
     }
 
     fn is_shared(&self) -> bool {

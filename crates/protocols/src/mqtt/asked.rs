@@ -25,7 +25,7 @@ fn is_loss_the_brokers(given: &Given, of: &Circumstances<'_>) -> bool {
     // What goes to other members: those of other processes are not seen, and of one whose session ends its share is unknown.
     let is_shared = of.urls.iter().any(|url| mqtt::is_shared(url));
     let is_share_unknown = of.is_distributed || breaks(given) && !keeps_session(given);
-    !of.restarts && !of.publishers.iter().any(lost_with_links) && !(is_shared && is_share_unknown)
+    !(of.restarts || of.publishers.iter().any(lost_with_links) || is_shared && is_share_unknown)
 }
 
 /// How many messages these publishers must have sent, for one to have come to these subscribers; none if it need not come.
