@@ -35,6 +35,10 @@ const MOST_TOGETHER: u64 = 64;
 const CLOCK_STEP_SECONDS: f64 = 0.05;
 /// The check of pauses.
 const PAUSE: &str = "generator_pause";
+/// Share of the viewers that the end of a run may find waiting for a keyframe: `played.ratio` is of the others.
+const KEYFRAME_WAITS: f64 = 0.5;
+/// The share from which that is worth a word.
+const SOME_KEYFRAME_WAITS: f64 = 0.1;
 /// Share of a run in which weir may stand still, warm-up included.
 const STOOD_STILL: f64 = 0.1;
 
@@ -149,8 +153,26 @@ pub(crate) fn of_workload(protocol: &str, total: &Recorder, slots: Slots) -> Vec
         }
         .reasons(),
     );
+    reasons.extend(keyframe_waits(total, slots).reasons());
     reasons.extend(drops(total, weir_protocols::datagrams(protocol, total)));
     reasons
+}
+
+/// Viewers that a run was too short for: those that still waited for the stream's next keyframe are excused, and few that played say
+/// nothing of the load. Where no viewer played, nothing was measured: that is said without this.
+fn keyframe_waits(total: &Recorder, slots: Slots) -> Check {
+    let waiting = counts::waiting_for_keyframe(total);
+    Check {
+        text: format!(
+            "{} of {} viewers still waited for the stream's next keyframe at the end",
+            grouped(waiting),
+            grouped(slots.planned)
+        ),
+        remedy: "hold for longer than keyframes are apart",
+        degraded_from: SOME_KEYFRAME_WAITS,
+        voids: total.counter(common::PLAYED) > 0,
+        ..Check::new("keyframe_waits", waiting as f64 / slots.planned.max(1) as f64, KEYFRAME_WAITS)
+    }
 }
 
 /// Datagrams that weir's own sockets had no room for, in either direction, of so many with media: a single one is worth a word.
@@ -203,7 +225,8 @@ fn time(seconds: f64) -> String {
 }
 
 /// Checks that are about one workload: all others are about the machine and the generator, which all workloads share.
-const OF_A_WORKLOAD: &[&str] = &["send_lag", "missed_slots", "local_failures", "socket_drops", "unsent"];
+const OF_A_WORKLOAD: &[&str] =
+    &["send_lag", "missed_slots", "local_failures", "socket_drops", "unsent", "keyframe_waits"];
 
 /// Makes one of reasons that the machine or the generator gave in several workloads and stages. The first of them is the
 /// worst.
@@ -261,6 +284,28 @@ mod tests {
         assert_eq!(state(0.6, 2.0), Some(VerdictState::Degraded));
         let of_a_window = of_standstill(4.0, 3.0, &[]);
         assert!(of_standstill(4.0, 3.0, &of_a_window).is_empty(), "it is said once");
+    }
+
+    #[test]
+    fn a_run_whose_end_finds_most_viewers_waiting_for_a_keyframe_says_nothing_of_the_others() {
+        let state = |waiting: u64| {
+            let mut total = Recorder::new(weir_metrics::Schema::new(&[]));
+            total.count(common::PLAYED, 100 - waiting);
+            total.count(common::KEYFRAME_WAITS, 40 + waiting);
+            total.count(common::KEYFRAME_WAITS_OVER, 40);
+            let slots = Slots { planned: 100, on_time: 100, ..Slots::default() };
+            of_workload("rtmp", &total, slots).first().map(|it| (it.state, it.text.clone()))
+        };
+        let said = |state, waiting| {
+            let text =
+                format!("{waiting} of 100 viewers still waited for the stream's next keyframe at the end");
+            Some((state, text))
+        };
+        assert_eq!(state(9), None);
+        assert_eq!(state(10), said(VerdictState::Degraded, 10));
+        assert_eq!(state(49), said(VerdictState::Degraded, 49));
+        assert_eq!(state(99), said(VerdictState::Invalid, 99));
+        assert_eq!(state(100), said(VerdictState::Degraded, 100));
     }
 
     #[test]

@@ -435,13 +435,13 @@ impl LoadOutcome {
 }
 
 /// Why nothing can be concluded from a stage, if nothing can. Clients that were never started, or that failed on this machine,
-/// are known of the whole run: they are of no stage that was over before the first of them.
+/// are known of the whole run: they are of no stage that was over before the first of them. Who waits for a keyframe each slice knows itself.
 fn void(summary: &Summary, workload: u16, stage: u16, own_faults: u64) -> Option<String> {
     let place = (workload, stage);
     let is_of_it = |reason: &&Reason| {
         let is_later = ["missed_slots", "local_failures"].contains(&&*reason.check) && own_faults == 0;
         let known = reason.stage.is_none_or(|of| of == place || reason.also.contains(&place));
-        reason.state == VerdictState::Invalid && known && !is_later
+        reason.state == VerdictState::Invalid && known && !is_later && reason.check != "keyframe_waits"
     };
     summary.verdict.reasons.iter().find(is_of_it).map(|reason| format!("{}: {}", reason.check, reason.text))
 }

@@ -12,6 +12,7 @@ pub const CHECKS: &[&str] = &[
     "send_lag",
     "missed_slots",
     "local_failures",
+    "keyframe_waits",
     "socket_drops",
     "unsent",
     "softirq",

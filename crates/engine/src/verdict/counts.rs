@@ -23,7 +23,7 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
             grouped(open)
         ));
     }
-    let waiting = total.counter(KEYFRAME_WAITS).saturating_sub(total.counter(KEYFRAME_WAITS_OVER));
+    let waiting = waiting_for_keyframe(total);
     if waiting > 0 {
         warnings.push(format!(
             "{name}: {} still waited for the stream's next keyframe at the end: `played.ratio` leaves them out; hold for longer than keyframes are apart",
@@ -31,6 +31,11 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// How many viewers waited for a keyframe at the end.
+pub(super) fn waiting_for_keyframe(total: &Recorder) -> u64 {
+    total.counter(KEYFRAME_WAITS).saturating_sub(total.counter(KEYFRAME_WAITS_OVER))
 }
 
 #[cfg(test)]
