@@ -83,6 +83,7 @@ pub struct PlaybackModel {
     frames: u64,
     /// How far apart pictures are, and how many of the source's are not booked yet.
     interval: FrameInterval,
+    /// Of a stream that keeps its own clock it is the media time in which they are known, in microseconds.
     of_source: i32,
     /// Media time where the present group of pictures began.
     group: Option<i64>,
@@ -231,13 +232,22 @@ impl PlaybackModel {
     }
 
     /// The read of `now` brought `bytes` of a stream that keeps its own clock, up to this media time in microseconds. Such a stream has no frames: it is measured in pieces, as one without pictures. Its first
-    /// bytes, which lead up to the time at which counting begins, are in no rate. `frames` is how many frames the source has
-    /// in that time.
+    /// bytes, which lead up to the time at which counting begins, are in no rate. `frames` is how many frames the source has in how
+    /// many microseconds of that time.
     #[inline]
-    pub fn progress(&mut self, now: Moment, media: i64, bytes: u32, frames: u64, recorder: &mut Recorder) {
+    pub fn progress(
+        &mut self,
+        now: Moment,
+        media: i64,
+        bytes: u32,
+        frames: (u64, u64),
+        recorder: &mut Recorder,
+    ) {
+        let (frames, framed) = frames;
         let media = match self.origin {
             Some(origin) => {
                 self.frames += frames;
+                self.of_source = self.of_source.saturating_add(i32::try_from(framed).unwrap_or(i32::MAX));
                 self.bytes += u64::from(bytes);
                 media - origin
             }
@@ -464,17 +474,17 @@ impl PlaybackModel {
             recorder.count(SOURCE_TIME, step as u64);
         }
         recorder.count(SOURCE, came);
-        self.measure_frames(shown, step, recorder);
+        self.measure_frames(shown, recorder);
         self.measured = (self.media, self.bytes, self.frames);
     }
 
-    /// Books the frames that the source has in `step` of media time, of which this many came: where its rate is constant, also
+    /// Books the frames that the source has in the media time that has passed, of which this many came: where its rate is constant, also
     /// those that did not.
-    fn measure_frames(&mut self, came: u64, step: i64, recorder: &mut Recorder) {
+    fn measure_frames(&mut self, came: u64, recorder: &mut Recorder) {
         // Of a stream that keeps its own clock they were the source's frames already.
         if !self.has_pictures {
             recorder.count(SOURCE_FRAMES, came);
-            recorder.count(SOURCE_FRAME_TIME, if self.frames > 0 { step as u64 } else { 0 });
+            recorder.count(SOURCE_FRAME_TIME, std::mem::take(&mut self.of_source).max(0) as u64);
             return;
         }
         if let Some((Track::Video, _)) = self.tracks.absent(self.media, self.playout.buffer())

@@ -70,6 +70,8 @@ pub(super) struct Receiver {
     untimed: i64,
     /// Frames of the source, in fractions, not reported yet.
     source_frames: f64,
+    /// Ticks of its pauses that were left out.
+    paused: u64,
 }
 
 impl Receiver {
@@ -118,6 +120,7 @@ impl Receiver {
             missing: 0,
             untimed: 0,
             source_frames: 0.0,
+            paused: 0,
         })
     }
 
@@ -432,17 +435,24 @@ impl Receiver {
     }
 
     /// How many frames the source has in `media` microseconds of media time, by the intervals between frames that are shown
-    /// one behind the other.
-    pub(super) fn source_frames(&mut self, media: i64) -> u64 {
+    /// one behind the other, and in how much of that time: in none while they are too different to be a rate, nor in its pauses.
+    pub(super) fn source_frames(&mut self, media: i64) -> (u64, u64) {
         let video = self.tracks.iter().find(|track| track.kind == MediaKind::Video);
-        let known = video.and_then(|track| Some((track.account.frame_ticks()?, track.clock_rate)));
+        let known =
+            video.and_then(|track| Some((&track.account, track.account.frame_ticks()?, track.clock_rate)));
         self.untimed += media.max(0);
-        let Some((ticks, rate)) = known else { return 0 };
-        let media = std::mem::take(&mut self.untimed);
+        let Some((account, ticks, rate)) = known else { return (0, 0) };
+        let paused = account.paused_ticks();
+        let new_pause = paused.saturating_sub(std::mem::replace(&mut self.paused, paused));
+        let new_pause = new_pause.saturating_mul(1_000_000) / u64::from(rate);
+        let media = (std::mem::take(&mut self.untimed) as u64).saturating_sub(new_pause);
+        if !account.is_frame_rate_steady() {
+            return (0, 0);
+        }
         self.source_frames += media as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
         let whole = self.source_frames.floor();
         self.source_frames -= whole;
-        whole as u64
+        (whole as u64, media)
     }
 
     /// When to call [`Self::handle_timeout`].
@@ -488,7 +498,7 @@ impl Receiver {
             numbers.track(&mut track.account, is_video, seen, track.requests.sent());
             numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &track.jitter);
         }
-        let timed = self.video().or_else(|| self.tracks.first().map(|track| &track.account));
+        let timed = self.timed();
         let burst = timed.and_then(|track| track.drift().burst_micros());
         numbers.duration("burst", burst.map(Duration::from_micros));
         numbers.rates(&self.rates, has_video);
@@ -499,6 +509,11 @@ impl Receiver {
         self.tracks.iter().find(|track| track.kind == MediaKind::Video).map(|track| &track.account)
     }
 
+    /// The track whose time is that of the stream: pictures, or else sound.
+    fn timed(&self) -> Option<&Track> {
+        self.video().or_else(|| self.tracks.first().map(|track| &track.account))
+    }
+
     /// Whether pictures were agreed on.
     pub(super) fn has_video(&self) -> bool {
         self.video().is_some()
@@ -506,8 +521,7 @@ impl Receiver {
 
     /// Media time of the newest packet of the pictures, or else of the sound, in microseconds.
     pub(super) fn media_micros(&self) -> Option<i64> {
-        let track = self.video().or_else(|| self.tracks.first().map(|track| &track.account))?;
-        track.media_micros()
+        self.timed()?.media_micros()
     }
 
     /// Video frames of which a packet came.
@@ -527,8 +541,7 @@ impl Receiver {
 
     /// How often the sequence of pictures, or of sound where there are none, has begun again.
     pub(super) fn restarts(&self) -> u64 {
-        let track = self.video().or_else(|| self.tracks.first().map(|track| &track.account));
-        track.map_or(0, |track| track.counts().restarts)
+        self.timed().map_or(0, |track| track.counts().restarts)
     }
 
     /// What of a track is missing that decoding could have begun with.

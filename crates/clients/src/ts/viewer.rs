@@ -156,7 +156,7 @@ impl TsViewer {
                     };
                     self.playback.came(now, continuation, recorder);
                 }
-                self.playback.progress(now, self.media, stride.len() as u32, 0, recorder);
+                self.playback.progress(now, self.media, stride.len() as u32, (0, 0), recorder);
                 let ends = self.analyser.units().map(|units| track_end(units, self.base));
                 self.playback.set_tracks(now, ends, recorder);
             } else if let Some(before) = &mut self.before {

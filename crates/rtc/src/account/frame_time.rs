@@ -3,11 +3,22 @@
 /// The farthest that a picture is sent before its turn: `max_num_reorder_frames` of H.264 (Annex E.2.1).
 const MOST_REORDERED: usize = 16;
 
+/// One interval in this many may be another than usual. Where more are, the source has frames when it has something new to show.
+const SHARE_OF_OTHERS: u16 = 10;
+
+/// Counts of intervals are halved when they come to this many, so that a source which changes its rate for good is soon one of another.
+const REMEMBERED: u16 = 256;
+
 /// The smoothed time between frames, in ticks of the source's clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FrameTime {
     /// 0 while it is not known.
     ticks: u32,
+    /// Intervals that were within a half of the smoothed one, and others.
+    usual: u16,
+    others: u16,
+    /// Ticks of the pauses so far: the source had no frames in them.
+    paused: u64,
     /// The last frame whose turn has come.
     last: Option<u32>,
     /// Frames that have not been shown yet, in order: as many as are known to be sent before their turn. Without B-frames it
@@ -50,7 +61,20 @@ impl FrameTime {
             self.skipped -= 1;
             return;
         }
-        if ticks == 0 || ticks > most || ticks == self.ticks {
+        if ticks == 0 {
+            return;
+        }
+        if self.usual + self.others >= REMEMBERED {
+            (self.usual, self.others) = (self.usual / 2, self.others / 2);
+        }
+        let (twice, smoothed) = (u64::from(ticks) * 2, u64::from(self.ticks));
+        let is_usual = self.ticks == 0 || twice > smoothed && twice < 3 * smoothed;
+        *if is_usual { &mut self.usual } else { &mut self.others } += 1;
+        if ticks > most {
+            self.paused += u64::from(ticks.saturating_sub(self.ticks));
+            return;
+        }
+        if ticks == self.ticks {
             return;
         }
         self.ticks = match self.ticks {
@@ -68,6 +92,16 @@ impl FrameTime {
     /// `None` before two frames were shown one behind the other.
     pub(super) fn ticks(&self) -> Option<u32> {
         (self.ticks > 0).then_some(self.ticks)
+    }
+
+    /// Whether nearly all frames were as far apart.
+    pub(super) fn is_steady(&self) -> bool {
+        self.others <= 1 || self.others <= self.usual / SHARE_OF_OTHERS
+    }
+
+    /// How long the source had no frame, in ticks: beyond the time of one frame, in intervals that are pauses.
+    pub(super) fn paused(&self) -> u64 {
+        self.paused
     }
 }
 
@@ -116,6 +150,32 @@ mod tests {
         time.restart();
         time.frame(7, true, MOST);
         assert_eq!(time.ticks(), Some(3_000));
+    }
+
+    #[test]
+    fn a_source_that_shows_what_is_new_has_no_steady_rate_and_pauses() {
+        let mut time = FrameTime::default();
+        let mut at = 0_u32;
+        let mut show = |time: &mut FrameTime, step: u32, count: u32| {
+            for _ in 0..count {
+                time.frame(at, true, MOST);
+                at += step;
+            }
+        };
+        show(&mut time, 3_000, 300);
+        assert!(time.is_steady());
+        // A slide of five seconds.
+        show(&mut time, 450_000, 1);
+        show(&mut time, 3_000, 300);
+        assert_eq!((time.ticks(), time.paused(), time.is_steady()), (Some(3_000), 447_000, true));
+        // A rate for good is another rate.
+        show(&mut time, 6_000, 250);
+        assert!(time.is_steady() && (5_950..=6_000).contains(&time.ticks().unwrap()), "{:?}", time.ticks());
+        for _ in 0..20 {
+            show(&mut time, 3_000, 10);
+            show(&mut time, 90_000, 2);
+        }
+        assert!(!time.is_steady());
     }
 
     #[test]

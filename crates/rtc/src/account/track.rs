@@ -437,6 +437,16 @@ impl Track {
         self.frame_time.ticks()
     }
 
+    /// Whether nearly all of them are as far apart: it is not known of a screen, which is sent when there is something new.
+    pub fn is_frame_rate_steady(&self) -> bool {
+        self.frame_time.is_steady()
+    }
+
+    /// How long the source had no frames so far, in ticks of its clock: between two of more than two seconds, of which nothing is missing.
+    pub fn paused_ticks(&self) -> u64 {
+        self.frame_time.paused()
+    }
+
     /// Delay drift, by the first packet of each frame.
     pub fn drift(&self) -> &Drift {
         &self.drift
