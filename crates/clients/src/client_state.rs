@@ -283,9 +283,13 @@ impl ClientState {
             let ago = shard.since_keyframe(self.planned, now);
             ago.is_some_and(|ago| ago + KEYFRAME_TOLERANCE < waited)
         };
+        let passed_by = self.timeouts.media * TIMEOUTS_PASSED_BY;
         let excuse = match shard.keyframe_interval(self.planned) {
-            Some(interval) => interval,
-            None if is_passed_by() => self.timeouts.media * TIMEOUTS_PASSED_BY,
+            Some(interval) if is_passed_by() => interval,
+            // Those that were seen may have been a change of scene, and closer than others: viewers may leave before any has seen two that are
+            // not.
+            Some(interval) => interval.max(passed_by),
+            None if is_passed_by() => passed_by,
             None => self.longest_wait(),
         };
         waited > excuse + KEYFRAME_TOLERANCE
