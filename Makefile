@@ -20,7 +20,7 @@ CARGO_DENY_VERSION = 0.20.2
 # another one each time.
 FUZZ_SECONDS ?= 5
 FUZZ_SEED ?= 1
-TEST_THREADS ?= 12
+TEST_THREADS ?= 8
 # What the tests need beside Rust: real servers and decoders, and a C++ compiler for libFuzzer.
 TEST_PACKAGES = chromium nginx libnginx-mod-rtmp ffmpeg procps g++ iproute2 mosquitto mosquitto-clients postgresql prometheus \
 	prometheus-node-exporter nats-server systemd python3-aiortc python3-paho-mqtt python3-venv coturn maven openjdk-17-jdk-headless \
