@@ -65,7 +65,7 @@ pub use mqtt::{
     RecordFormat, Will,
 };
 pub use options::{PlayOptions, PublishOptions};
-pub use playback_model::{Continuation, FrameInterval, PlaybackModel, Reading, ReceivedFrame};
+pub use playback_model::{Continuation, FrameInterval, PlaybackModel, Reading, ReceivedFrame, SourceFrames};
 pub use playout::{Change, Playout};
 pub use reconnect::Return;
 pub use redirect::Redirects;

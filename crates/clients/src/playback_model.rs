@@ -122,6 +122,15 @@ pub struct Continuation {
     pub begins: bool,
 }
 
+/// Frames that a source has in some media time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceFrames {
+    /// How many.
+    pub count: u64,
+    /// In how much of that time they are known, in microseconds.
+    pub micros: u64,
+}
+
 /// One frame, as a viewer sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedFrame {
@@ -232,22 +241,22 @@ impl PlaybackModel {
     }
 
     /// The read of `now` brought `bytes` of a stream that keeps its own clock, up to this media time in microseconds. Such a stream has no frames: it is measured in pieces, as one without pictures. Its first
-    /// bytes, which lead up to the time at which counting begins, are in no rate. `frames` is how many frames the source has in how
-    /// many microseconds of that time.
+    /// bytes, which lead up to the time at which counting begins, are in no rate. `frames` is what the source has
+    /// in that time.
     #[inline]
     pub fn progress(
         &mut self,
         now: Moment,
         media: i64,
         bytes: u32,
-        frames: (u64, u64),
+        frames: SourceFrames,
         recorder: &mut Recorder,
     ) {
-        let (frames, framed) = frames;
         let media = match self.origin {
             Some(origin) => {
-                self.frames += frames;
-                self.of_source = self.of_source.saturating_add(i32::try_from(framed).unwrap_or(i32::MAX));
+                self.frames += frames.count;
+                self.of_source =
+                    self.of_source.saturating_add(i32::try_from(frames.micros).unwrap_or(i32::MAX));
                 self.bytes += u64::from(bytes);
                 media - origin
             }
@@ -261,7 +270,7 @@ impl PlaybackModel {
         self.read_brought_frames = true;
         self.group_boundary(media);
         self.media = self.media.max(media);
-        if frames > 0 {
+        if frames.count > 0 {
             self.picture = self.media;
         }
         if self.reading == Reading::Witness {

@@ -14,6 +14,7 @@ use super::figures::{
     BYTE_RATE, FRAME_RATE, GAP_LENGTH, JITTER, MALFORMED, OPENED, REPLAYED, ROUND_TRIP, SENDER_REPORTS,
     SILENT_SECONDS, STRANGE, UNAUTHENTIC,
 };
+use crate::playback_model::SourceFrames;
 use std::time::Duration;
 use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS, WAITED_FRAMES, WAITED_MEDIA};
 use weir_metrics::{Moment, Recorder};
@@ -71,7 +72,7 @@ pub(super) struct Receiver {
     /// Frames of the source, in fractions, not reported yet.
     source_frames: f64,
     /// Ticks of its pauses that were left out.
-    paused: u64,
+    paused: u32,
 }
 
 impl Receiver {
@@ -436,23 +437,26 @@ impl Receiver {
 
     /// How many frames the source has in `media` microseconds of media time, by the intervals between frames that are shown
     /// one behind the other, and in how much of that time: in none while they are too different to be a rate, nor in its pauses.
-    pub(super) fn source_frames(&mut self, media: i64) -> (u64, u64) {
+    pub(super) fn source_frames(&mut self, media: i64) -> SourceFrames {
         let video = self.tracks.iter().find(|track| track.kind == MediaKind::Video);
         let known =
             video.and_then(|track| Some((&track.account, track.account.frame_ticks()?, track.clock_rate)));
         self.untimed += media.max(0);
-        let Some((account, ticks, rate)) = known else { return (0, 0) };
+        let Some((account, ticks, rate)) = known else { return SourceFrames::default() };
         let paused = account.paused_ticks();
-        let new_pause = paused.saturating_sub(std::mem::replace(&mut self.paused, paused));
-        let new_pause = new_pause.saturating_mul(1_000_000) / u64::from(rate);
-        let media = (std::mem::take(&mut self.untimed) as u64).saturating_sub(new_pause);
-        if !account.is_frame_rate_steady() {
-            return (0, 0);
+        let new_pause = paused.wrapping_sub(std::mem::replace(&mut self.paused, paused));
+        let new_pause = u64::from(new_pause) * 1_000_000 / u64::from(rate);
+        // Of pictures that are not sent in their order a pause is known some frames later: what was counted too much is taken off what follows.
+        self.untimed = self.untimed.saturating_sub_unsigned(new_pause);
+        if self.untimed < 0 || !account.is_frame_rate_steady() {
+            self.untimed = self.untimed.min(0);
+            return SourceFrames::default();
         }
-        self.source_frames += media as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
+        let micros = std::mem::take(&mut self.untimed).unsigned_abs();
+        self.source_frames += micros as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
         let whole = self.source_frames.floor();
         self.source_frames -= whole;
-        (whole as u64, media)
+        SourceFrames { count: whole as u64, micros }
     }
 
     /// When to call [`Self::handle_timeout`].

@@ -7,7 +7,7 @@ use super::figures;
 use crate::client_session::End;
 use crate::client_state::{ClientPhase, ClientState, undecodable};
 use crate::options::PlayOptions;
-use crate::playback_model::{Continuation, PlaybackModel, Reading, TrackEnd};
+use crate::playback_model::{Continuation, PlaybackModel, Reading, SourceFrames, TrackEnd};
 use crate::shard_recorder::{ClientRecord, Gap, PlannedStart, ShardRecorder};
 use crate::timeline::{Timeline, Track};
 use crate::track_format::TrackFormat;
@@ -156,7 +156,13 @@ impl TsViewer {
                     };
                     self.playback.came(now, continuation, recorder);
                 }
-                self.playback.progress(now, self.media, stride.len() as u32, (0, 0), recorder);
+                self.playback.progress(
+                    now,
+                    self.media,
+                    stride.len() as u32,
+                    SourceFrames::default(),
+                    recorder,
+                );
                 let ends = self.analyser.units().map(|units| track_end(units, self.base));
                 self.playback.set_tracks(now, ends, recorder);
             } else if let Some(before) = &mut self.before {

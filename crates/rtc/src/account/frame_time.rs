@@ -17,16 +17,16 @@ pub(super) struct FrameTime {
     /// Intervals that were within a half of the smoothed one, and others.
     usual: u16,
     others: u16,
-    /// Ticks of the pauses so far: the source had no frames in them.
-    paused: u64,
+    /// Ticks of the pauses so far, modulo 2³²: the source had no frames in them.
+    paused: u32,
     /// The last frame whose turn has come.
     last: Option<u32>,
     /// Frames that have not been shown yet, in order: as many as are known to be sent before their turn. Without B-frames it
     /// is empty.
     early: Vec<u32>,
-    depth: usize,
+    depth: u8,
     /// Intervals that teach nothing: a frame between two of them was shown before its turn was known.
-    skipped: u32,
+    skipped: u8,
 }
 
 impl FrameTime {
@@ -40,7 +40,7 @@ impl FrameTime {
         if self.last.is_some_and(|last| is_behind(timestamp, last)) {
             // Its turn was before that of one which is gone: from here on one more waits, and what was learnt is of another
             // order.
-            if self.depth < MOST_REORDERED {
+            if usize::from(self.depth) < MOST_REORDERED {
                 self.depth += 1;
                 (self.ticks, self.last, self.skipped) = (0, None, 2);
             }
@@ -48,7 +48,7 @@ impl FrameTime {
         }
         let at = self.early.partition_point(|early| is_behind(*early, timestamp));
         self.early.insert(at, timestamp);
-        if self.early.len() > self.depth {
+        if self.early.len() > usize::from(self.depth) {
             let shown = self.early.remove(0);
             if let Some(last) = self.last.replace(shown) {
                 self.learn(shown.wrapping_sub(last), most);
@@ -71,7 +71,7 @@ impl FrameTime {
         let is_usual = self.ticks == 0 || twice > smoothed && twice < 3 * smoothed;
         *if is_usual { &mut self.usual } else { &mut self.others } += 1;
         if ticks > most {
-            self.paused += u64::from(ticks.saturating_sub(self.ticks));
+            self.paused = self.paused.wrapping_add(ticks.saturating_sub(self.ticks));
             return;
         }
         if ticks == self.ticks {
@@ -99,8 +99,8 @@ impl FrameTime {
         self.others <= 1 || self.others <= self.usual / SHARE_OF_OTHERS
     }
 
-    /// How long the source had no frame, in ticks: beyond the time of one frame, in intervals that are pauses.
-    pub(super) fn paused(&self) -> u64 {
+    /// How long the source had no frame, in ticks modulo 2³²: beyond the time of one frame, in intervals that are pauses.
+    pub(super) fn paused(&self) -> u32 {
         self.paused
     }
 }

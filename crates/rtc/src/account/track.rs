@@ -442,8 +442,9 @@ impl Track {
         self.frame_time.is_steady()
     }
 
-    /// How long the source had no frames so far, in ticks of its clock: between two of more than two seconds, of which nothing is missing.
-    pub fn paused_ticks(&self) -> u64 {
+    /// How long the source had no frames so far, in ticks of its clock modulo 2³²: more than two seconds between two frames, of which nothing
+    /// is missing.
+    pub fn paused_ticks(&self) -> u32 {
         self.frame_time.paused()
     }
 
