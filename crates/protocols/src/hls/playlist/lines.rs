@@ -190,7 +190,7 @@ impl Lines {
         let before = self.media.parts.last();
         let segment = self.segment().ok_or(PlaylistError::Sequence)?;
         let beside = before.filter(|it| it.segment == segment);
-        let index = beside.map_or(0, |it| it.index + 1);
+        let index = beside.map_or(0, |it| it.index.saturating_add(1));
         let begin = beside.map_or(Duration::ZERO, Part::end);
         // A range without an offset begins where that of the part before it ends (draft-pantos-hls-rfc8216bis-22, section 4.4.4.9).
         let range = tag.byterange().map(|range| {
