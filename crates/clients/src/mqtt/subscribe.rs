@@ -240,8 +240,8 @@ impl Subscriber {
             recorder.count(RECONNECTS, 1);
             let keeps = !viewer.options.session.is_zero();
             recorder.count(SESSIONS_LOST, u64::from(keeps && !answer.session_present));
-            let cut = viewer.cut.take();
-            if !answer.session_present && cut.is_some_and(|at| now.since(at) >= viewer.options.session) {
+            if !answer.session_present && viewer.cut.is_some_and(|at| now.since(at) >= viewer.options.session)
+            {
                 viewer.lose_session();
             }
         }
@@ -271,6 +271,7 @@ impl Subscriber {
     }
 
     fn come_back(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        self.viewer.cut = None;
         let away = self.reconnecting.back(now);
         shard.of(self.viewer.state.planned()).record(AWAY, away.as_micros() as u64);
         self.viewer.state.resume(now, shard);
