@@ -34,12 +34,16 @@ pub enum ClientPhase {
 /// (x264's own default): 50 s at five a second.
 const TIMEOUTS_TO_A_KEYFRAME: u8 = 6;
 
-/// How many of them are excused where no viewer has had two keyframes, once one has had a keyframe that this viewer has not.
+/// How many of them are excused where keyframes may be farther apart than is known: no viewer has had two and one has come to another viewer,
+/// or those that were seen were close to each other and none has.
 const TIMEOUTS_PASSED_BY: u32 = 2;
 
-/// How much longer than keyframes were apart a wait for one may last, and how much earlier than another viewer one may have joined that
-/// gets another keyframe: they come late as well as pictures do.
+/// How much longer than keyframes were apart a wait for one may last: they come late as well as pictures do.
 const KEYFRAME_TOLERANCE: Duration = Duration::from_secs(1);
+
+/// By how much a viewer must have joined before another one's keyframe to have missed it. The crowd reads two seconds of a stream at once, so
+/// that a keyframe is seen as much later than it came.
+const PASSED_BY_TOLERANCE: Duration = Duration::from_secs(3);
 
 /// The words for a stream that came, and that no decoder can begin with.
 pub(crate) fn undecodable(missing: &str) -> String {
@@ -281,7 +285,7 @@ impl ClientState {
         let waited = now.since(self.phase_began);
         let is_passed_by = || {
             let ago = shard.since_keyframe(self.planned, now);
-            ago.is_some_and(|ago| ago + KEYFRAME_TOLERANCE < waited)
+            ago.is_some_and(|ago| ago + PASSED_BY_TOLERANCE < waited)
         };
         let passed_by = self.timeouts.media * TIMEOUTS_PASSED_BY;
         let excuse = match shard.keyframe_interval(self.planned) {

@@ -36,7 +36,7 @@ const CLOCK_STEP_SECONDS: f64 = 0.05;
 /// The check of pauses.
 const PAUSE: &str = "generator_pause";
 /// Share of the viewers that the end of a run may find waiting for a keyframe: `played.ratio` is of the others.
-const KEYFRAME_WAITS: f64 = 0.5;
+const MOST_KEYFRAME_WAITS: f64 = 0.5;
 /// The share from which that is worth a word.
 const SOME_KEYFRAME_WAITS: f64 = 0.1;
 /// Share of a run in which weir may stand still, warm-up included.
@@ -164,14 +164,14 @@ fn keyframe_waits(total: &Recorder, slots: Slots) -> Check {
     let waiting = counts::waiting_for_keyframe(total);
     Check {
         text: format!(
-            "{} of {} viewers still waited for the stream's next keyframe at the end",
+            "{} of {} viewers still waited for the stream's next keyframe when their time was over",
             grouped(waiting),
             grouped(slots.planned)
         ),
-        remedy: "hold for longer than keyframes are apart",
+        remedy: "let viewers stay for longer than keyframes are apart (-d, --life)",
         degraded_from: SOME_KEYFRAME_WAITS,
         voids: total.counter(common::PLAYED) > 0,
-        ..Check::new("keyframe_waits", waiting as f64 / slots.planned.max(1) as f64, KEYFRAME_WAITS)
+        ..Check::new("keyframe_waits", waiting as f64 / slots.planned.max(1) as f64, MOST_KEYFRAME_WAITS)
     }
 }
 
@@ -297,8 +297,9 @@ mod tests {
             of_workload("rtmp", &total, slots).first().map(|it| (it.state, it.text.clone()))
         };
         let said = |state, waiting| {
-            let text =
-                format!("{waiting} of 100 viewers still waited for the stream's next keyframe at the end");
+            let text = format!(
+                "{waiting} of 100 viewers still waited for the stream's next keyframe when their time was over"
+            );
             Some((state, text))
         };
         assert_eq!(state(9), None);

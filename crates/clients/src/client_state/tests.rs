@@ -295,14 +295,14 @@ fn a_stream_whose_keyframes_are_close_is_no_measure_for_another() {
 fn a_wait_that_the_end_cuts_short_is_held_against_the_server_if_it_was_too_long() {
     // With keyframes four seconds apart, and where that is not known: then another viewer had one while this one waited, or none has.
     for (interval, another_at, stayed, is_excused) in [
-        (Some(4), Some(4), 6, true),
-        (Some(4), Some(4), 9, false),
+        (Some(4), Some(6), 7, true),
+        (Some(4), Some(6), 9, false),
         // A change of scene may have made them so close.
         (Some(4), None, 22, true),
         (Some(4), None, 24, false),
-        (None, Some(4), 22, true),
-        (None, Some(4), 24, false),
-        (None, Some(2), 24, true),
+        (None, Some(6), 22, true),
+        (None, Some(6), 24, false),
+        (None, Some(4), 24, true),
         (None, None, 24, true),
         (None, None, 61, true),
     ] {

@@ -26,14 +26,14 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
     let waiting = waiting_for_keyframe(total);
     if waiting > 0 {
         warnings.push(format!(
-            "{name}: {} still waited for the stream's next keyframe at the end: `played.ratio` leaves them out; hold for longer than keyframes are apart",
+            "{name}: {} still waited for the stream's next keyframe when their time was over: `played.ratio` leaves them out; let them stay for longer than keyframes are apart",
             several(waiting, "viewer")
         ));
     }
     warnings
 }
 
-/// How many viewers waited for a keyframe at the end.
+/// How many viewers waited for a keyframe when the run, or a life of their own, was over.
 pub(super) fn waiting_for_keyframe(total: &Recorder) -> u64 {
     total.counter(KEYFRAME_WAITS).saturating_sub(total.counter(KEYFRAME_WAITS_OVER))
 }
