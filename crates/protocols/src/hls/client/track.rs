@@ -97,11 +97,12 @@ impl Track {
         let Some(key) = &segment.key else { return Reading::Clear };
         let iv = key.iv.unwrap_or(InitializationVector::of_segment(segment.number));
         match (segment.resource.range.filter(|_| segment.is_part), self.ranges_are_alone) {
-            (None, _) | (Some(_), Some(true)) => self.decryption(key, iv),
-            (Some((0, _)), None) => match self.decryption(key, iv) {
+            // One noise in 256 ends as padding does: each segment is asked.
+            (Some((0, _)), None | Some(true)) => match self.decryption(key, iv) {
                 Reading::Encrypted(decryption) => Reading::FirstRange(decryption),
                 reading => reading,
             },
+            (None, _) | (Some(_), Some(true)) => self.decryption(key, iv),
             (Some(_), None | Some(false)) => Reading::Opaque,
         }
     }
