@@ -299,14 +299,17 @@ impl ClientState {
         waited > excuse + KEYFRAME_TOLERANCE
     }
 
-    /// A keyframe came to it while it waited, with which it cannot begin: what it lacks is not the source's doing from here on. Says
-    /// whether that is so: of the first moments the part of one may be all that was left to come.
-    pub(crate) fn miss_keyframe(&mut self, now: Moment, shard: &mut ShardRecorder) -> bool {
-        let misses = self.waits() && now.since(self.phase_began) > KEYFRAME_TOLERANCE;
-        if misses {
+    /// Whether a keyframe with which it cannot begin, and that comes now, is one that it waited for: of the first moments the part of one may
+    /// be all that was left to come.
+    pub(crate) fn waited_for_keyframe(&self, now: Moment) -> bool {
+        self.waits() && now.since(self.phase_began) > KEYFRAME_TOLERANCE
+    }
+
+    /// It cannot begin with a keyframe that it waited for: what it lacks is not the source's doing from here on.
+    pub(crate) fn miss_keyframe(&mut self, now: Moment, shard: &mut ShardRecorder) {
+        if self.waits() {
             self.end_wait(KeyframeWait::Overlong, now, shard);
         }
-        misses
     }
 
     /// A keyframe of what it plays was read, with this time on the stream's own clock in milliseconds: how long after the

@@ -71,6 +71,8 @@ pub(super) struct Player {
     told: Option<u8>,
     /// A keyframe came to it while it waited for one, and was not whole.
     missed_keyframe: bool,
+    /// Of the last such: how many packets had been given up by then. What is missing of it may still come.
+    given_up: Option<u64>,
     /// Since when a keyframe comes, and since when it plays.
     keyframe_at: Option<Moment>,
     playing_since: Option<Moment>,
@@ -109,6 +111,7 @@ impl Player {
             pictures: None,
             told: None,
             missed_keyframe: false,
+            given_up: None,
             keyframe_at: None,
             playing_since: None,
         };
@@ -254,8 +257,16 @@ impl Role for Player {
             // they have came.
             context.let_datagrams_wait(!self.witness);
         }
-        if totals.keyframe && !plays {
-            self.missed_keyframe |= state.miss_keyframe(now, context.world);
+        let given_up = receiver.pictures_given_up();
+        if totals.keyframe && !plays && state.waited_for_keyframe(now) {
+            // Packets that come late, or again, make it whole for a browser. This decoder of ours takes none back, which is not the server's
+            // doing.
+            self.given_up = given_up;
+            self.missed_keyframe |= given_up.is_none();
+        }
+        self.missed_keyframe |= self.given_up.is_some_and(|before| given_up > Some(before));
+        if self.missed_keyframe {
+            state.miss_keyframe(now, context.world);
         }
         if self.told.is_some() && self.told != receiver.picture_type() {
             // The server has changed to another codec that was agreed on.
@@ -373,7 +384,7 @@ impl Role for Player {
     fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         self.numbers = Some(self.end_session(false, line, context));
         (self.totals, self.untold, self.restarts) = (ReadTotals::default(), 0, 0);
-        (self.keyframe_at, self.missed_keyframe) = (None, false);
+        (self.keyframe_at, self.missed_keyframe, self.given_up) = (None, false, None);
     }
 
     fn depart(

@@ -553,6 +553,12 @@ impl Receiver {
         self.tracks.iter().find_map(|track| track.beginning.as_ref()?.missing())
     }
 
+    /// How many packets of the pictures were asked for again and did not come; none where nothing is asked for.
+    pub(super) fn pictures_given_up(&mut self) -> Option<u64> {
+        let video = self.tracks.iter_mut().find(|track| track.kind == MediaKind::Video)?;
+        Some(video.account.nack()).filter(|nack| nack.is_on()).map(|nack| nack.given_up())
+    }
+
     /// Whether keyframes of the pictures are known when they come, and what decoders need has come with those that came.
     pub(super) fn lacks_only_a_keyframe(&self) -> bool {
         let mut beginnings = self.tracks.iter().filter_map(|track| track.beginning.as_ref());
