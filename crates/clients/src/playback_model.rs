@@ -83,13 +83,14 @@ pub struct PlaybackModel {
     frames: u64,
     /// How far apart pictures are, and how many of the source's are not booked yet.
     interval: FrameInterval,
-    /// Of a stream that keeps its own clock it is the media time in which they are known, in microseconds.
     of_source: i32,
+    /// Of a stream that keeps its own clock: media time in which they are known, in microseconds.
+    framed: u32,
     /// Media time where the present group of pictures began.
     group: Option<i64>,
     /// Media time, bytes and frames that are in the source's rate, the first frame apart: it has no time before it.
     measured: (i64, u64, u64),
-    batch: usize,
+    batch: u32,
     /// The offset of its own moments within the time between two of them, in parts of 2³².
     phase: u32,
     /// The next of its own moments.
@@ -164,6 +165,7 @@ impl PlaybackModel {
             frames: 0,
             interval: FrameInterval::default(),
             of_source: 0,
+            framed: 0,
             group: None,
             measured: (0, 0, 0),
             batch: 1,
@@ -255,8 +257,7 @@ impl PlaybackModel {
         let media = match self.origin {
             Some(origin) => {
                 self.frames += frames.count;
-                self.of_source =
-                    self.of_source.saturating_add(i32::try_from(frames.micros).unwrap_or(i32::MAX));
+                self.framed = self.framed.saturating_add(u32::try_from(frames.micros).unwrap_or(u32::MAX));
                 self.bytes += u64::from(bytes);
                 media - origin
             }
@@ -493,7 +494,7 @@ impl PlaybackModel {
         // Of a stream that keeps its own clock they were the source's frames already.
         if !self.has_pictures {
             recorder.count(SOURCE_FRAMES, came);
-            recorder.count(SOURCE_FRAME_TIME, std::mem::take(&mut self.of_source).max(0) as u64);
+            recorder.count(SOURCE_FRAME_TIME, std::mem::take(&mut self.framed).into());
             return;
         }
         if let Some((Track::Video, _)) = self.tracks.absent(self.media, self.playout.buffer())

@@ -75,7 +75,7 @@ impl PlaybackModel {
         let Some(dry) = self.playout.runs_dry().filter(|_| self.reading == Reading::Crowd) else {
             return false;
         };
-        if unread >= self.batch {
+        if unread >= self.batch as usize {
             return false;
         }
         let before = self.covered;
@@ -107,7 +107,7 @@ impl PlaybackModel {
         let lacks = self.playout.lacks().filter(|_| self.absent.is_none());
         let Some(lacks) = lacks else {
             // Its own moments and looks come first, unless the stream has become faster.
-            return self.batch + self.batch / 4;
+            return (self.batch + self.batch / 4) as usize;
         };
         let share = if self.media < SHORTEST_SAMPLE { 0 } else { self.bytes_in(lacks / 4) };
         if share < SMALLEST_SHARE { 1 } else { share }
@@ -116,7 +116,7 @@ impl PlaybackModel {
     /// Makes a batch about two seconds of the stream within its bounds, if it is far from that. Three quarters of it are
     /// more than a player's buffer holds on a live edge: there it looks once between two reads.
     pub(super) fn size_batch(&mut self) {
-        let batch = self.batch_now();
+        let batch = self.batch_now() as u32;
         if batch * 3 < self.batch * 2 || batch * 2 > self.batch * 3 {
             self.batch = batch;
         }
