@@ -23,7 +23,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |_, _| Vec::new(),
         unfilled: |_| FILLER,
         shown: None,
-        heard: None,
+        least_published: None,
         discovers: false,
         loads_ahead: false,
         clients: viewer::one,

@@ -152,7 +152,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |_, _| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
-        heard: None,
+        least_published: None,
         discovers: false,
         loads_ahead: true,
         clients: viewer::one,

@@ -33,7 +33,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         },
         unfilled: |_| TS_VIEWER,
         shown: None,
-        heard: None,
+        least_published: None,
         discovers: true,
         loads_ahead: false,
         clients: |given| {

@@ -60,7 +60,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: asked::of_subscribers,
         unfilled: |given| if hears_nothing(given) { CONNECTION } else { SUBSCRIBER },
         shown: None,
-        heard: Some(asked::least_heard),
+        least_published: Some(asked::least_published),
         discovers: false,
         loads_ahead: false,
         clients: viewer::one,

@@ -121,7 +121,7 @@ pub struct Play {
     pub shown: Option<[&'static str; 2]>,
     /// How many messages publishers must have sent, while subscribers were there, for one to have come to these; none where that is
     /// not known, or nothing need come. A broker that denies one of them, and does not say so, passes nothing on.
-    pub heard: Option<fn(&Load<'_>, &Load<'_>) -> Option<u32>>,
+    pub least_published: Option<fn(&Load<'_>, &Load<'_>) -> Option<u32>>,
     /// Whether the server is asked what there is to play; a workload without a number of clients has one for each.
     pub discovers: bool,
     /// Whether viewers load ahead of what they show: a server that is a little too slow is not seen before that is used up.
@@ -159,6 +159,8 @@ pub struct Circumstances<'a> {
     pub publishers: &'a [&'a Given],
     /// Whether several processes make the load, so that publishers may be in others.
     pub is_distributed: bool,
+    /// Whether some of its clients leave before its end.
+    pub members_leave: bool,
 }
 
 /// A workload by what is known before it is made.

@@ -30,7 +30,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS, &[]),
         unfilled: |_| VIEWER,
         shown: Some(["keyframes > 0", "rtmp.audio_frames > 0"]),
-        heard: None,
+        least_published: None,
         discovers: false,
         loads_ahead: false,
         clients: viewer::one,

@@ -116,7 +116,7 @@ const PLAY: Play = Play {
     asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
     unfilled: |_| VIEWER,
     shown: None,
-    heard: None,
+    least_published: None,
     discovers: false,
     loads_ahead: false,
     clients: viewer::one,

@@ -139,20 +139,20 @@ impl Published {
         let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for publisher in deliveries.known() {
             let sent = shelf.all.get(&publisher);
-            let excused = |end| {
+            let unreceived = |end| {
                 let unknown = sent.map(|sent| sent.unknown.lock().unwrap_or_else(PoisonError::into_inner));
                 deliveries.unreceived(publisher, end, unknown.as_ref().map_or(&[], |it| &it.0))
             };
             match sent.and_then(|sent| sent.end.get()) {
                 Some(end) => {
-                    let unreceived = excused(*end);
-                    lacking.behind += unreceived.behind.saturating_sub(unreceived.excused_behind);
-                    lacking.excused += unreceived.excused - unreceived.excused_behind;
+                    let it = unreceived(*end);
+                    lacking.behind += it.behind.saturating_sub(it.excused_behind);
+                    lacking.excused += it.excused - it.excused_behind;
                 }
                 None if deliveries.has_ended(publisher) => {}
                 None => {
-                    let unreceived = excused(0);
-                    lacking.excused += unreceived.excused - unreceived.excused_behind;
+                    let it = unreceived(0);
+                    lacking.excused += it.excused - it.excused_behind;
                     lacking.open += 1;
                     let stops = sent.map(|sent| sent.stopping.load(Ordering::Relaxed));
                     lacking.stopping += u64::from(stops == Some(true));

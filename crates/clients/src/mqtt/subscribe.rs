@@ -5,7 +5,7 @@ mod read_totals;
 mod responses;
 
 pub use self::group::SharedSubscriptions;
-use self::group::{Followed, Following, Group, lock};
+use self::group::{Following, Group, PublisherFilter, lock};
 use self::read_totals::ReadTotals;
 use self::responses::Responses;
 use super::broker_path::BrokerPath;
@@ -212,7 +212,7 @@ impl Subscriber {
             });
             viewer.resumed |= totals.connection.session_present;
             if totals.granted {
-                let followed = Followed {
+                let followed = PublisherFilter {
                     published: options.published.as_deref(),
                     broker: viewer.broker,
                     filters: &viewer.filters,
@@ -473,7 +473,9 @@ impl Viewer {
 
     /// Whether something that should come has not come yet.
     fn waits(&mut self) -> bool {
-        self.with_group(Group::waits)
+        // What members in other processes got never comes to these.
+        let is_known = !(self.options.members_elsewhere && self.is_shared());
+        is_known && self.with_group(Group::waits)
     }
 
     fn is_shared(&self) -> bool {
@@ -481,9 +483,9 @@ impl Viewer {
     }
 
     /// Does something with its group, which may be shared.
-    fn with_group<T>(&mut self, action: impl FnOnce(&mut Group, bool, Followed<'_>) -> T) -> T {
+    fn with_group<T>(&mut self, action: impl FnOnce(&mut Group, bool, PublisherFilter<'_>) -> T) -> T {
         let Self { following, options, broker, filters, .. } = self;
-        let followed = Followed { published: options.published.as_deref(), broker: *broker, filters };
+        let followed = PublisherFilter { published: options.published.as_deref(), broker: *broker, filters };
         match following {
             Following::Alone(group) => action(group, false, followed),
             Following::Shared(group) => action(&mut lock(group), true, followed),

@@ -12,9 +12,12 @@ use weir_protocols::{Circumstances, Given, Load, Output, Unfilled, Verb, asked, 
 /// What publishers with a count are asked.
 const OF_COUNTING: &str = "units_short == 0";
 /// What subscribers are asked to whom the scenario itself publishes.
-const HEARD: &str = "units > 0";
+const RECEIVED: &str = "units > 0";
 /// What is asked of those that save messages: each record arrives, and is one.
 const OF_SAVING: [&str; 2] = ["lost == 0", "dead_lettered == 0"];
+
+/// How long a client may take from its start to where messages reach it: several turns of the slowest links.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(3);
 
 impl Scenario {
     /// What is asked of the target: the thresholds of the scenario, and the defaults for figures that none of them is
@@ -28,9 +31,10 @@ impl Scenario {
         let mut defaults: Vec<(Threshold, Vec<u16>)> = Vec::new();
         let schedules = self.schedules().unwrap_or_default();
         for (workload, number) in self.workloads.iter().zip(0..) {
-            let own = self.of_workload(workload, is_distributed).into_iter();
-            let heard = self.heard(usize::from(number), &schedules);
-            for threshold in own.chain(self.shown(workload)).chain(heard) {
+            let members_leave = workload.life.is_some() || shrinks(schedules.get(usize::from(number)));
+            let own = self.of_workload(workload, is_distributed, members_leave).into_iter();
+            let received = self.received(usize::from(number), &schedules);
+            for threshold in own.chain(self.shown(workload)).chain(received) {
                 match defaults.iter_mut().find(|(other, _)| *other == threshold) {
                     Some((_, workloads)) => workloads.push(number),
                     None => defaults.push((threshold, vec![number])),
@@ -50,28 +54,24 @@ impl Scenario {
         let defaults = defaults.map(|(threshold, workloads)| threshold.by_default(workloads));
         self.thresholds.iter().cloned().chain(defaults).collect()
     }
-}
 
-/// How long a client may take from its start to where messages reach it: several turns of the slowest links.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(3);
-
-impl Scenario {
     /// What subscribers are asked that are there while the scenario itself publishes to them: that anything comes.
-    fn heard(&self, number: usize, schedules: &[Schedule]) -> Option<Threshold> {
+    fn received(&self, number: usize, schedules: &[Schedule]) -> Option<Threshold> {
         let subscribers = &self.workloads[number];
         let play = &subscribers.play.0;
-        let heard = of_url(play.first()?)?.play.as_ref()?.heard.filter(|_| !subscribers.background)?;
+        let play_of = of_url(play.first()?)?.play.as_ref()?;
+        let least_published = play_of.least_published.filter(|_| !subscribers.background)?;
         let subscribing = Load { urls: play, given: &subscribers.options };
         let has_life = |it: &WorkloadSpec| it.life.is_some() || it.republish.is_some();
-        let is_heard = |(publishers, schedule): (&WorkloadSpec, &Schedule)| {
+        let is_enough = |(publishers, schedule): (&WorkloadSpec, &Schedule)| {
             let publishing = Load { urls: &publishers.publish.0, given: &publishers.options };
             let output = publishers.output().filter(|_| !has_life(publishers))?;
-            let least = heard(&subscribing, &publishing)?;
+            let least = least_published(&subscribing, &publishing)?;
             Some(messages_while(schedules.get(number)?, schedule, &output)? >= f64::from(least))
         };
         let mut others = self.workloads.iter().zip(schedules);
-        let is_asked = !has_life(subscribers) && others.any(|it| is_heard(it) == Some(true));
-        is_asked.then(|| HEARD.parse().ok()).flatten()
+        let is_asked = !has_life(subscribers) && others.any(|it| is_enough(it) == Some(true));
+        is_asked.then(|| RECEIVED.parse().ok()).flatten()
     }
 
     /// What the viewers of streams are asked that the scenario itself publishes at the same URLs: all of it is shown.
@@ -87,29 +87,14 @@ impl Scenario {
         let has_sound = source.output().is_some_and(|output| output.sound);
         [Some(pictures), has_sound.then_some(sound)].into_iter().flatten().flat_map(str::parse).collect()
     }
-}
 
-/// How many messages a publisher sends by the plan while all subscribers are there.
-fn messages_while(subscribers: &Schedule, publishers: &Schedule, output: &Output) -> Option<f64> {
-    let rate = output.messages_per_second?;
-    let [subscribed, connected] = [subscribers, publishers].map(|it| {
-        let first = it.stages.first().filter(|_| it.stages.iter().all(|stage| stage.clients > 0));
-        first.map(|first| (it.delay + first.ramp + CONNECTED_WITHIN).as_secs_f64())
-    });
-    let [gone, ended] = [subscribers, publishers].map(|it| {
-        let length: Duration = it.stages.iter().map(|stage| stage.ramp + stage.hold).sum();
-        if it.until_the_end { f64::MAX } else { (it.delay + length).as_secs_f64() }
-    });
-    let while_there = (gone.min(ended) - subscribed?.max(connected?)) * rate;
-    // The last of a count may be sent before the last subscriber is there.
-    let begun = publishers.delay.as_secs_f64();
-    let early = (subscribed? - begun).max(0.0) * rate;
-    Some(output.count.map_or(while_there, |count| while_there.min(count as f64 - early)))
-}
-
-impl Scenario {
     /// What one workload is asked. What its protocol promises goes before what is asked of all about the same figure.
-    fn of_workload(&self, workload: &WorkloadSpec, is_distributed: bool) -> Vec<Threshold> {
+    fn of_workload(
+        &self,
+        workload: &WorkloadSpec,
+        is_distributed: bool,
+        members_leave: bool,
+    ) -> Vec<Threshold> {
         let Ok((role, urls)) = workload.verb() else { return Vec::new() };
         if workload.background {
             return Vec::new();
@@ -127,7 +112,8 @@ impl Scenario {
                 };
                 let publishers: Vec<&Given> =
                     self.workloads.iter().filter(of_same).map(|it| &it.options).collect();
-                let circumstances = Circumstances { urls, restarts, publishers: &publishers, is_distributed };
+                let circumstances =
+                    Circumstances { urls, restarts, publishers: &publishers, is_distributed, members_leave };
                 (play.asked)(&workload.options, &circumstances)
             }),
             _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
@@ -158,6 +144,29 @@ impl Scenario {
         }
         thresholds
     }
+}
+
+/// Whether a workload has fewer clients in a stage than in the one before.
+fn shrinks(schedule: Option<&Schedule>) -> bool {
+    schedule.is_some_and(|it| it.stages.windows(2).any(|pair| pair[1].clients < pair[0].clients))
+}
+
+/// How many messages a publisher sends by the plan while all subscribers are there.
+fn messages_while(subscribers: &Schedule, publishers: &Schedule, output: &Output) -> Option<f64> {
+    let rate = output.messages_per_second?;
+    let [subscribed, connected] = [subscribers, publishers].map(|it| {
+        let first = it.stages.first().filter(|_| it.stages.iter().all(|stage| stage.clients > 0));
+        first.map(|first| (it.delay + first.ramp + CONNECTED_WITHIN).as_secs_f64())
+    });
+    let [gone, ended] = [subscribers, publishers].map(|it| {
+        let length: Duration = it.stages.iter().map(|stage| stage.ramp + stage.hold).sum();
+        if it.until_the_end { f64::MAX } else { (it.delay + length).as_secs_f64() }
+    });
+    let while_there = (gone.min(ended) - subscribed?.max(connected?)) * rate;
+    // The last of a count may be sent before the last subscriber is there.
+    let begun = publishers.delay.as_secs_f64();
+    let early = (subscribed? - begun).max(0.0) * rate;
+    Some(output.count.map_or(while_there, |count| while_there.min(count as f64 - early)))
 }
 
 #[cfg(test)]
@@ -232,6 +241,8 @@ mod tests {
             ("qos: 1", "$share/g/a', qos: 1", "", false, true),
             ("qos: 1", "$share/g/a', qos: 1", "", true, false),
             ("qos: 1", "$share/g/a', qos: 1, break_every: 5s", "", false, false),
+            ("qos: 1", "$share/g/a', qos: 1, life: 5s", "", false, false),
+            ("qos: 1", "a', qos: 1, life: 5s", "", false, true),
             ("qos: 1", "$share/g/a', qos: 1, break_every: 5s, session: 1h", "", false, true),
         ] {
             let name = format!("{publish} {play} {more} {is_distributed}");

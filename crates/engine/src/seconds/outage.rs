@@ -140,7 +140,7 @@ pub(crate) struct Blackouts {
     /// The silence under way, how many whole seconds it has, and whether somebody stood still in it.
     open: Option<(Outage, u32, bool)>,
     found: Vec<Outage>,
-    /// All silences that were long enough, whether somebody stood still in them or not, those under way apart.
+    /// All silences that were long enough, whether a viewer stalled in them or not, those under way apart.
     silences: Vec<Silence>,
 }
 

@@ -22,14 +22,15 @@ fn is_loss_the_brokers(given: &Given, of: &Circumstances<'_>) -> bool {
         let is_unknown = of.is_distributed && breaks(publisher) && !keeps_session(publisher);
         is_unknown || (breaks(publisher) || breaks(given)) && !acknowledged(publisher)
     };
-    // What goes to other members: those of other processes are not seen, and of one whose session ends its share is unknown.
+    // What goes to other members: those of other processes are not seen, and which messages were on their way to one that leaves, or whose
+    // session ends, is unknown.
     let is_shared = of.urls.iter().any(|url| mqtt::is_shared(url));
-    let is_share_unknown = of.is_distributed || breaks(given) && !keeps_session(given);
+    let is_share_unknown = of.is_distributed || of.members_leave || breaks(given) && !keeps_session(given);
     !(of.restarts || of.publishers.iter().any(lost_with_links) || is_shared && is_share_unknown)
 }
 
 /// How many messages these publishers must have sent, for one to have come to these subscribers; none if it need not come.
-pub(super) fn least_heard(subscribers: &Load<'_>, publishers: &Load<'_>) -> Option<u32> {
+pub(super) fn least_published(subscribers: &Load<'_>, publishers: &Load<'_>) -> Option<u32> {
     let filters = subscribers.given.texts("filter");
     let matches =
         |url: &String| publishers.urls.iter().all(|topic| mqtt::always_matches(url, filters, topic));
@@ -43,7 +44,7 @@ pub(super) fn least_heard(subscribers: &Load<'_>, publishers: &Load<'_>) -> Opti
     (!messages.wait_before_publishing).then_some(least)
 }
 
-/// Of a large scenario this is asked of each pair of workloads.
+/// Looked up and not parsed: a large scenario asks this of each pair of its workloads.
 fn breaks(given: &Given) -> bool {
     !given.texts("break_every").is_empty()
 }

@@ -41,7 +41,7 @@ pub(super) enum Following {
 
 /// What a group follows: the publishers of the run, and which of them by broker and filters.
 #[derive(Clone, Copy)]
-pub(super) struct Followed<'a> {
+pub(super) struct PublisherFilter<'a> {
     pub(super) published: Option<&'a Published>,
     pub(super) broker: SocketAddr,
     pub(super) filters: &'a [String],
@@ -69,7 +69,7 @@ pub(super) fn lock(group: &Mutex<Group>) -> MutexGuard<'_, Group> {
 
 impl Group {
     /// A subscription was granted, to one that may be a member already. `resumed`: in a session that may have had it before.
-    pub(super) fn grant(&mut self, is_member: &mut bool, resumed: bool, followed: Followed<'_>) {
+    pub(super) fn grant(&mut self, is_member: &mut bool, resumed: bool, followed: PublisherFilter<'_>) {
         let is_new = !std::mem::replace(is_member, true);
         self.members += u32::from(is_new);
         let begins = is_new && self.members == 1 || std::mem::take(&mut self.interrupted);
@@ -101,9 +101,9 @@ impl Group {
 
     /// A member of a shared subscription is told to leave. Which later messages are on their way to it when it is gone is unknown, so
     /// of publishers that go on only those up to now are followed.
-    pub(super) fn close(&mut self, followed: Followed<'_>) {
+    pub(super) fn close(&mut self, followed: PublisherFilter<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
-            let Followed { broker, filters, .. } = followed;
+            let PublisherFilter { broker, filters, .. } = followed;
             let close =
                 |published: &Published, complete, it: &mut _| published.close(broker, filters, complete, it);
             match followed.published {
@@ -114,7 +114,7 @@ impl Group {
     }
 
     /// A member is gone. What never came, and how many publishers' ends are unknown, if it was the last one.
-    pub(super) fn leave(&mut self, followed: Followed<'_>) -> Option<(u64, Lacking)> {
+    pub(super) fn leave(&mut self, followed: PublisherFilter<'_>) -> Option<(u64, Lacking)> {
         self.members -= 1;
         if self.members > 0 {
             return None;
@@ -128,7 +128,7 @@ impl Group {
 
     /// Whether something that should come has not come yet: of what the publishers of this run have published, and if it is shared of
     /// what others got a later one of.
-    pub(super) fn waits(&mut self, is_shared: bool, followed: Followed<'_>) -> bool {
+    pub(super) fn waits(&mut self, is_shared: bool, followed: PublisherFilter<'_>) -> bool {
         if followed.published.is_none() && !is_shared {
             return false;
         }
@@ -137,7 +137,7 @@ impl Group {
     }
 
     /// What has not come of publishers of this run, and whose ends are not known.
-    fn lacking(&mut self, Followed { published, broker, filters }: Followed<'_>) -> Lacking {
+    fn lacking(&mut self, PublisherFilter { published, broker, filters }: PublisherFilter<'_>) -> Lacking {
         match published {
             Some(published) => published.lacking(broker, filters, self.complete, &mut self.deliveries),
             None => Published::default().lacking(broker, filters, false, &mut self.deliveries),
