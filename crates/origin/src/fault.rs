@@ -73,7 +73,8 @@ pub use effect::{Effect, Subject, What};
 pub(crate) use gate::{Gate, GateFront, Unit as GateUnit};
 pub use grammar::ParseFaultError;
 pub(crate) use link::LinkFaults;
-pub(crate) use script::{LinkEnd, Ruling, Script, ScriptedAnswer};
+pub use script::LinkEnd;
+pub(crate) use script::{Ruling, Script, ScriptedAnswer};
 
 use std::time::Duration;
 use weir_metrics::BitRate;

@@ -1,17 +1,18 @@
 //! What a protocol outside of this crate needs to serve streams: their messages in a form of its own, and a viewer that is sent
 //! them.
 
-use crate::fault::LinkEnd;
+use crate::fault::{LinkEnd, LinkPhase, Subject};
+use crate::http::{BASIC, FOUND, HttpLink, HttpRefusal};
 use crate::policy::MissingStream;
 use crate::rtmp::unframe;
 use crate::stream::{Packet, View};
 use crate::viewer::{Rewrite, Standing, Viewer, Watcher};
 use crate::worker::Worker;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_metrics::Moment;
 use weir_rtmp::message::MediaKind;
 use weir_shard::Context;
+use weir_web::Request;
 
 /// A message of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -44,24 +45,33 @@ pub enum StreamState {
 }
 
 impl StreamViewer {
-    /// A viewer of the stream `name` (`app/stream`), to which `said` bytes were sent before. `None` if nobody publishes it and
-    /// the origin refuses such viewers.
+    /// A viewer of the stream `name` (`app/stream`), which asks for it by `request` and to which `said` bytes were sent before.
+    ///
+    /// # Errors
+    ///
+    /// The refusal if a fault wants one, or if the stream is not published and the origin refuses such viewers; `None` if nothing is to
+    /// be answered any more.
     pub fn join(
         name: &str,
-        peer: SocketAddr,
+        link: &mut HttpLink,
+        request: &Request,
         said: u64,
         frame: FrameMessage,
         context: &mut Context<'_, Worker>,
-    ) -> Option<Self> {
+    ) -> Result<Self, Option<HttpRefusal>> {
         let settings = context.world.settings().clone();
-        if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(name) {
-            return None;
+        let (number, peer) = (settings.next_viewer(), link.peer());
+        let (who, offered) = (Some(Subject::Viewer(number)), request.basic());
+        if let Some(answer) = link.fault(LinkPhase::Play, who, offered.as_deref(), context) {
+            return Err(HttpRefusal::of(answer, BASIC, FOUND));
         }
-        let number = settings.next_viewer();
+        if settings.missing_stream == MissingStream::Refuse && !settings.registry.is_live(name) {
+            return Err(Some(HttpRefusal::with(404)));
+        }
         let watcher = Watcher::Viewer { number, peer, said, view: View::Framed };
         let rewrite = move || -> Rewrite { Box::new(move |packet, by| reframed(packet, by, frame)) };
         let name: Arc<str> = name.into();
-        Some(Self(Viewer::join(&watcher, &name, Some(rewrite()), rewrite, context)))
+        Ok(Self(Viewer::join(&watcher, &name, Some(rewrite()), rewrite, context)))
     }
 
     /// Sends what waits, until the link takes no more: at every event that concerns the stream or the link.

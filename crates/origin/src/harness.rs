@@ -5,7 +5,7 @@
 //! own: bytes of the peer, a datagram to the port of WebRTC, room on the link, time that passes.
 
 use crate::hls::{HlsSession, HlsSettings, Shelves};
-use crate::http::HttpSession;
+use crate::mirakurun::TunerSession;
 use crate::mqtt::{Broker, MqttSession};
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::registry::Registry;
@@ -42,7 +42,7 @@ pub fn play(data: &[u8]) {
         }
         1 => {
             let mut rig = Rig::new(Worker::new(settings));
-            let mut session = HttpSession::new(&mut rig.world, peer());
+            let mut session = TunerSession::new(&mut rig.world, peer());
             rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, None, script);
         }

@@ -9,8 +9,8 @@ mod fragments;
 mod iso_box;
 mod path;
 mod playlist;
+mod responder;
 mod segmenter;
-mod session;
 mod settings;
 mod shelf;
 mod transport;
@@ -19,8 +19,12 @@ mod window;
 
 pub use encryption::{SegmentKey, UnknownSegmentKey};
 pub(crate) use segmenter::Segmenter;
-pub(crate) use session::HlsSession;
 pub use settings::{HlsSettings, SegmentContainer};
 pub(crate) use shelf::Shelves;
 pub(crate) use transport::TransportWriter;
 pub(crate) use unit::{Tracks, Unit, UnitReader};
+
+use crate::http::HttpConnection;
+
+/// A connection of a client that loads playlists and segments.
+pub(crate) type HlsSession = HttpConnection<responder::HlsResponder>;

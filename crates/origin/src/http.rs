@@ -1,9 +1,13 @@
-//! MPEG-TS over HTTP: how the readers of a tuner server ask, and what they are answered.
-//!
-//! The paths and the field names are those that Mirakurun and mirakc share.
+//! HTTP connections: one session of them all, and what answers the requests of each listener: signalling, playlists and segments,
+//! tuners.
 
-mod answer;
-mod api;
-mod session;
+mod connection;
+mod refusal;
+mod websocket;
 
-pub(crate) use session::HttpSession;
+pub use connection::{HttpConnection, HttpLink, Responder};
+pub use refusal::HttpRefusal;
+
+pub(crate) use connection::UNSENT_LIMIT;
+pub(crate) use refusal::{BASIC, FOUND};
+pub(crate) use websocket::{is_of_another_site, socket_key};

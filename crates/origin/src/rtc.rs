@@ -20,14 +20,17 @@ mod peer;
 mod port;
 mod remux;
 mod request;
-mod session;
+mod responder;
 mod track_receiver;
 
 pub(crate) use hub::{Hub, HubReport};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use port::Port;
 pub(crate) use port::open_port;
-pub(crate) use request::{is_of_another_site, socket_key};
-pub(crate) use session::RtcSession;
 
 pub use counts::{Counts, IntakeCounts};
+
+use crate::http::HttpConnection;
+
+/// A connection of signalling.
+pub(crate) type RtcSession = HttpConnection<responder::SignallingResponder>;

@@ -2,7 +2,7 @@
 
 use crate::bulk::BulkSession;
 use crate::hls::HlsSession;
-use crate::http::HttpSession;
+use crate::mirakurun::TunerSession;
 use crate::rtc::{self, RtcSession};
 use crate::rtmp::RtmpSession;
 use crate::rtsp::RtspSession;
@@ -71,7 +71,7 @@ pub static HTTP: Server = Server {
     secure_name: Some("https"),
     alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
-        shard.listen(listener, tls, |worker, peer| Box::new(HttpSession::new(worker, peer)))
+        shard.listen(listener, tls, |worker, peer| Box::new(TunerSession::new(worker, peer)))
     }),
 };
 

@@ -54,8 +54,10 @@ impl Ruling {
 
 /// How a connection is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkEnd {
+pub enum LinkEnd {
+    /// By a reset: what was not sent is lost.
     Reset,
+    /// In order.
     Close,
 }
 

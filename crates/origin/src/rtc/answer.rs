@@ -1,6 +1,5 @@
 //! What a request of signalling is answered over HTTP.
 
-use crate::fault::Why;
 use weir_rtc::signalling::oven::IceServer;
 use weir_web::{Message, PRODUCT, reason};
 
@@ -33,13 +32,4 @@ pub(super) fn with_links(answer: Message, server: Option<&IceServer>) -> Message
         );
         answer.field("Link", link)
     })
-}
-
-/// The status of a refusal for this reason.
-pub(super) fn usual_status(why: &Why) -> u16 {
-    match why {
-        Why::Unauthorized { .. } => 401,
-        Why::Rejected => 503,
-        Why::Moved { .. } => 307,
-    }
 }

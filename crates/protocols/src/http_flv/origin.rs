@@ -1,15 +1,13 @@
 //! Streams that are published to the origin, as FLV files without an end.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-use weir_metrics::{Failure, Moment};
-use weir_origin::{Server, Sessions, StreamMessage, StreamState, StreamViewer, Worker};
+use weir_metrics::Moment;
+use weir_origin::{
+    HttpConnection, HttpLink, HttpRefusal, LinkEnd, Responder, Server, Sessions, StreamMessage, StreamState,
+    StreamViewer, Worker,
+};
 use weir_rtmp::flv::{write_header, write_tag};
-use weir_shard::{Context, Session};
-use weir_web::{Message, PRODUCT, Request, Requests, reason};
-
-/// How long a peer may take to go when the kernel has taken the last answer.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+use weir_shard::Context;
+use weir_web::{Message, PRODUCT, Request, reason};
 
 /// What listens.
 pub(super) static SERVER: Server = Server {
@@ -17,39 +15,68 @@ pub(super) static SERVER: Server = Server {
     secure_name: Some("https-flv"),
     alpn: &[],
     sessions: Sessions::OnWorkers(|shard, listener, tls| {
-        shard.listen(listener, tls, |worker, peer| {
-            worker.accept();
-            Box::new(FlvSession { peer, phase: HttpFlvPhase::Asking(Requests::new(0)) })
-        })
+        shard
+            .listen(listener, tls, |worker, peer| Box::new(HttpConnection::<FlvResponder>::new(worker, peer)))
     }),
 };
 
-/// A session of an HTTP connection.
-struct FlvSession {
-    peer: SocketAddr,
-    phase: HttpFlvPhase,
+/// What answers a connection.
+struct FlvResponder {
+    link: HttpLink,
+    viewer: Option<StreamViewer>,
 }
 
-enum HttpFlvPhase {
-    /// Has not asked for a stream yet.
-    Asking(Requests),
-    Playing(StreamViewer),
-    /// Was answered; is closed then.
-    Leaving(Moment),
-}
+impl FlvResponder {
+    fn refuse(&mut self, status: u16, context: &mut Context<'_, Worker>) {
+        self.say(status, words(status), context);
+    }
 
-impl FlvSession {
-    fn read(&mut self, mut bytes: &[u8], context: &mut Context<'_, Worker>) {
-        // A viewer that plays or leaves sends nothing that matters.
-        let HttpFlvPhase::Asking(requests) = &mut self.phase else { return };
-        match requests.take(&mut bytes) {
-            Ok(Some(request)) => self.answer(&request, context),
-            Ok(None) => {}
-            Err(bad) => self.refuse(bad.status(), context),
+    /// Answers as a fault wants it, or not at all.
+    fn refuse_by(&mut self, refusal: Option<HttpRefusal>, context: &mut Context<'_, Worker>) {
+        let Some(refusal) = refusal else { return self.link.fall_silent(context) };
+        let status = refusal.status;
+        let answer = match &refusal.words {
+            Some(said) => Message::response_in(status, said).field("Server", PRODUCT),
+            None => words(status),
+        };
+        self.say(status, refusal.complete(answer), context);
+    }
+
+    /// Answers for the last time.
+    fn say(&mut self, status: u16, answer: Message, context: &mut Context<'_, Worker>) {
+        context.send(&answer.keep_alive(false).body(format!("{}\n", reason(status))).end());
+        context.answered();
+        self.link.after_answer(false, context.now);
+    }
+
+    /// Sends a viewer what waits for it.
+    fn pump(&mut self, context: &mut Context<'_, Worker>) {
+        let Some(viewer) = &mut self.viewer else { return };
+        match viewer.pump(context) {
+            StreamState::Goes => {}
+            StreamState::Ended | StreamState::Close => self.link.end(LinkEnd::Close),
+            StreamState::Reset => self.link.end(LinkEnd::Reset),
         }
+    }
+}
+
+impl Responder for FlvResponder {
+    // Nothing here takes a body.
+    const MOST_BODY: usize = 0;
+    const ANSWERS_A_TURN: usize = 16;
+
+    fn new(link: HttpLink) -> Self {
+        Self { link, viewer: None }
+    }
+
+    fn link(&mut self) -> &mut HttpLink {
+        &mut self.link
     }
 
     fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
+        if let Err(refusal) = self.link.admit(request, context) {
+            return self.refuse_by(refusal, context);
+        }
         if request.method != "GET" {
             return self.refuse(405, context);
         }
@@ -63,54 +90,19 @@ impl FlvSession {
             .field("Connection", "close")
             .end();
         write_header(true, true, &mut head);
-        match StreamViewer::join(name, self.peer, head.len() as u64, frame, context) {
-            Some(viewer) => {
-                context.send(&head);
-                context.established();
-                self.phase = HttpFlvPhase::Playing(viewer);
-                self.pump(context);
-            }
-            None => self.refuse(404, context),
+        let viewer = StreamViewer::join(name, &mut self.link, request, head.len() as u64, frame, context);
+        match viewer {
+            Ok(viewer) => self.viewer = Some(viewer),
+            Err(refusal) => return self.refuse_by(refusal, context),
         }
+        context.send(&head);
+        context.established();
+        self.link.take_over();
+        self.pump(context);
     }
 
-    fn refuse(&mut self, status: u16, context: &mut Context<'_, Worker>) {
-        let answer = Message::response(status).field("Server", PRODUCT).keep_alive(false);
-        context.send(&answer.body(format!("{}\n", reason(status))).end());
-        context.answered();
-        self.phase = HttpFlvPhase::Leaving(context.now + CLOSE_TIMEOUT);
-    }
-
-    /// Sends a viewer what waits for it.
-    fn pump(&mut self, context: &mut Context<'_, Worker>) {
-        let HttpFlvPhase::Playing(viewer) = &mut self.phase else { return };
-        match viewer.pump(context) {
-            StreamState::Goes => {}
-            StreamState::Ended | StreamState::Close => self.end(context),
-            StreamState::Reset => {
-                self.leave(context);
-                context.reset();
-            }
-        }
-    }
-
-    fn end(&mut self, context: &mut Context<'_, Worker>) {
-        self.leave(context);
-        context.close();
-    }
-
-    fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        if let HttpFlvPhase::Playing(viewer) =
-            std::mem::replace(&mut self.phase, HttpFlvPhase::Leaving(context.now))
-        {
-            viewer.leave(context);
-        }
-    }
-}
-
-impl Session<Worker> for FlvSession {
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        self.read(bytes, context);
+    fn answer_bad_request(&mut self, status: u16, context: &mut Context<'_, Worker>) {
+        self.refuse(status, context);
     }
 
     fn handle_writable(&mut self, context: &mut Context<'_, Worker>) {
@@ -118,35 +110,30 @@ impl Session<Worker> for FlvSession {
     }
 
     fn handle_woken(&mut self, context: &mut Context<'_, Worker>) {
-        if let HttpFlvPhase::Playing(viewer) = &mut self.phase {
+        if let Some(viewer) = &mut self.viewer {
             viewer.on_woken();
         }
         self.pump(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
-        match &self.phase {
-            HttpFlvPhase::Leaving(at) if *at <= context.now => context.close(),
-            _ => self.pump(context),
+        self.pump(context);
+    }
+
+    fn deadline(&mut self, context: &mut Context<'_, Worker>) -> Option<Moment> {
+        self.viewer.as_mut()?.poll_timeout(context)
+    }
+
+    fn leave(&mut self, context: &mut Context<'_, Worker>) {
+        if let Some(viewer) = self.viewer.take() {
+            viewer.leave(context);
         }
     }
+}
 
-    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
-        self.end(context);
-    }
-
-    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
-        self.leave(context);
-    }
-
-    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
-        let next = match &mut self.phase {
-            HttpFlvPhase::Playing(viewer) => viewer.poll_timeout(context),
-            HttpFlvPhase::Leaving(at) => Some(*at),
-            HttpFlvPhase::Asking(_) => None,
-        };
-        context.set_timer(next);
-    }
+/// The head of an answer in the usual words of its status.
+fn words(status: u16) -> Message {
+    Message::response(status).field("Server", PRODUCT)
 }
 
 /// A message as a tag.

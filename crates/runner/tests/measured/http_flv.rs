@@ -59,6 +59,20 @@ fn a_stream_that_nobody_publishes_is_not_there_if_the_origin_says_so() {
 }
 
 #[test]
+fn what_a_fault_has_requests_answered_with_is_what_is_told() {
+    for (fault, expected, word) in [
+        ("reject phase=play code=429 words=full", "rejected", "429"),
+        ("unauthorized phase=play", "unauthorized", "401"),
+    ] {
+        let (_air, url) = on_air(&[fault]);
+        let run = play(&url, "clients: 2, duration: 1s");
+        let (kind, clients, _, said) = run.failure();
+        assert_eq!((kind.as_str(), clients), (expected, 2), "{fault}: {said}");
+        assert!(said.contains(word), "{fault}: {said}");
+    }
+}
+
+#[test]
 fn ffmpeg_plays_what_the_origin_serves() {
     let (_air, url) = on_air(&[]);
     let mut ffmpeg = program("ffmpeg", "ffmpeg");

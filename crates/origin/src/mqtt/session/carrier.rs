@@ -1,7 +1,7 @@
 //! What carries a client's packets: its link, or a WebSocket on it (MQTT 5 section 6). The first byte of a link says which: that
 //! of CONNECT, or the letter of GET.
 
-use crate::rtc::{is_of_another_site, socket_key};
+use crate::http::{is_of_another_site, socket_key};
 use weir_web::websocket::{self, Incoming, Role, WebSocket};
 use weir_web::{Message, Request, Requests, reason};
 

@@ -3,16 +3,16 @@
 use super::answer::{Answer, Waiting, words};
 use super::outcome::{Outcome, outcome};
 use crate::counts::UnitCounts;
-use crate::fault::{LinkEnd, LinkFaults, LinkPhase, Script, ScriptedAnswer, Subject, Why};
+use crate::fault::{LinkEnd, LinkPhase, Script, ScriptedAnswer, Subject};
 use crate::hls::answer::{ByteRange, Range};
 use crate::hls::path::Resource;
 use crate::hls::playlist::{Directives, Playlist};
 use crate::hls::segmenter::LONGEST_FIRST;
 use crate::hls::shelf::is_multivariant;
 use crate::hls::window::Window;
+use crate::http::{BASIC, FOUND, HttpLink, HttpRefusal};
 use crate::policy::MissingStream;
 use crate::worker::{CountKey, StreamKey, Worker};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -28,14 +28,11 @@ const FIRST_HOLD: Duration = Duration::from_millis(LONGEST_FIRST as u64 + 1_000)
 
 /// The peer of a connection.
 pub(super) struct HlsPeer {
-    address: SocketAddr,
-    pub(super) faults: LinkFaults,
+    pub(super) link: HttpLink,
     /// Since it has asked for something of a stream.
     viewer: Option<HlsViewer>,
     /// Bytes sent before.
     said: u64,
-    /// The end of the connection, if it is decided.
-    pub(super) cut: Option<LinkEnd>,
     /// Streams whose news its requests wait for, each once.
     watched: Vec<(Arc<str>, StreamKey)>,
 }
@@ -58,16 +55,14 @@ pub(super) enum RequestOutcome {
 }
 
 impl HlsPeer {
-    pub(super) fn new(address: SocketAddr, faults: LinkFaults) -> Self {
-        Self { address, faults, viewer: None, said: 0, cut: None, watched: Vec::new() }
+    pub(super) fn new(link: HttpLink) -> Self {
+        Self { link, viewer: None, said: 0, watched: Vec::new() }
     }
 
     /// Takes a request.
     pub(super) fn ask(&mut self, request: &Request, context: &mut Context<'_, Worker>) -> RequestOutcome {
         let offered = request.basic();
-        if let Some(answer) =
-            self.faults.answer(LinkPhase::Connect, None, offered.as_deref(), context.world, context.now)
-        {
+        if let Some(answer) = self.link.fault(LinkPhase::Connect, None, offered.as_deref(), context) {
             return refused(answer, request);
         }
         let (head_only, keep_alive) = (request.method == "HEAD", request.keep_alive);
@@ -109,16 +104,10 @@ impl HlsPeer {
         if self.viewer.is_none() {
             let number = settings.next_viewer();
             let who = Some(Subject::Viewer(number));
-            if let Some(answer) = self.faults.answer(
-                LinkPhase::Play,
-                who.clone(),
-                offered.as_deref(),
-                context.world,
-                context.now,
-            ) {
+            if let Some(answer) = self.link.fault(LinkPhase::Play, who.clone(), offered.as_deref(), context) {
                 return refused(answer, request);
             }
-            let counts = context.world.count_viewer(number, self.address, &stream);
+            let counts = context.world.count_viewer(number, self.link.peer(), &stream);
             context.world.viewer_counts(counts).link_bytes = self.said;
             let mut script = who.and_then(|who| Script::of(&settings.faults, who));
             script.iter_mut().for_each(|script| script.begin(context.now));
@@ -152,7 +141,7 @@ impl HlsPeer {
         }))
     }
 
-    /// The answer to what waits, if it can be answered now. Without one it waits on, unless the connection is [cut](Self::cut):
+    /// The answer to what waits, if it can be answered now. Without one it waits on, unless the connection is cut:
     /// then the session is woken when there is something new of the stream.
     pub(super) fn look(
         &mut self,
@@ -169,7 +158,7 @@ impl HlsPeer {
         let flags = (waiting.head_only, waiting.keep_alive);
         match outcome {
             Outcome::Wait => self.watch(&waiting.stream, seen, context),
-            Outcome::LinkEnd(cut) => self.cut = Some(cut),
+            Outcome::LinkEnd(cut) => self.link.end(cut),
             Outcome::Answer(200, body) => {
                 let container = shelves.settings().container;
                 return Some(Answer::body(&waiting.resource, container, flags, waiting.range, body));
@@ -233,21 +222,15 @@ impl HlsPeer {
         }
     }
 
-    /// When a fault ends the connection next.
+    /// When a fault of the viewer ends the connection next.
     pub(super) fn next_cut(&self) -> Option<Moment> {
-        let script = self.viewer.as_ref().and_then(|viewer| viewer.script.as_ref());
-        let own = script.and_then(|script| script.next_cut());
-        [own, self.faults.next_cut()].into_iter().flatten().min()
+        self.viewer.as_ref()?.script.as_ref()?.next_cut()
     }
 
-    /// The end that a fault has for the connection now.
+    /// The end that a fault of the viewer has for the connection now.
     pub(super) fn overdue_cut(&mut self, context: &mut Context<'_, Worker>) -> Option<LinkEnd> {
-        let now = context.now;
-        if let Some(cut) = self.faults.cut(context.world, now) {
-            return Some(cut);
-        }
         let script = self.viewer.as_mut()?.script.as_mut()?;
-        let cut = script.cut(now)?;
+        let cut = script.cut(context.now)?;
         context.world.note(script.take_effects());
         Some(cut)
     }
@@ -263,21 +246,14 @@ impl HlsPeer {
 
 /// A request that is answered as a fault wants it.
 fn refused(answer: ScriptedAnswer, request: &Request) -> RequestOutcome {
-    let ScriptedAnswer::Refusal { why, code, words: said } = answer else { return RequestOutcome::Silence };
-    let usual = match why {
-        Why::Unauthorized { .. } => 401,
-        Why::Rejected => 503,
-        Why::Moved { .. } => 302,
+    let Some(refusal) = HttpRefusal::of(answer, BASIC, FOUND) else {
+        return RequestOutcome::Silence;
     };
-    let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual);
-    let answer = match said {
-        Some(said) => Message::response_in(status, &said).field("Server", PRODUCT),
+    let status = refusal.status;
+    let answer = match &refusal.words {
+        Some(said) => Message::response_in(status, said).field("Server", PRODUCT),
         None => words(status),
     };
-    let answer = match why {
-        Why::Unauthorized { .. } => answer.field("WWW-Authenticate", "Basic realm=\"weir\""),
-        Why::Moved { to } => answer.field("Location", to),
-        Why::Rejected => answer,
-    };
+    let answer = refusal.complete(answer);
     RequestOutcome::Answer(Answer::status(answer, status, request.method == "HEAD", request.keep_alive))
 }

@@ -98,7 +98,7 @@ impl Http2 {
             rest = behind;
             self.server.take(piece);
             let flow = self.go_on(peer, context);
-            if flow != Flow::GoesOn || rest.is_empty() || peer.cut.is_some() {
+            if flow != Flow::GoesOn || rest.is_empty() || peer.link.has_ended() {
                 return flow;
             }
         }
@@ -129,7 +129,7 @@ impl Http2 {
     pub(super) fn on_timeout(&mut self, peer: &mut HlsPeer, context: &mut Context<'_, Worker>) -> Flow {
         let (now, patience) = (context.now, context.world.settings().patience.viewer);
         if self.blocked.is_some_and(|since| now >= since + patience) {
-            peer.cut = Some(LinkEnd::Reset);
+            peer.link.end(LinkEnd::Reset);
             return Flow::GoesOn;
         }
         let is_late = |(_, exchange): &mut (u32, Exchange)| match exchange {
@@ -171,7 +171,7 @@ impl Http2 {
         loop {
             let before = self.asked;
             loop {
-                if peer.cut.is_some() {
+                if peer.link.has_ended() {
                     return Flow::GoesOn;
                 }
                 match self.server.poll_request() {

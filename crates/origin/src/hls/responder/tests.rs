@@ -7,8 +7,12 @@ use super::super::shelf::{Shelf, Shelves};
 use super::super::window::Segment;
 use super::*;
 use crate::harness::settings as usual;
+use crate::hls::HlsSession;
 use crate::worker::OriginSettings;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use weir_metrics::Failure;
 use weir_shard::{Event, Rig};
 
 /// A rig, a session, and the shelf of `live/a` with two segments of two seconds in four parts.

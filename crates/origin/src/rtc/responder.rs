@@ -1,14 +1,15 @@
-//! One accepted connection of signalling: WHEP and WHIP over HTTP, or OvenMediaEngine's dialogue in a WebSocket.
+//! What answers a connection of signalling: WHEP and WHIP over HTTP, or OvenMediaEngine's dialogue in a WebSocket.
 
 mod socket;
 
-use super::answer::{of_kind, plain, usual, usual_status, with_links};
+use super::answer::{of_kind, plain, usual, with_links};
 use super::hub::{Hub, NewPeer, remote};
 use super::identity::Identity;
 use super::offers::Purpose;
 use super::page::{PLAY, PUBLISH};
-use super::request::{has_description, is_of_another_site, path, publishes, socket_key, stream, wants_relay};
-use crate::fault::{LinkEnd, LinkFaults, LinkPhase, ScriptedAnswer, Subject, Why};
+use super::request::{has_description, path, publishes, stream, wants_relay};
+use crate::fault::{LinkEnd, LinkPhase, ScriptedAnswer, Subject, Why};
+use crate::http::{HttpLink, HttpRefusal, Responder, UNSENT_LIMIT, is_of_another_site, socket_key};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
@@ -17,150 +18,33 @@ use socket::Socket;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use weir_metrics::{Failure, Moment};
+use weir_metrics::Moment;
 use weir_rtc::sdp::{Agreement, Description, Direction, Local, MediaKind, agree};
 use weir_rtc::signalling::http::SDP;
 use weir_rtc::transport::{DtlsRole, Transport, TransportSettings};
-use weir_shard::{Context, Session};
-use weir_web::{Message as Answer, PRODUCT, Request, Requests};
+use weir_shard::Context;
+use weir_web::{Message as Answer, PRODUCT, Request};
 
-/// Bytes of answers that may wait for a peer that does not read.
-const UNSENT_LIMIT: usize = 256 * 1024;
-/// How long a peer may take to receive the last answer and close.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Requests of one peer that are answered before others have their turn: each may begin a session, which takes more than
-/// a millisecond.
-const ANSWERS_A_TURN: usize = 4;
 /// Bytes of a WebSocket that are looked at before others have their turn.
 const SOCKET_PIECE: usize = 4 * 1024;
 /// Sessions that may be begun over one connection within the patience for a request: more than any page of players.
 const BEGUN_OVER_ONE: usize = 64;
-/// Bytes of a request's body.
-const REQUEST_LIMIT: usize = weir_rtc::sdp::MOST_BYTES;
+/// The status that names another place: the offer is to be made again there (RFC 9725 section 4.2).
+const MOVED: u16 = 307;
 
 /// What may be asked.
 const METHODS: &str = "OPTIONS, GET, POST, PATCH, DELETE";
 
-/// A session of a connection.
-pub(crate) struct RtcSession {
-    peer: SocketAddr,
-    faults: LinkFaults,
-    phase: RtcPhase,
-    requests: Requests,
+/// What answers signalling.
+pub(crate) struct SignallingResponder {
+    link: HttpLink,
+    /// OvenMediaEngine's dialogue, if the connection speaks it.
+    socket: Option<Box<Socket>>,
     /// When sessions were begun over this connection that may not have their keys yet.
     begun: VecDeque<Moment>,
-    /// The end of the connection, if it is decided.
-    cut: Option<LinkEnd>,
 }
 
-enum RtcPhase {
-    /// Has asked for nothing that is not answered.
-    Asking,
-    /// Speaks OvenMediaEngine's dialogue.
-    Socket(Box<Socket>),
-    /// Was answered for the last time; is closed then.
-    Leaving(Moment),
-    /// Is never answered again, because of a fault.
-    Silent,
-}
-
-impl RtcSession {
-    /// The session of a connection that was just accepted.
-    pub(crate) fn new(worker: &mut Worker, peer: SocketAddr) -> Self {
-        let link = worker.accept();
-        Self {
-            peer,
-            faults: LinkFaults::of(&worker.settings().faults, link),
-            phase: RtcPhase::Asking,
-            begun: VecDeque::new(),
-            requests: Requests::new(REQUEST_LIMIT),
-            cut: None,
-        }
-    }
-
-    fn read(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        match &mut self.phase {
-            RtcPhase::Silent | RtcPhase::Leaving(_) => return,
-            RtcPhase::Socket(socket) => {
-                // A message at a time: an offer is made for a few bytes.
-                let (piece, rest) = bytes.split_at(bytes.len().min(SOCKET_PIECE));
-                socket.socket.input(piece);
-                context.give_back(rest);
-                return self.converse(context);
-            }
-            RtcPhase::Asking => {}
-        }
-        if self.requests.is_empty() && self.fault(LinkPhase::Handshake, None, context).is_some() {
-            return self.fall_silent(context);
-        }
-        let (mut rest, mut answered) = (bytes, 0);
-        while matches!(self.phase, RtcPhase::Asking) && self.cut.is_none() && !rest.is_empty() {
-            if answered == ANSWERS_A_TURN {
-                return context.give_back(rest);
-            }
-            match self.requests.take(&mut rest) {
-                Ok(Some(request)) => {
-                    answered += 1;
-                    context.await_request();
-                    self.answer(&request, context);
-                }
-                Ok(None) => {}
-                Err(bad) => self.respond(usual(bad.status()), false, context),
-            }
-        }
-        if matches!(self.phase, RtcPhase::Socket(_)) {
-            context.give_back(rest);
-        }
-    }
-
-    fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
-        if let Some(answer) = self.fault(LinkPhase::Connect, None, context) {
-            return self.refuse(answer, request.keep_alive, context);
-        }
-        let answer = match (&*request.method, stream(request)) {
-            ("POST", Some(_)) if !has_description(request) => {
-                plain(415, "an offer has Content-Type: application/sdp").field("Accept-Post", SDP)
-            }
-            ("POST", Some(_)) if !self.may_begin(context) => {
-                plain(503, "too many sessions were begun over this connection just now")
-            }
-            ("OPTIONS", _) => Answer::response(204)
-                .field("Server", PRODUCT)
-                .field("Allow", METHODS)
-                .field("Accept-Post", SDP),
-            ("DELETE", _) => self.delete(request, context),
-            // All of the origin's candidates are in its answer, and it needs none of its peers'.
-            ("PATCH", _) => plain(405, "trickling is of no use here: the answer has all candidates"),
-            ("POST", Some(stream)) => {
-                let stream = stream.into();
-                let offer = String::from_utf8_lossy(&request.body);
-                let made = if publishes(request) {
-                    self.publish(&stream, &offer, context)
-                } else {
-                    self.watch(&stream, &offer, context)
-                };
-                return match made {
-                    Ok(answer) => self.respond(answer, request.keep_alive, context),
-                    Err(answer) => self.refuse(answer, request.keep_alive, context),
-                };
-            }
-            ("GET", Some(_)) if socket_key(request).is_some() && is_of_another_site(request) => {
-                plain(403, "a page of another site may not open a WebSocket here")
-            }
-            ("GET", Some(stream)) => match socket_key(request) {
-                Some(key) => return self.open(&stream.into(), key, wants_relay(request), context),
-                None => {
-                    let page = if publishes(request) { PUBLISH } else { PLAY };
-                    of_kind("text/html; charset=utf-8", 200, page)
-                }
-            },
-            ("GET", None) => plain(404, "ask for a stream: /APP/STREAM"),
-            _ => usual(405).field("Allow", METHODS),
-        };
-        self.respond(answer, request.keep_alive, context);
-    }
-
+impl SignallingResponder {
     /// WHEP: an offer is answered, and a viewer comes.
     fn watch(
         &mut self,
@@ -252,7 +136,8 @@ impl RtcSession {
         transport.connect(context.now, theirs, role(&agreed));
         let Identity { session, sources } = identity;
         let stream = stream.clone();
-        let new_peer = NewPeer { transport, agreed, sources, number, peer: self.peer, stream, session };
+        let new_peer =
+            NewPeer { transport, agreed, sources, number, peer: self.link.peer(), stream, session };
         let answer = of_kind(SDP, 201, answer.to_string())
             .field("Location", format_args!("/session/{session:016x}"))
             .field("ETag", format_args!("\"{session:x}\""));
@@ -263,7 +148,7 @@ impl RtcSession {
     fn transport(&self, hub: &Hub) -> Option<(Transport, Local)> {
         let mut local = hub.local;
         if local.ip().is_unspecified() {
-            local.set_ip(reached_at(self.peer)?);
+            local.set_ip(reached_at(self.link.peer())?);
         }
         let settings = TransportSettings {
             local,
@@ -333,47 +218,26 @@ impl RtcSession {
         may
     }
 
-    /// Nothing is answered any more, because of a fault, and the link stays.
-    fn fall_silent(&mut self, context: &mut Context<'_, Worker>) {
-        self.phase = RtcPhase::Silent;
-        context.established();
-    }
-
     /// Answers a request as a fault wants it.
     fn refuse(&mut self, answer: ScriptedAnswer, keep_alive: bool, context: &mut Context<'_, Worker>) {
-        match answer {
-            ScriptedAnswer::Nothing => self.fall_silent(context),
-            ScriptedAnswer::Refusal { why, code, words } => {
-                let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual_status(&why));
-                let answer = words.map_or_else(|| usual(status), |words| plain(status, words));
-                let answer = match why {
-                    Why::Unauthorized { .. } => answer.field("WWW-Authenticate", "Bearer"),
-                    Why::Moved { to } => answer.field("Location", to),
-                    Why::Rejected => answer,
-                };
-                self.respond(answer, keep_alive, context);
-            }
-        }
+        let Some(refusal) = HttpRefusal::of(answer, "Bearer", MOVED) else {
+            return self.link.fall_silent(context);
+        };
+        let status = refusal.status;
+        let answer = refusal.words.as_deref().map_or_else(|| usual(status), |words| plain(status, words));
+        self.respond(refusal.complete(answer), keep_alive, context);
     }
 
     fn respond(&mut self, answer: Answer, keep_alive: bool, context: &mut Context<'_, Worker>) {
         context.send(&answer.keep_alive(keep_alive).end());
-        if !keep_alive {
-            self.phase = RtcPhase::Leaving(context.now + CLOSE_TIMEOUT);
-        }
-        if context.unsent() > UNSENT_LIMIT {
-            self.cut = Some(LinkEnd::Close);
-        }
+        self.link.after_answer(keep_alive, context.now);
+        self.close_if_unread(context);
     }
 
-    /// Sets the one deadline of the session.
-    fn arm(&self, context: &mut Context<'_, Worker>) {
-        let deadline = match &self.phase {
-            RtcPhase::Leaving(at) => Some(*at),
-            RtcPhase::Socket(socket) => socket.ping_at,
-            RtcPhase::Asking | RtcPhase::Silent => None,
-        };
-        context.set_timer([deadline, self.faults.next_cut()].into_iter().flatten().min());
+    fn close_if_unread(&mut self, context: &Context<'_, Worker>) {
+        if context.unsent() > UNSENT_LIMIT {
+            self.link.end(LinkEnd::Close);
+        }
     }
 
     fn fault(
@@ -382,54 +246,97 @@ impl RtcSession {
         who: Option<Subject>,
         context: &mut Context<'_, Worker>,
     ) -> Option<ScriptedAnswer> {
-        self.faults.answer(phase, who, None, context.world, context.now)
-    }
-
-    fn end(&mut self, cut: Option<LinkEnd>, context: &mut Context<'_, Worker>) {
-        self.leave(context);
-        if let Some(cut) = cut {
-            cut.carry_out(context);
-        }
+        self.link.fault(phase, who, None, context)
     }
 }
 
-impl Session<Worker> for RtcSession {
-    fn handle_connected(&mut self, context: &mut Context<'_, Worker>) {
-        self.faults.begin(context.now);
-        if self.fault(LinkPhase::Accept, None, context).is_some() {
-            self.fall_silent(context);
-        }
+impl Responder for SignallingResponder {
+    const MOST_BODY: usize = weir_rtc::sdp::MOST_BYTES;
+    // Each may begin a session, which takes more than a millisecond.
+    const ANSWERS_A_TURN: usize = 4;
+
+    fn new(link: HttpLink) -> Self {
+        Self { link, socket: None, begun: VecDeque::new() }
     }
 
-    fn handle_input(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) {
-        self.read(bytes, context);
+    fn link(&mut self) -> &mut HttpLink {
+        &mut self.link
+    }
+
+    fn answer(&mut self, request: &Request, context: &mut Context<'_, Worker>) {
+        context.await_request();
+        if let Some(answer) = self.fault(LinkPhase::Connect, None, context) {
+            return self.refuse(answer, request.keep_alive, context);
+        }
+        let answer = match (&*request.method, stream(request)) {
+            ("POST", Some(_)) if !has_description(request) => {
+                plain(415, "an offer has Content-Type: application/sdp").field("Accept-Post", SDP)
+            }
+            ("POST", Some(_)) if !self.may_begin(context) => {
+                plain(503, "too many sessions were begun over this connection just now")
+            }
+            ("OPTIONS", _) => Answer::response(204)
+                .field("Server", PRODUCT)
+                .field("Allow", METHODS)
+                .field("Accept-Post", SDP),
+            ("DELETE", _) => self.delete(request, context),
+            // All of the origin's candidates are in its answer, and it needs none of its peers'.
+            ("PATCH", _) => plain(405, "trickling is of no use here: the answer has all candidates"),
+            ("POST", Some(stream)) => {
+                let stream = stream.into();
+                let offer = String::from_utf8_lossy(&request.body);
+                let made = if publishes(request) {
+                    self.publish(&stream, &offer, context)
+                } else {
+                    self.watch(&stream, &offer, context)
+                };
+                return match made {
+                    Ok(answer) => self.respond(answer, request.keep_alive, context),
+                    Err(answer) => self.refuse(answer, request.keep_alive, context),
+                };
+            }
+            ("GET", Some(_)) if socket_key(request).is_some() && is_of_another_site(request) => {
+                plain(403, "a page of another site may not open a WebSocket here")
+            }
+            ("GET", Some(stream)) => match socket_key(request) {
+                Some(key) => return self.open(&stream.into(), key, wants_relay(request), context),
+                None => {
+                    let page = if publishes(request) { PUBLISH } else { PLAY };
+                    of_kind("text/html; charset=utf-8", 200, page)
+                }
+            },
+            ("GET", None) => plain(404, "ask for a stream: /APP/STREAM"),
+            _ => usual(405).field("Allow", METHODS),
+        };
+        self.respond(answer, request.keep_alive, context);
+    }
+
+    fn answer_bad_request(&mut self, status: u16, context: &mut Context<'_, Worker>) {
+        self.respond(usual(status), false, context);
+    }
+
+    fn take(&mut self, bytes: &[u8], context: &mut Context<'_, Worker>) -> bool {
+        let Some(socket) = &mut self.socket else { return false };
+        // A message at a time: an offer is made for a few bytes.
+        let (piece, rest) = bytes.split_at(bytes.len().min(SOCKET_PIECE));
+        socket.socket.input(piece);
+        context.give_back(rest);
+        self.converse(context);
+        true
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_, Worker>) {
-        let now = context.now;
-        if let Some(cut) = self.faults.cut(context.world, now) {
-            self.cut = Some(cut);
-            return;
-        }
-        match &self.phase {
-            RtcPhase::Leaving(at) if now >= *at => self.cut = Some(LinkEnd::Close),
-            RtcPhase::Socket(_) => self.ping(context),
-            RtcPhase::Asking | RtcPhase::Leaving(_) | RtcPhase::Silent => {}
-        }
+        self.ping(context);
     }
 
-    fn handle_stop(&mut self, context: &mut Context<'_, Worker>) {
-        self.end(Some(LinkEnd::Close), context);
+    fn deadline(&mut self, _: &mut Context<'_, Worker>) -> Option<Moment> {
+        self.socket.as_ref()?.ping_at
     }
 
-    fn handle_closed(&mut self, _: Failure, _: &str, context: &mut Context<'_, Worker>) {
-        self.end(None, context);
-    }
-
-    fn after_event(&mut self, context: &mut Context<'_, Worker>) {
-        match self.cut.take() {
-            Some(cut) => self.end(Some(cut), context),
-            None => self.arm(context),
+    /// The viewer of a WebSocket leaves.
+    fn leave(&mut self, context: &mut Context<'_, Worker>) {
+        if let Some(session) = self.socket.as_mut().and_then(|socket| socket.session.take()) {
+            self.dismiss(session, context);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! OvenMediaEngine's dialogue in a WebSocket: an offer is asked for, and answered.
 
-use super::{RtcPhase, RtcSession, UNSENT_LIMIT, role};
-use crate::fault::{LinkEnd, ScriptedAnswer};
-use crate::rtc::answer::usual_status;
+use super::{MOVED, SignallingResponder, role};
+use crate::fault::LinkEnd;
+use crate::http::{HttpRefusal, Responder};
 use crate::rtc::hub::{NewPeer, remote};
 use crate::rtc::identity::Identity;
 use crate::rtc::offers::sent;
@@ -23,7 +23,7 @@ pub(super) struct Socket {
     relayed: bool,
     offered: Option<Offered>,
     /// The session of the viewer that came of it.
-    session: Option<u64>,
+    pub(super) session: Option<u64>,
     /// When the viewer is asked whether it is there: nothing else may be said for hours.
     pub(super) ping_at: Option<Moment>,
 }
@@ -37,7 +37,7 @@ struct Offered {
     session: u64,
 }
 
-impl RtcSession {
+impl SignallingResponder {
     /// A WebSocket is opened.
     pub(super) fn open(
         &mut self,
@@ -54,33 +54,31 @@ impl RtcSession {
         let socket = WebSocket::new(Role::Server, oven::MOST_BYTES);
         let stream = stream.clone();
         let (offered, session, ping_at) = (None, None, None);
-        self.phase =
-            RtcPhase::Socket(Box::new(Socket { socket, stream, relayed, offered, session, ping_at }));
+        self.socket = Some(Box::new(Socket { socket, stream, relayed, offered, session, ping_at }));
+        self.link.take_over();
     }
 
     /// Handles what has come over a WebSocket.
     pub(super) fn converse(&mut self, context: &mut Context<'_, Worker>) {
         let mut out = Vec::new();
-        while let RtcPhase::Socket(socket) = &mut self.phase {
+        while let Some(socket) = &mut self.socket {
             match socket.socket.poll(&mut out) {
                 Ok(Some(Incoming::Text(text))) => {
                     if let Some(said) = self.on_message(&text, context)
-                        && let RtcPhase::Socket(socket) = &mut self.phase
+                        && let Some(socket) = &mut self.socket
                     {
                         socket.socket.text(&said, &mut out);
                     }
                 }
                 Ok(None) => break,
                 Ok(Some(Incoming::Binary(_) | Incoming::Close(..))) | Err(_) => {
-                    self.cut = Some(LinkEnd::Close);
+                    self.link.end(LinkEnd::Close);
                     break;
                 }
             }
         }
         context.send(&out);
-        if context.unsent() > UNSENT_LIMIT {
-            self.cut = Some(LinkEnd::Close);
-        }
+        self.close_if_unread(context);
     }
 
     /// The answer to a message.
@@ -106,16 +104,16 @@ impl RtcSession {
         if !self.may_begin(context) {
             return Some(oven::refusal(503, "too many offers were asked for just now"));
         }
-        let RtcPhase::Socket(socket) = &self.phase else { return None };
+        let socket = self.socket.as_ref()?;
         let (stream, relayed) = (socket.stream.clone(), socket.relayed);
         let number = match self.number(&stream, context) {
             Ok(number) => number,
-            Err(ScriptedAnswer::Nothing) => {
-                self.fall_silent(context);
-                return None;
-            }
-            Err(ScriptedAnswer::Refusal { why, code, words }) => {
-                let status = code.and_then(|code| code.parse().ok()).unwrap_or(usual_status(&why));
+            Err(answer) => {
+                let Some(HttpRefusal { status, words, .. }) = HttpRefusal::of(answer, "Bearer", MOVED) else {
+                    self.socket = None;
+                    self.link.fall_silent(context);
+                    return None;
+                };
                 let words = words.unwrap_or_else(|| reason(status).to_owned());
                 return Some(oven::refusal(status.into(), &words));
             }
@@ -141,14 +139,14 @@ impl RtcSession {
             candidates: local.candidates.clone(),
             ice_servers: context.world.settings().turn.iter().filter(|_| relayed).cloned().collect(),
         };
-        if let RtcPhase::Socket(socket) = &mut self.phase {
+        if let Some(socket) = &mut self.socket {
             socket.offered = Some(Offered { transport, description, sources, number, session });
         }
         Some(oven::offer(&offer))
     }
 
     fn answered(&mut self, sdp: &str, context: &mut Context<'_, Worker>) -> Result<(), String> {
-        let RtcPhase::Socket(socket) = &mut self.phase else { return Ok(()) };
+        let Some(socket) = &mut self.socket else { return Ok(()) };
         let Some(offered) = socket.offered.take() else { return Err("nothing was offered".to_owned()) };
         let answer: Description = sdp.parse().map_err(|error| format!("{error}"))?;
         let theirs = remote(&answer).ok_or("no ICE credentials or fingerprint")?;
@@ -162,7 +160,8 @@ impl RtcSession {
         socket.ping_at = Some(context.now + context.world.settings().patience.idle / 2);
         context.established();
         let stream = socket.stream.clone();
-        let new_peer = NewPeer { transport, agreed, sources, number, peer: self.peer, stream, session };
+        let new_peer =
+            NewPeer { transport, agreed, sources, number, peer: self.link.peer(), stream, session };
         if let Some(mut hub) = context.world.rtc.take() {
             hub.admit(new_peer, context.world, context.now);
             context.wake(hub.port);
@@ -173,23 +172,12 @@ impl RtcSession {
 
     /// Pings the peer of a WebSocket, to notice one that is gone.
     pub(super) fn ping(&mut self, context: &mut Context<'_, Worker>) {
-        let RtcPhase::Socket(socket) = &mut self.phase else { return };
+        let Some(socket) = &mut self.socket else { return };
         if socket.ping_at.is_some_and(|at| at <= context.now) {
             socket.ping_at = Some(context.now + context.world.settings().patience.idle / 2);
             let mut out = Vec::new();
             socket.socket.ping(&mut out);
             context.send(&out);
-        }
-    }
-
-    /// The viewer of a WebSocket leaves.
-    pub(super) fn leave(&mut self, context: &mut Context<'_, Worker>) {
-        let session = match &mut self.phase {
-            RtcPhase::Socket(socket) => socket.session.take(),
-            _ => None,
-        };
-        if let Some(session) = session {
-            self.dismiss(session, context);
         }
     }
 }
