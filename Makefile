@@ -16,6 +16,8 @@ MDBOOK_VERSION = 0.5.4
 # What packs weir, and what holds its dependencies to deny.toml.
 CARGO_DEB_VERSION = 3.8.0
 CARGO_DENY_VERSION = 0.20.2
+# What tests are built by, if not by rustc alone: `.ci/run` has them linted and documented as they are built.
+LINTED = $(if $(BUILT_BY),RUSTC_WORKSPACE_WRAPPER='$(BUILT_BY)')
 # How long each fuzz target runs, and from which seed: always the same, so that a test run that passed passes again. 0 is
 # another one each time.
 FUZZ_SECONDS ?= 5
@@ -57,7 +59,7 @@ demo:
 # Fuzzing comes first, so that the last lines are those of the tests. Most tests wait for real servers and for seconds of a
 # run, not for a core: TEST_THREADS of them at a time.
 test: packages tools fuzz
-	@RUST_TEST_THREADS=$(TEST_THREADS) .ci/tests
+	@$(LINTED) RUST_TEST_THREADS=$(TEST_THREADS) .ci/tests
 
 packages:
 	@.ci/packages $(TEST_PACKAGES)
@@ -74,8 +76,12 @@ check: tools
 	@$(CARGO) fmt --all --check
 	@$(CARGO) deny --locked check licenses bans sources
 	@$(CARGO) publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet
+ifdef BUILT_BY
+	@$(LINTED) $(CARGO) test --no-run --workspace --all-targets --locked
+else
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --no-deps --workspace --locked
+endif
 
 advisories: tools
 	@$(CARGO) deny --locked check advisories
