@@ -52,7 +52,7 @@ fn account(datagrams: impl Iterator<Item = (u64, Vec<u8>)>, kind: Kind) {
         assert!(loss.gaps <= loss.lost() && (loss.gaps > 0) == (loss.lost() > 0));
         if wait > 100 {
             out.clear();
-            recorder.append(1, 2, &mut out);
+            recorder.append(moment, 1, 2, &mut out);
             let _ = track.report_block(moment);
         }
     }

@@ -10,6 +10,7 @@ use weir_metrics::common::{
     DRIFT, FRAMES, MEDIA, MISSED, PLANNED, PLAYED, PLAYING, TURN_LAG, UNITS, WAITED_TIME,
 };
 use weir_metrics::{BitRate, Failure, Interval, IntervalKey, Recorder, Schema};
+use weir_protocols::asked::OF_VIEWERS;
 
 const SCHEMA: Schema = Schema::new(&[]);
 
@@ -79,7 +80,7 @@ impl Trial {
         aggregator.cut_into_slices(SLICE);
         let thresholds: Vec<_> = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let plan = TrialPlan {
-            criteria: criteria(&thresholds, LoadKind::Clients, false),
+            criteria: criteria(&thresholds, LoadKind::Clients, &OF_VIEWERS),
             loads: loads.to_vec(),
             slice_seconds: SLICE,
             slices: SLICES,
@@ -274,7 +275,7 @@ fn viewers_of_hls_wait_up_to_a_segment_longer_and_no_more() {
 fn clients_that_still_wait_are_not_carried_whatever_else_is_asked() {
     let texts = |own: &[&str]| {
         let own: Vec<_> = own.iter().map(|text| text.parse().unwrap()).collect();
-        let criteria = criteria(&own, LoadKind::Clients, false);
+        let criteria = criteria(&own, LoadKind::Clients, &OF_VIEWERS);
         criteria.iter().map(|it| it.threshold.text().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(texts(&["startup.p99 < 1s"]), ["startup.p99 < 1s", "played.ratio >= 99.9%"]);

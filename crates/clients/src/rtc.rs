@@ -21,6 +21,7 @@ mod trickle;
 mod workload;
 
 pub use account::COLUMNS;
+pub use receiver::LinkOptions;
 pub use workload::{oven, whep, whip};
 
 use crate::target::Scheme;
@@ -44,6 +45,8 @@ pub struct RtcOptions {
     pub bandwidth: bool,
     /// The one codec of pictures to ask for; all that weir reads by default.
     pub codec: Option<VideoCodec>,
+    /// A link that is narrower than this machine's, which is modelled for each viewer.
+    pub link: Option<LinkOptions>,
 }
 
 impl Default for RtcOptions {
@@ -57,6 +60,7 @@ impl Default for RtcOptions {
             reports: true,
             bandwidth: true,
             codec: None,
+            link: None,
         }
     }
 }
@@ -77,6 +81,9 @@ pub const OVEN_SCHEMES: &[Scheme] = &[Scheme::tcp("ws", 80), Scheme::tls("wss", 
 
 /// Datagrams of strangers, and of no agreed kind: one of [`SCHEMA`].
 pub const STRANGE: weir_metrics::Counter = figures::STRANGE;
+
+/// What viewers' narrow links dropped: one of [`SCHEMA`].
+pub const LINK_DROPPED: weir_metrics::Counter = figures::LINK_DROPPED;
 
 /// Their figures.
 pub const SCHEMA: weir_metrics::Schema = weir_metrics::Schema::new(figures::FIGURES);

@@ -4,6 +4,8 @@
 mod hostile;
 #[path = "rtc/keyframes.rs"]
 mod keyframes;
+#[path = "rtc/narrow_link.rs"]
+mod narrow_link;
 #[path = "rtc/oven.rs"]
 mod oven;
 #[path = "rtc/padding.rs"]

@@ -1,7 +1,7 @@
 //! What is asked by default: one table for runs and for searches, each with a limit of its own.
 
 use crate::given::Given;
-use crate::viewer;
+use crate::{link, viewer};
 
 /// A default threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,19 @@ pub(crate) const OF_VIEWERS_OF_PACKETS: [Asked; 4] = [BIT_RATE, STALLED, STARVED
 /// The same of viewers of segments, which come at moments of the viewer's own: between two of them no rate says anything.
 pub(crate) const OF_VIEWERS_OF_SEGMENTS: [Asked; 2] = [STALLED, STARVED];
 
+/// The same of viewers whose link is narrower than their source may be: what it drops is no server's doing.
+pub(crate) const OF_NARROW_VIEWERS: [Asked; 3] = [STALLED, STARVED, NO_BLACKOUT];
+
 /// What all clients are asked.
 pub const OF_ALL: [Asked; 2] = [FAILED, PLAYED];
 
 /// Viewers that are decoded: one frame in a hundred may be damaged, as in all that is lost for good.
 pub const DECODED: &str = "decoded.ratio >= 99%";
+
+/// What viewers with these options notice in a search for a capacity.
+pub fn of_searched<'a>(mut viewers: impl Iterator<Item = &'a Given>) -> &'static [Asked] {
+    if viewers.any(link::is_narrow) { &OF_NARROW_VIEWERS } else { &OF_VIEWERS }
+}
 
 /// What viewers with these options are asked in a run, with what only their protocol promises.
 pub(crate) fn of_viewers(given: &Given, asked: &[Asked], promised: &[&'static str]) -> Vec<&'static str> {

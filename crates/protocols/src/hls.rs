@@ -25,6 +25,7 @@ use self::variant::HlsFields;
 use crate::asked;
 use crate::group::Group;
 use crate::http;
+use crate::link::Bandwidth;
 use crate::protocol::{Excess, Play, Protocol, Serve};
 use crate::unfilled::SEGMENT_VIEWER;
 use crate::viewer;
@@ -148,7 +149,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
     ],
     datagrams: None,
     play: Some(Play {
-        options: &[Group::of::<http::Fields>(), Group::of::<HlsFields>()],
+        options: &[Group::of::<http::Fields>(), Group::of::<Bandwidth>(), Group::of::<HlsFields>()],
         asked: |_, _| asked::of_run(&asked::OF_VIEWERS_OF_SEGMENTS, &[FRESH, SERVED]),
         unfilled: |_| SEGMENT_VIEWER,
         shown: None,
@@ -157,7 +158,8 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         loads_ahead: true,
         clients: viewer::one,
         make: |making| {
-            let fields = making.given.read()?;
+            let Bandwidth { bandwidth } = making.given.read()?;
+            let fields = HlsFields { bandwidth, ..making.given.read()? };
             client::play(making.urls, &making.options, &http::options(making.given)?, &fields)
         },
     }),

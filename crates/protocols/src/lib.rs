@@ -10,6 +10,7 @@ mod hls;
 mod http;
 mod http_flv;
 mod keys;
+mod link;
 
 mod mirakurun;
 mod mpegts;

@@ -6,6 +6,7 @@ use crate::content::{self, Content, Stamp};
 use crate::given::Given;
 use crate::group::Group;
 use crate::http;
+use crate::link::{self, Bandwidth, Queue};
 use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
 use crate::unfilled::{PUBLISHER, VIEWER};
@@ -29,6 +30,15 @@ const STRANGERS: Excess = Excess {
     words: "{count} datagrams beside {beside} packets are from addresses that no connectivity check has proven, or of no agreed kind: they are in no other figure, and packets that count as lost may be among them: look whether the server sends media from an address other than its candidates, and what else sends to these ports",
 };
 
+/// A sender that adapts has a narrow link drop some packets now and then, when it looks for more.
+const DROPPED_BY_LINK: Excess = Excess {
+    counter: rtc::LINK_DROPPED,
+    beside: UNITS,
+    above: 0.05,
+    invalid_from: None,
+    words: "viewers' links, which --bandwidth makes narrow, dropped {count} packets beside {beside} that they carried (link.dropped): the server sends more than they take, and has adapted where link.adapt_time has a value",
+};
+
 /// The variable with the token.
 const TOKEN: &str = "WEIR_RTC_TOKEN";
 
@@ -42,6 +52,8 @@ pub(crate) const WHEP: Protocol = Protocol {
             Group::of::<Token>(),
             Group::of::<Pictures>(),
             Group::of::<Feedback>(),
+            Group::of::<Bandwidth>(),
+            Group::of::<Queue>(),
             Group::of::<http::Fields>(),
             Group::of::<EndGrace>(),
             Group::of::<Reconnect>(),
@@ -91,7 +103,7 @@ const SIGNALLED: Protocol = Protocol {
     redirects: true,
     schema: rtc::SCHEMA,
     columns: rtc::COLUMNS,
-    excesses: &[STRANGERS],
+    excesses: &[STRANGERS, DROPPED_BY_LINK],
     datagrams: None,
     play: None,
     publish: None,
@@ -109,11 +121,18 @@ const PLAY: Play = Play {
         Group::of::<Viewer>(),
         Group::of::<Pictures>(),
         Group::of::<Feedback>(),
+        Group::of::<Bandwidth>(),
+        Group::of::<Queue>(),
         Group::of::<http::Fields>(),
         Group::of::<EndGrace>(),
         Group::of::<Reconnect>(),
     ],
-    asked: |given, _| asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST]),
+    asked: |given, _| {
+        if link::is_narrow(given) {
+            return asked::of_run(&asked::OF_NARROW_VIEWERS, &[FEW_LOST]);
+        }
+        asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST])
+    },
     unfilled: |_| VIEWER,
     shown: None,
     least_published: None,
@@ -208,6 +227,7 @@ fn rtc_options(given: &Given) -> Result<RtcOptions, WorkloadError> {
         reports: says(Kind::Reports),
         bandwidth: says(Kind::Bandwidth),
         codec: given.read::<Pictures>()?.codec.map(VideoCodec::from),
+        link: link::options(given)?,
     })
 }
 

@@ -46,18 +46,19 @@ impl Recorder {
         }
         let arrival = &mut self.arrivals[number as usize % WINDOW];
         if arrival.is_none() {
-            *arrival = Some(now.as_nanos() as i64 / 1000 / TICK_MICROS);
+            *arrival = Some(ticks(now));
             // What was reported as missing is reported again.
             self.next = self.next.min(number);
         }
     }
 
-    /// Appends the feedback packets on all that came since the last time. Nothing when nothing came.
-    pub fn append(&mut self, sender: u32, media: u32, out: &mut Vec<u8>) {
-        let mut row = Vec::new();
+    /// Appends the feedback packets on all that came since the last time, by this moment. Nothing when nothing came.
+    pub fn append(&mut self, by: Moment, sender: u32, media: u32, out: &mut Vec<u8>) {
+        let (mut row, by) = (Vec::new(), ticks(by));
         while self.next < self.end {
             row.clear();
-            row.extend((self.next..self.end).map(|number| self.arrivals[number as usize % WINDOW]));
+            let arrivals = (self.next..self.end).map(|number| self.arrivals[number as usize % WINDOW]);
+            row.extend(arrivals.take_while(|arrival| arrival.is_none_or(|ticks| ticks <= by)));
             let base = self.next as u16;
             let reported = append_transport_feedback((sender, media), self.number, base, &row, out);
             if reported == 0 {
@@ -67,6 +68,16 @@ impl Recorder {
             self.next += reported as u64;
         }
     }
+
+    /// Whether packets are left to report: those that come later than the last report says, out of the queue of a modelled link.
+    pub fn has_more(&self) -> bool {
+        self.next < self.end
+    }
+}
+
+/// A moment in ticks of the reports.
+fn ticks(moment: Moment) -> i64 {
+    moment.as_nanos() as i64 / 1000 / TICK_MICROS
 }
 
 impl Default for Recorder {
@@ -87,8 +98,12 @@ mod tests {
 
     /// What the feedback says: number and ticks of what arrived.
     fn reported(recorder: &mut Recorder) -> Vec<(u16, i64)> {
+        reported_by(recorder, Moment::from_nanos(i64::MAX as u64))
+    }
+
+    fn reported_by(recorder: &mut Recorder, by: Moment) -> Vec<(u16, i64)> {
         let mut bytes = Vec::new();
-        recorder.append(1, 2, &mut bytes);
+        recorder.append(by, 1, 2, &mut bytes);
         let mut arrivals = Vec::new();
         for packet in Compound::new(&bytes) {
             let Ok(Packet::TransportFeedback(feedback)) = packet else { panic!("{packet:?}") };
@@ -113,6 +128,19 @@ mod tests {
         recorder.arrive(at(1_020_000), 65_535);
         // What came in between is reported again, which senders ignore.
         assert_eq!(reported(&mut recorder), [(65_535, 4080), (0, 4040)]);
+    }
+
+    #[test]
+    fn what_is_still_in_a_queue_is_reported_when_it_has_come() {
+        let mut recorder = Recorder::new();
+        for (micros, number) in [(1_000_000, 7), (1_040_000, 8), (1_080_000, 10)] {
+            recorder.arrive(at(micros), number);
+        }
+        assert_eq!(reported_by(&mut recorder, at(1_050_000)), [(7, 4000), (8, 4160)]);
+        assert!(recorder.has_more());
+        assert_eq!(reported_by(&mut recorder, at(1_060_000)), []);
+        assert_eq!(reported_by(&mut recorder, at(1_080_000)), [(10, 4320)]);
+        assert!(!recorder.has_more());
     }
 
     proptest! {
@@ -142,7 +170,7 @@ mod tests {
             for (at_step, number) in numbers.into_iter().enumerate() {
                 recorder.arrive(at(at_step as i64 * 1000), number);
                 let mut bytes = Vec::new();
-                recorder.append(1, 2, &mut bytes);
+                recorder.append(at(at_step as i64 * 1000), 1, 2, &mut bytes);
                 prop_assert!(Compound::new(&bytes).all(|packet| packet.is_ok()));
             }
         }

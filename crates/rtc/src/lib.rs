@@ -3,6 +3,7 @@
 pub mod aac;
 pub mod account;
 pub mod av1;
+pub mod estimate;
 pub mod feedback;
 pub mod h264;
 pub mod h265;

@@ -24,7 +24,7 @@ use weir_answers::series::Ending;
 use weir_engine::record;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, LoadKind, Scenario, Step as ScenarioStep, Variant};
-use weir_engine::summary::{Outcome, Role, Summary, VerdictState};
+use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_report::load_line;
 use weir_shard::clock;
 
@@ -141,7 +141,7 @@ impl<'a> CapacitySearch<'a> {
             subject.base_mut().before.insert(0, ScenarioStep::Run(command.clone()));
         }
         let slice_seconds = whole_seconds(search.slice, "--slice")?;
-        let criteria = criteria(&subject.base().thresholds, kind, subject.role() == Role::Publish);
+        let criteria = criteria(&subject.base().thresholds, kind, subject.asked());
         let goal = goal(&subject, search, slice_seconds)?;
         let trials = Self { subject, criteria, goal, arrivals_per_second, slice_seconds, of };
         // Before a server is started, or a directory made: a plan that cannot be needs none.

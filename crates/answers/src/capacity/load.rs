@@ -3,6 +3,7 @@
 use std::time::Duration;
 use weir_engine::scenario::{LoadKind, Scenario, Span, StageSpec, Step, WorkloadSpec};
 use weir_engine::summary::Role;
+use weir_protocols::asked::{self, Asked};
 
 /// A scenario whose capacity is searched: what is counted, and of which workload.
 #[derive(Clone, Debug)]
@@ -110,6 +111,16 @@ impl Subject {
     /// What the workload that is given the load does.
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// What the clients that are judged would notice, by their options; nothing of publishers, whose media goes the other way.
+    pub fn asked(&self) -> &'static [Asked] {
+        if self.role == Role::Publish {
+            return &[];
+        }
+        let judged = self.judged();
+        let judged = judged.iter().filter_map(|at| self.base.workloads.get(*at));
+        asked::of_searched(judged.map(|workload| &workload.options))
     }
 
     /// The workload that makes the load, then the one whose figures are judged as well, if there is one.
@@ -372,6 +383,16 @@ mod tests {
         }
         assert_eq!((of.most(), of.noun()), (Some(500), "viewers a second"));
         assert!(!of.kind().climbs_in_one_run());
+    }
+
+    #[test]
+    fn viewers_on_narrow_links_are_not_held_against_the_rate_of_their_source() {
+        let asked = |more: &str| {
+            let text = format!("[{{play: 'whep+http://h/live/a', duration: 9s{more}}}]");
+            let of = subject(&text, LoadKind::Clients, None).unwrap();
+            of.asked().contains(&asked::BIT_RATE)
+        };
+        assert!(asked("") && !asked(", bandwidth: 500kbps"));
     }
 
     #[test]

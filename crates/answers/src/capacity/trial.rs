@@ -43,10 +43,8 @@ pub struct Criterion {
 /// have no startup time and no bit rate, and would count as carried.
 const ALWAYS: &str = asked::PLAYED.of_slice;
 
-/// What a person asks for, and that the clients play; or the usual if that is nothing.
-pub fn criteria(thresholds: &[Threshold], kind: LoadKind, publishes: bool) -> Vec<Criterion> {
-    // What viewers would notice; the media of publishers goes the other way.
-    let of_clients: &[Asked] = if publishes { &[] } else { &asked::OF_VIEWERS };
+/// What a person asks for, and that the clients play; or the usual if that is nothing, with what `of_clients` would notice.
+pub fn criteria(thresholds: &[Threshold], kind: LoadKind, of_clients: &[Asked]) -> Vec<Criterion> {
     let of_clients = asked::OF_ALL.iter().chain(of_clients).map(|it| it.of_slice);
     let of_kind: &[&str] = match kind {
         LoadKind::Arrivals => &OF_ARRIVALS,

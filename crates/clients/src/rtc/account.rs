@@ -2,7 +2,7 @@
 
 use crate::column::{Column, ColumnPosition, ColumnUnit, Statistic};
 use std::time::Duration;
-use weir_rtc::account::Track;
+use weir_rtc::account::{Loss, Track};
 
 /// States of ICE by their usual names (W3C WebRTC section 5.6.3).
 const ICE_STATES: &[&str] =
@@ -91,6 +91,8 @@ pub const COLUMNS: &[Column] = &[
     Column::sum("rtc.audio_reordered", "Audio reordered", Count),
     Column::sum("rtc.audio_duplicate", "Audio duplicate", Count),
     Column::sum("rtc.audio_recovered", "Audio recovered", Count),
+    Column::sum("link.dropped", "Dropped by the link", Count),
+    Column::once("link.adapt_time", "Time to adapt", Seconds),
 ];
 
 /// The numbers of one viewer.
@@ -166,7 +168,7 @@ impl Numbers {
     }
 
     /// Adds to a count.
-    fn add(&mut self, figure: &str, number: u64) {
+    pub(super) fn add(&mut self, figure: &str, number: u64) {
         let is_it = |column: &Column| column.figure == figure && column.statistic == Statistic::Sum;
         if let Some(cell) = COLUMNS.iter().position(is_it).and_then(|at| self.0.get_mut(at)) {
             *cell = Some(cell.unwrap_or_default() + number as f64);
@@ -213,9 +215,16 @@ impl Numbers {
         }
     }
 
-    /// The account of a track. Keyframes are those of the whole track only if all could be `seen`.
-    pub(super) fn track(&mut self, track: &mut Track, is_video: bool, seen: bool, requests: u64) {
-        let (counts, loss) = (track.counts(), track.loss());
+    /// The account of a track, and what of it was lost on its way. Keyframes are those of the whole track only if all could be `seen`.
+    pub(super) fn track(
+        &mut self,
+        track: &mut Track,
+        loss: &Loss,
+        is_video: bool,
+        seen: bool,
+        requests: u64,
+    ) {
+        let counts = track.counts();
         let kind = if is_video { "video" } else { "audio" };
         for (name, total, number) in [
             ("packets", "rtc.packets", counts.packets),

@@ -46,4 +46,9 @@ weir_metrics::figures! {
     REPEATED: Counter = "rtc.repeated", Count, "publishers: packets sent again";
     PICTURE_REQUESTS_HEARD: Counter = "rtc.plis_heard", Count, "publishers: keyframes that the server asked for";
     BANDWIDTH_REPORTS: Counter = "rtc.bandwidth_reports", Count, "publishers: reports on bandwidth (transport-wide congestion control, REMB)";
+    LINK_DROPPED: Counter = "link.dropped", Count, "packets that a viewer's modelled link dropped (--bandwidth)";
+    LINK_DELAY: Spread = "link.delay", Micros, "from when a packet came to the modelled link until it had left it";
+    OVERLOADS: Counter = "link.overloads", Count, "times that a viewer's modelled link began to drop";
+    ADAPT_TIME: Spread = "link.adapt_time", Micros, "from then until its last packet that was dropped in front of five seconds without one";
+    ADAPTED_BYTE_RATE: Spread = "link.adapted_bytes_per_second", Bytes, "bytes of RTP packets of each second of each client behind that";
 }

@@ -145,6 +145,51 @@ impl Player {
         }
         numbers
     }
+
+    /// An RTP packet is here.
+    #[inline]
+    fn receive(&mut self, bytes: &mut [u8], line: &Line, context: &mut Context<'_, ShardRecorder>) {
+        let now = context.now;
+        let recorder = context.world.of(line.state.planned());
+        let (clock, latency) = (&self.options.clock, &mut self.latency);
+        let (witness, pictures) = (self.witness, &mut self.pictures);
+        let decoded = &mut self.decoded;
+        let mut shown = |codec: VideoCodec, unit: &AccessUnit<'_>, recorder: &mut Recorder| {
+            // Parameter sets may come without a picture that is a keyframe (intra refresh).
+            let may_tell = unit.keyframe || nal_codec(codec).is_some();
+            if may_tell && pictures.as_ref().is_none_or(|(known, _)| *known != codec) {
+                *pictures = picture_format(codec, unit.bytes).map(|format| (codec, format));
+            }
+            // The first keyframe of the others may have waited in the server for them.
+            if witness && codec == VideoCodec::H264 {
+                stamp(unit.bytes, clock, now, latency, recorder);
+            }
+            let Some(decoded) = decoded else { return };
+            match nal_codec(codec) {
+                _ if !unit.complete || unit.bytes.len() != unit.length => decoded.broken_picture(),
+                Some(nal_codec) => {
+                    decoded.picture(nal_codec, unit.bytes, Framing::LengthPrefixed, now);
+                }
+                None => frame(codec, unit.bytes, decoded, now),
+            }
+        };
+        if let Some(receiver) = &mut self.receiver {
+            receiver.rtp(now, bytes, &mut self.totals, recorder, &mut shown);
+        }
+    }
+
+    /// An RTP packet has come to a narrow link, which brings it later, or not at all.
+    #[cold]
+    fn rtp_by_link(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
+        let (came, recorder) = (context.now, context.world.of(line.state.planned()));
+        let arrival = self.receiver.as_mut().and_then(|receiver| receiver.cross(came, bytes, recorder));
+        let Some(arrival) = arrival else { return };
+        context.now = arrival;
+        self.receive(bytes, line, context);
+        // What came together leaves such a link packet by packet.
+        self.settle(line, context);
+        context.now = came;
+    }
 }
 
 impl Role for Player {
@@ -188,33 +233,10 @@ impl Role for Player {
 
     #[inline]
     fn rtp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
-        let now = context.now;
-        let recorder = context.world.of(line.state.planned());
-        let (clock, latency) = (&self.options.clock, &mut self.latency);
-        let (witness, pictures) = (self.witness, &mut self.pictures);
-        let decoded = &mut self.decoded;
-        let mut shown = |codec: VideoCodec, unit: &AccessUnit<'_>, recorder: &mut Recorder| {
-            // Parameter sets may come without a picture that is a keyframe (intra refresh).
-            let may_tell = unit.keyframe || nal_codec(codec).is_some();
-            if may_tell && pictures.as_ref().is_none_or(|(known, _)| *known != codec) {
-                *pictures = picture_format(codec, unit.bytes).map(|format| (codec, format));
-            }
-            // The first keyframe of the others may have waited in the server for them.
-            if witness && codec == VideoCodec::H264 {
-                stamp(unit.bytes, clock, now, latency, recorder);
-            }
-            let Some(decoded) = decoded else { return };
-            match nal_codec(codec) {
-                _ if !unit.complete || unit.bytes.len() != unit.length => decoded.broken_picture(),
-                Some(nal_codec) => {
-                    decoded.picture(nal_codec, unit.bytes, Framing::LengthPrefixed, now);
-                }
-                None => frame(codec, unit.bytes, decoded, now),
-            }
-        };
-        if let Some(receiver) = &mut self.receiver {
-            receiver.rtp(now, bytes, &mut self.totals, recorder, &mut shown);
+        if self.receiver.as_ref().is_some_and(|receiver| receiver.has_link()) {
+            return self.rtp_by_link(bytes, line, context);
         }
+        self.receive(bytes, line, context);
         // Frames that were held up come together: the first of them shows for how long.
         if self.totals.frame_ended {
             self.settle(line, context);
@@ -222,8 +244,10 @@ impl Role for Player {
     }
 
     fn rtcp(&mut self, bytes: &mut [u8], line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
-        if let Some(receiver) = &mut self.receiver {
-            receiver.rtcp(context.now, bytes, context.world.of(line.state.planned()));
+        let Some(receiver) = &mut self.receiver else { return };
+        let recorder = context.world.of(line.state.planned());
+        if let Some(arrival) = receiver.cross_link(context.now, bytes.len(), recorder) {
+            receiver.rtcp(arrival, bytes, recorder);
         }
     }
 
@@ -373,7 +397,10 @@ impl Role for Player {
                 Failure::SrtpFailed,
                 format!("{refused} packets came, and none of them opens with the keys of the handshake"),
             )),
-            _ => receiver.missing().map(|missing| (Failure::NoMedia, undecodable(&missing))),
+            _ => {
+                let words = receiver.missing().map(|missing| undecodable(&missing));
+                words.or_else(|| receiver.link_words()).map(|words| (Failure::NoMedia, words))
+            }
         }
     }
 

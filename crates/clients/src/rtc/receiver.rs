@@ -1,10 +1,15 @@
 //! The receiving side of a session with keys: each packet once, what is asked back of the sender, and the figures.
 
 pub(super) mod beginning;
+mod narrow_link;
 mod read_totals;
 mod replies;
+mod retransmission;
+mod source;
 mod track_receiver;
 
+pub use self::narrow_link::LinkOptions;
+use self::narrow_link::NarrowLink;
 pub(super) use self::read_totals::ReadTotals;
 use self::track_receiver::TrackReceiver;
 use super::RtcOptions;
@@ -14,17 +19,17 @@ use super::figures::{
     BYTE_RATE, FRAME_RATE, GAP_LENGTH, JITTER, MALFORMED, OPENED, REPLAYED, ROUND_TRIP, SENDER_REPORTS,
     SILENT_SECONDS, STRANGE, UNAUTHENTIC,
 };
-use crate::playback_model::SourceFrames;
 use std::time::Duration;
 use weir_metrics::common::{FRAMES, MEDIA, NUMBERED, UNITS, WAITED_FRAMES, WAITED_MEDIA};
 use weir_metrics::{Moment, Recorder};
 use weir_rtc::account::{Arrival, Hints, Track};
 use weir_rtc::feedback;
+use weir_rtc::reorder::Unit;
 use weir_rtc::rtcp::{self, Compound};
 use weir_rtc::rtp::{Packet, transport_sequence_number};
 use weir_rtc::sdp::{Format, MediaKind, extension};
 use weir_rtc::srtp::{Inbound, Outbound, SrtpError};
-use weir_rtc::{AccessUnit, NtpTime, VideoCodec, rtx, sender};
+use weir_rtc::{AccessUnit, NtpTime, VideoCodec, sender};
 
 /// How often receiver reports are sent, and figures of a second are made.
 const SECOND: Duration = Duration::from_secs(1);
@@ -51,6 +56,8 @@ pub(super) struct Receiver {
     feedback: Option<Box<feedback::Recorder>>,
     feedback_at: Option<Moment>,
     remb: bool,
+    /// What everything crosses before it is here, if a viewer's link is narrow.
+    link: Option<Box<NarrowLink>>,
     reports: bool,
     report_at: Moment,
     /// When the second under way ends, and what it has brought.
@@ -105,6 +112,7 @@ impl Receiver {
             feedback_at: None,
             transport_sequence,
             remb: options.bandwidth && gives("goog-remb"),
+            link: options.link.map(|link| Box::new(NarrowLink::new(link))),
             reports: options.reports,
             // Each client at its own phase.
             report_at: now + Duration::from_nanos(u64::from(ssrc) % 1_000_000_000),
@@ -136,17 +144,17 @@ impl Receiver {
         shown: &mut dyn FnMut(VideoCodec, &AccessUnit<'_>, &mut Recorder),
     ) {
         let Ok(packet) = Packet::parse(bytes) else { return recorder.count(MALFORMED, 1) };
-        let payload_type = packet.payload_type();
-        let comes = self.tracks.iter().position(|track| track.payload_type == payload_type);
-        let Some(at) = comes.or_else(|| self.tracks.iter().position(|track| track.has(payload_type))) else {
-            return self.repair(now, bytes, totals, recorder);
-        };
         if let (Some(identifier), Some(feedback)) = (self.transport_sequence, &mut self.feedback)
             && let Some(number) = packet.extension(identifier).and_then(transport_sequence_number)
         {
             feedback.arrive(now, number);
             self.feedback_at.get_or_insert(now + FEEDBACK);
         }
+        let payload_type = packet.payload_type();
+        let comes = self.tracks.iter().position(|track| track.payload_type == payload_type);
+        let Some(at) = comes.or_else(|| self.tracks.iter().position(|track| track.has(payload_type))) else {
+            return self.repair(now, bytes, totals, recorder, shown);
+        };
         let track = &mut self.tracks[at];
         let mut hints = track.extension_hints(&packet);
         track.marks_keyframes |= hints.keyframe.is_some();
@@ -236,64 +244,9 @@ impl Receiver {
         };
         let (timestamp, marker) = (packet.timestamp(), packet.marker());
         totals.frame_ended = marker && !hints.padding;
-        if let Some(assembler) = &mut track.assembler
-            && let Some(codec) = track.codec
-            && let Some(payload) = payload
-        {
-            let (beginning, newest) = (&mut track.beginning, &mut track.newest_keyframe);
-            let mut still_waits = false;
-            assembler.push(number, timestamp, marker, payload, |unit| {
-                if let Some(beginning) = beginning.as_mut() {
-                    totals.keyframe |= beginning.is_keyframe(&unit) && newest.is_new(unit.timestamp);
-                    totals.start_whole |= beginning.begins(&unit);
-                    still_waits = !beginning.has_begun();
-                }
-                shown(codec, &unit, recorder);
-            });
-            // A keyframe that is not whole, or parameter sets without one, are not what was asked for.
-            if still_waits && track.asks {
-                track.requests.start(now);
-            }
+        if let Some(payload) = payload {
+            track.assemble(now, Unit { number, timestamp, marker, payload }, totals, recorder, shown);
         }
-    }
-
-    /// A packet of another payload type: a retransmission in a stream of its own, which says inside what it repeats.
-    #[cold]
-    fn repair(&mut self, now: Moment, bytes: &mut [u8], totals: &mut ReadTotals, recorder: &mut Recorder) {
-        let Ok(packet) = Packet::parse(bytes) else { return };
-        let payload_type = packet.payload_type();
-        let (timestamp, marker) = (packet.timestamp(), packet.marker());
-        let mut found = None;
-        for track in &mut self.tracks {
-            if let Some(codec) = track.repaired_by(payload_type) {
-                found = Some((track, codec));
-                break;
-            }
-        }
-        let Some((track, codec)) = found else { return recorder.count(STRANGE, 1) };
-        let opened = match self.inbound.open_rtp(bytes) {
-            Ok(opened) => Packet::parse(opened).ok(),
-            Err(SrtpError::Replayed | SrtpError::TooOld) => return recorder.count(REPLAYED, 1),
-            Err(_) => return recorder.count(UNAUTHENTIC, 1),
-        };
-        recorder.count(OPENED, 1);
-        totals.packets += 1;
-        let Some((original, payload)) = opened.and_then(|it| it.payload()).and_then(rtx::parse) else {
-            return;
-        };
-        totals.media += payload.len() as u64;
-        track.media += payload.len() as u64;
-        if let Some(beginning) = &mut track.beginning
-            && codec == track.codec
-        {
-            beginning.payload(timestamp, payload);
-        }
-        let hints = match (track.kind, codec) {
-            (MediaKind::Video, Some(codec)) => codec.hints(payload),
-            _ => Hints::default(),
-        };
-        track.account.repair(now, original, timestamp, marker, hints);
-        track.note_repair();
     }
 
     /// A compound RTCP packet came.
@@ -346,7 +299,9 @@ impl Receiver {
                 track.book_freezes(recorder);
             }
         }
-        if self.tracks.iter().any(|track| track.requests.poll_timeout().is_some_and(|due| due <= now)) {
+        // What a narrow link brings is dated by its arrival, which lies ahead: requests leave when their time has come.
+        let is_now = |due: Moment| due <= now && self.link.is_none();
+        if self.tracks.iter().any(|track| track.requests.poll_timeout().is_some_and(is_now)) {
             self.request_missing(now, send);
         }
     }
@@ -358,6 +313,7 @@ impl Receiver {
             self.opens = false;
             self.tracks.iter_mut().for_each(|track| (track.assembler, track.beginning) = (None, None));
         }
+        self.tracks.iter_mut().filter_map(|track| track.narrow.as_mut()).for_each(|narrow| narrow.begin());
         (self.frames_before, self.bytes_before) = self.so_far();
     }
 
@@ -384,7 +340,8 @@ impl Receiver {
         {
             self.out.clear();
             let media = self.tracks.iter().find_map(|track| track.account.ssrc()).unwrap_or(0);
-            feedback.append(self.ssrc, media, &mut self.out);
+            feedback.append(now, self.ssrc, media, &mut self.out);
+            self.feedback_at = feedback.has_more().then_some(now + FEEDBACK);
             if !self.out.is_empty() && self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
                 send(&self.out);
             }
@@ -398,16 +355,19 @@ impl Receiver {
     fn end_seconds(&mut self, now: Moment, recorder: &mut Recorder) {
         while let Some(end) = self.second_end.filter(|end| *end <= now) {
             self.second_end = Some(end + SECOND);
-            self.end_second(recorder);
+            self.end_second(end, recorder);
         }
     }
 
-    fn end_second(&mut self, recorder: &mut Recorder) {
+    fn end_second(&mut self, end: Moment, recorder: &mut Recorder) {
         let round_trip = self.round_trip.or(self.ice_round_trip);
         let (frames, bytes) = self.so_far();
         let in_second = frames - std::mem::replace(&mut self.frames_before, frames);
         let bytes = bytes - std::mem::replace(&mut self.bytes_before, bytes);
         recorder.record(BYTE_RATE, bytes);
+        if let Some(link) = &mut self.link {
+            link.end_second(end, bytes, recorder);
+        }
         self.rates.second(in_second, bytes);
         if let Some(track) = self.video() {
             recorder.record(FRAME_RATE, in_second);
@@ -422,41 +382,12 @@ impl Receiver {
             if track.account.ssrc().is_some() {
                 track.jitter.add(track.account.jitter().as_micros() as i64);
             }
-            let loss = track.account.loss();
+            let loss = track.loss();
             // What comes late is not lost: a packet counts once it has been missing for a second.
             let (lost, gaps) = std::mem::replace(&mut track.before, (loss.lost(), loss.gaps));
             track.book(loss.lost().min(lost), loss.gaps.min(gaps), recorder);
             self.missing += track.take_missing();
         }
-    }
-
-    /// Bytes that were sent and did not arrive, beyond those that were reported before: once a second there may be some.
-    pub(super) fn take_missing(&mut self) -> u64 {
-        std::mem::take(&mut self.missing)
-    }
-
-    /// How many frames the source has in `media` microseconds of media time, by the intervals between frames that are shown
-    /// one behind the other, and in how much of that time: in none while they are too different to be a rate, nor in its pauses.
-    pub(super) fn source_frames(&mut self, media: i64) -> SourceFrames {
-        let video = self.tracks.iter().find(|track| track.kind == MediaKind::Video);
-        let known =
-            video.and_then(|track| Some((&track.account, track.account.frame_ticks()?, track.clock_rate)));
-        self.untimed += media.max(0);
-        let Some((account, ticks, rate)) = known else { return SourceFrames::default() };
-        let paused = account.paused_ticks();
-        let new_pause = paused.wrapping_sub(std::mem::replace(&mut self.paused, paused));
-        let new_pause = u64::from(new_pause) * 1_000_000 / u64::from(rate);
-        // Of pictures that are not sent in their order a pause is known some frames later: what was counted too much is taken off what follows.
-        self.untimed = self.untimed.saturating_sub_unsigned(new_pause);
-        if self.untimed < 0 || !account.is_frame_rate_steady() {
-            self.untimed = self.untimed.min(0);
-            return SourceFrames::default();
-        }
-        let micros = std::mem::take(&mut self.untimed).unsigned_abs();
-        self.source_frames += micros as f64 * 1e-6 * f64::from(rate) / f64::from(ticks);
-        let whole = self.source_frames.floor();
-        self.source_frames -= whole;
-        SourceFrames { count: whole as u64, micros }
     }
 
     /// When to call [`Self::handle_timeout`].
@@ -477,7 +408,7 @@ impl Receiver {
     pub(super) fn finish(&mut self, now: Moment, recorder: &mut Recorder, send: &mut dyn FnMut(&[u8])) {
         for track in &mut self.tracks {
             track.account.finish(now);
-            let loss = track.account.loss();
+            let loss = track.loss();
             track.book_freezes(recorder);
             track.book(loss.lost(), loss.gaps, recorder);
             for (from, _, count) in loss.gap_lengths.classes() {
@@ -499,13 +430,17 @@ impl Receiver {
         for track in &mut self.tracks {
             let is_video = track.kind == MediaKind::Video;
             let seen = self.witness || track.marks_keyframes;
-            numbers.track(&mut track.account, is_video, seen, track.requests.sent());
+            let loss = track.loss();
+            numbers.track(&mut track.account, &loss, is_video, seen, track.requests.sent());
             numbers.extent(if is_video { "rtc.video_jitter" } else { "rtc.audio_jitter" }, &track.jitter);
         }
         let timed = self.timed();
         let burst = timed.and_then(|track| track.drift().burst_micros());
         numbers.duration("burst", burst.map(Duration::from_micros));
         numbers.rates(&self.rates, has_video);
+        if let Some(link) = &self.link {
+            link.account(numbers);
+        }
         numbers.extent("rtc.round_trip", &self.round_trips);
     }
 

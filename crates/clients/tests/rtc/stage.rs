@@ -9,7 +9,7 @@ use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, OfferOptions, Setup, agree};
-use weir_rtc::srtp::{MasterKey, Outbound};
+use weir_rtc::srtp::{Inbound, MasterKey, Outbound};
 use weir_rtc::transport::{
     Certificate, Clock, Event as Reached, Output, Remote, Transport, TransportSettings,
 };
@@ -52,6 +52,8 @@ pub(crate) struct Server {
     offer: Description,
     agreed: Vec<Agreement>,
     pub(crate) keys: Option<(Outbound, MasterKey)>,
+    /// What opens the viewer's packets.
+    pub(crate) heard: Option<Inbound>,
     pub(crate) number: u16,
     pub(crate) timestamp: u32,
     /// Packets of pictures and bytes of their payload so far.
@@ -198,7 +200,8 @@ impl Stage {
                     self.rig.tell_datagram(&mut *self.viewer, from, &datagram);
                     said = true;
                 }
-                Output::Event(Reached::Keys { outbound, .. }) => {
+                Output::Event(Reached::Keys { inbound, outbound, .. }) => {
+                    server.heard = Some(Inbound::new(&inbound).unwrap());
                     server.keys = Some((Outbound::new(&outbound).unwrap(), outbound));
                 }
                 Output::Event(_) => {}
@@ -306,12 +309,19 @@ impl Server {
             offer: Description::default(),
             agreed: Vec::new(),
             keys: None,
+            heard: None,
             number: 65_533,
             timestamp: 90_000,
             sent: (0, 0),
             sounds: 0,
         };
         (server, local)
+    }
+
+    /// The number of a header extension that was agreed on for the pictures.
+    pub(crate) fn extension(&self, name: &str) -> u8 {
+        let video = self.agreed.iter().find(|it| it.kind == MediaKind::Video).unwrap();
+        video.extensions.iter().find(|it| it.name == name).unwrap().identifier
     }
 
     pub(crate) fn video_payload_type(&self) -> u8 {

@@ -175,7 +175,7 @@ impl Ingest {
         if self.feedback_at.take_if(|at| *at <= now).is_some() {
             let media = self.receivers.iter().find_map(TrackReceiver::source).unwrap_or(0);
             let out = service.outbox.words();
-            self.arrivals.append(self.ssrc, media, out);
+            self.arrivals.append(now, self.ssrc, media, out);
             self.channel.send_rtcp(out, service.link);
         }
         if self.report_at <= now {

@@ -16,8 +16,8 @@ pub(super) struct HlsFields {
     /// highest, 3mbps, auto)
     #[arg(long, value_name = "WHICH", default_value = "first")]
     pub(super) variant: VariantChoice,
-    /// A viewer reads no faster than this, as if its link were as narrow: it has one connection then, and `--variant auto` sees what it is worth
-    #[arg(long, value_name = "RATE")]
+    /// What its link brings, if that is narrow: an option that other protocols have as well.
+    #[arg(skip)]
     pub(super) bandwidth: Option<BitRate>,
     /// Tell servers with each request what it is for and how the player is (CMCD, CTA-5004), as players do whose CDN evaluates that: on or off
     #[arg(long, value_name = "on|off", default_value = "off", value_parser = on_or_off, action = clap::ArgAction::Set)]

@@ -17,6 +17,7 @@ mod jumps;
 mod mirakurun;
 mod mqtt;
 mod mqtt_subscribers;
+mod narrow_link;
 mod refusals;
 mod relay;
 mod rtc;

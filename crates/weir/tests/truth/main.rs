@@ -6,6 +6,7 @@
 mod support;
 
 mod a_quiet_machine;
+mod adaptation;
 mod agents;
 mod aiortc;
 mod background;

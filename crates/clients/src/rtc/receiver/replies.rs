@@ -1,12 +1,10 @@
 //! What a receiver says to the sender of what it gets: reports, and requests for packets and keyframes that are missing.
 
 use super::super::figures::REPORTS;
+use super::narrow_link::BANDWIDTH;
 use super::{NAME, Receiver};
 use weir_metrics::{Moment, Recorder};
 use weir_rtc::{NtpTime, rtcp};
-
-/// What a client says that it can take, where it is asked.
-const BANDWIDTH: u64 = 100_000_000;
 
 impl Receiver {
     /// Sends a receiver report.
@@ -27,7 +25,8 @@ impl Receiver {
         rtcp::append_canonical_name(self.ssrc, NAME, &mut self.out);
         rtcp::append_receiver_time(self.ssrc, NtpTime::of(now), &mut self.out);
         if self.remb && count > 0 {
-            rtcp::append_bitrate(self.ssrc, BANDWIDTH, &sources[..count], &mut self.out);
+            let bandwidth = self.link.as_mut().map_or(BANDWIDTH, |link| link.estimate(now));
+            rtcp::append_bitrate(self.ssrc, bandwidth, &sources[..count], &mut self.out);
         }
         if self.outbound.protect_rtcp(&mut self.out, 0).is_ok() {
             send(&self.out);

@@ -7,17 +7,20 @@ use super::super::figures::{
     FROZEN, GAPS, GIVEN_UP, KEYFRAME_INTERVAL, NACKS, PICTURE_REQUESTS, RECOVERED, RESTARTS, STRAYS,
     VIDEO_LOST, VIDEO_PACKETS,
 };
+use super::ReadTotals;
 use super::beginning::{Beginning, NewestKeyframe};
+use super::narrow_link::NarrowTrack;
 use std::time::Duration;
-use weir_metrics::Recorder;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
-use weir_rtc::account::{self, Arrival, Hints, Kind, ReceivedTotals, Sent, Track};
+use weir_metrics::{Moment, Recorder};
+use weir_rtc::account::{self, Arrival, Hints, Kind, Loss, ReceivedTotals, Sent, Track};
 use weir_rtc::nack;
 use weir_rtc::picture::{PictureRequestSettings, PictureRequests};
+use weir_rtc::reorder::Unit;
 use weir_rtc::rtcp::SenderFigures;
 use weir_rtc::rtp::{DependencyDescriptor, FrameMarking, Packet};
 use weir_rtc::sdp::{Agreement, Format, MediaKind, extension};
-use weir_rtc::{Assembler, VideoCodec};
+use weir_rtc::{AccessUnit, Assembler, VideoCodec};
 
 /// For as long as a viewer waits for a keyframe it asks for one, as browsers do: once a second for a minute, if a time-out is 10 s.
 const PICTURE_REQUESTS_AT_START: PictureRequestSettings =
@@ -58,6 +61,8 @@ pub(super) struct TrackReceiver {
     sent: Sent,
     /// The missing bytes that were reported so far.
     told_missing: u64,
+    /// Of a viewer whose link is narrow.
+    pub(super) narrow: Option<Box<NarrowTrack>>,
 }
 
 /// What of a track's account goes into counters.
@@ -88,10 +93,14 @@ impl TrackReceiver {
         let gives = |what: &str| agreed.format.feedback.iter().any(|this| this == what);
         let is_video = agreed.kind == MediaKind::Video;
         let asks_again = options.nack && gives("nack");
+        let asking = nack::NackSettings::default();
+        // "A round trip, and some": what was asked for waits in front of a narrow link as everything does.
+        let queue = options.link.map_or(Duration::ZERO, |link| link.queue);
+        let asking = nack::NackSettings { interval: asking.interval + queue, ..asking };
         let settings = account::TrackSettings {
             kind: if is_video { Kind::Video } else { Kind::Audio },
             clock_rate: agreed.format.clock_rate,
-            nack: if asks_again { nack::NackSettings::default() } else { nack::NackSettings::OFF },
+            nack: if asks_again { asking } else { nack::NackSettings::OFF },
         };
         let extension = |name: &str| {
             let named = agreed.extensions.iter().find(|it| it.name == name);
@@ -123,6 +132,7 @@ impl TrackReceiver {
             media: 0,
             sent: Sent::default(),
             told_missing: 0,
+            narrow: options.link.map(|_| Box::new(NarrowTrack::new(settings))),
         }
     }
 
@@ -236,6 +246,9 @@ impl TrackReceiver {
         if let Some(assembler) = &mut self.assembler {
             assembler.restart();
         }
+        if let Some(narrow) = &mut self.narrow {
+            narrow.restart();
+        }
     }
 
     /// What a packet says of its frame without being decrypted.
@@ -267,6 +280,44 @@ impl TrackReceiver {
         packet.has_padding() && !self.pads_media && packet.body().len() <= usize::from(u8::MAX) + tag
     }
 
+    /// What the source or the way from it has lost. What a narrow link drops behind that way is not in it.
+    pub(super) fn loss(&self) -> Loss {
+        self.narrow.as_ref().map_or_else(|| self.account.loss(), |narrow| narrow.came.loss())
+    }
+
+    /// Puts a packet into the pictures that are put together. `shown` gets each access unit that ends with it.
+    #[inline]
+    pub(super) fn assemble(
+        &mut self,
+        now: Moment,
+        packet: Unit<'_>,
+        totals: &mut ReadTotals,
+        recorder: &mut Recorder,
+        shown: &mut dyn FnMut(VideoCodec, &AccessUnit<'_>, &mut Recorder),
+    ) {
+        let (Some(assembler), Some(codec)) = (&mut self.assembler, self.codec) else { return };
+        let (beginning, newest) = (&mut self.beginning, &mut self.newest_keyframe);
+        let mut still_waits = false;
+        let mut take = |it: Unit<'_>| {
+            assembler.push(it.number, it.timestamp, it.marker, it.payload, |unit| {
+                if let Some(beginning) = beginning.as_mut() {
+                    totals.keyframe |= beginning.is_keyframe(&unit) && newest.is_new(unit.timestamp);
+                    totals.start_whole |= beginning.begins(&unit);
+                    still_waits = !beginning.has_begun();
+                }
+                shown(codec, &unit, recorder);
+            });
+        };
+        match self.narrow.as_mut().and_then(|narrow| narrow.order()) {
+            Some(order) => order.push(now, packet, take),
+            None => take(packet),
+        }
+        // A keyframe that is not whole, or parameter sets without one, are not what was asked for.
+        if still_waits && self.asks {
+            self.requests.start(now);
+        }
+    }
+
     fn came(&self) -> ReceivedTotals {
         let (counts, loss) = (self.account.counts(), self.account.loss());
         ReceivedTotals {
@@ -295,7 +346,7 @@ impl TrackReceiver {
 
     /// A packet that was missing has come: what has been missing since the second before is no more than what is missing now.
     pub(super) fn note_repair(&mut self) {
-        self.before.0 = self.before.0.min(self.account.loss().lost());
+        self.before.0 = self.before.0.min(self.loss().lost());
     }
 
     pub(super) fn book_freezes(&mut self, recorder: &mut Recorder) {
@@ -368,7 +419,6 @@ impl TrackReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_metrics::Moment;
     use weir_rtc::rtp::Header;
     use weir_rtc::transport::DtlsRole;
 
