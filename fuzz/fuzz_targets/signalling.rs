@@ -14,6 +14,13 @@ fuzz_target!(|data: &[u8]| {
         assert!(matches!(again, oven::Message::Offer(again) if again.sdp == offer.sdp));
     }
     let _ = oven::Request::parse(text);
+    if let Some(restarted) = http::restarted(text) {
+        let again = http::trickle(&restarted.user_fragment, &restarted.password, "0", &restarted.candidates);
+        assert_eq!(
+            http::restarted(&again).map(|again| again.candidates.len()),
+            Some(restarted.candidates.len())
+        );
+    }
 
     let request = Url::parse("http://127.0.0.1/whep").expect("a URL");
     let (headers, body) = text.split_once("\n\n").unwrap_or((text, "v=0\n"));

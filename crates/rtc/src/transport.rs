@@ -7,9 +7,11 @@
 mod certificate;
 mod clock;
 mod records;
+mod restart;
 
 pub use certificate::{Certificate, Fingerprint, ParseFingerprintError};
 pub use clock::Clock;
+pub use restart::NewCredentials;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -442,6 +444,10 @@ impl Transport {
             IceAgentEvent::NominatedSend { destination, .. } => {
                 self.path = Some(*destination);
                 self.outputs.push_back(Output::Event(Event::Path(*destination)));
+                if self.state == State::Keyed {
+                    // Behind a restart.
+                    set_timing(&mut self.ice, &SET_UP);
+                }
                 let is_client = matches!(self.remote, Some((_, DtlsRole::Client)));
                 if is_client && self.dtls.is_none() {
                     self.start_dtls(now);

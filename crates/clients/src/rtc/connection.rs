@@ -93,6 +93,8 @@ pub(super) struct Connection {
     transport_due: Option<Moment>,
     path: Option<SocketAddr>,
     path_lost: Option<Moment>,
+    /// A restart of ICE was asked for since then.
+    has_restarted: bool,
     /// When the last step was reached.
     reached: Moment,
     /// When the server consented.
@@ -133,6 +135,7 @@ impl Connection {
             transport_due: None,
             path: None,
             path_lost: None,
+            has_restarted: false,
             reached: now,
             consented: None,
             steps: Vec::new(),
@@ -155,8 +158,10 @@ impl Connection {
         if let (Some(trickle), Some(resource), Some(negotiation)) =
             (&mut self.trickle, &self.resource, &self.negotiation)
         {
-            debug!(target: "rtc", client, "tells its candidates (PATCH)");
-            let words = trickle.patch(&self.request, resource, &negotiation.fragment());
+            let restarts = trickle.restart().is_some();
+            debug!(target: "rtc", client, restarts, "tells its candidates (PATCH)");
+            let fragment = negotiation.fragment(trickle.restart());
+            let words = trickle.patch(&self.request, resource, &fragment);
             self.send(&words, context);
             return Ok(());
         }
@@ -213,7 +218,7 @@ impl Connection {
         }
         if let Some(trickle) = self.trickle.as_mut().filter(|trickle| trickle.is_asking()) {
             let next = trickle.read(bytes);
-            self.on_trickle_answer(next, context);
+            self.on_trickle_answer(next, context)?;
             return Ok(None);
         }
         let mut milestone = None;
@@ -345,11 +350,12 @@ impl Connection {
                         relay.stay();
                     }
                     self.path = Some(path);
-                    self.path_lost = None;
+                    (self.path_lost, self.has_restarted) = (None, false);
                 }
                 Output::Event(Reached::PathLost) => {
                     debug!(target: "rtc", client, "checks of the path are not answered any more");
                     self.path_lost.get_or_insert(now);
+                    self.request_restart(context);
                 }
                 Output::Event(Reached::Keys { inbound, outbound, profile }) => {
                     debug!(target: "rtc", client, ?profile, "DTLS has keys");

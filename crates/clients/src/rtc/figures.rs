@@ -39,6 +39,7 @@ weir_metrics::figures! {
     MALFORMED: Counter = "rtc.malformed", Count, "malformed packets";
     STRAYS: Counter = "rtc.strays", Count, "packets of a sequence that nothing else belongs to";
     RESTARTS: Counter = "rtc.restarts", Count, "times that sequence numbers began again";
+    ICE_RESTARTS: Counter = "rtc.ice_restarts", Count, "times that ICE began again, because its path was lost and the server takes that (PATCH)";
     SENDER_REPORTS_SENT: Counter = "rtc.sender_reports_sent", Count, "publishers: sender reports sent";
     REPORTS_HEARD: Counter = "rtc.reports_heard", Count, "publishers: receiver reports of our stream";
     REPORTED_LOST: Counter = "rtc.reported_lost", Count, "publishers: packets that the server's last report said were lost";

@@ -10,7 +10,7 @@ use weir_rtc::sdp::{
     Agreement, Description, Direction, Local, Media, MediaKind, OfferOptions, Sources, agree,
 };
 use weir_rtc::signalling::{http, oven};
-use weir_rtc::transport::{Certificate, Clock, Remote, Transport, TransportSettings};
+use weir_rtc::transport::{Certificate, Clock, NewCredentials, Remote, Transport, TransportSettings};
 
 /// A transport and what was said about it so far.
 pub(super) struct Negotiation {
@@ -57,10 +57,14 @@ impl Negotiation {
         })
     }
 
-    /// The SDP fragment with our candidates that is sent after the offer (RFC 8840 section 4.4).
-    pub(super) fn fragment(&self) -> String {
-        let candidates: Vec<String> = self.transport.candidates().collect();
-        let (user_fragment, password) = (self.transport.user_fragment(), self.transport.password());
+    /// The SDP fragment with our candidates that is sent after the offer (RFC 8840 section 4.4), or with the credentials of a restart.
+    pub(super) fn fragment(&self, restart: Option<&NewCredentials>) -> String {
+        let transport = &self.transport;
+        // Each may say which credentials it belongs to: those from before.
+        let plain = |candidate: String| candidate.split(" ufrag ").next().unwrap_or_default().to_owned();
+        let candidates: Vec<String> = transport.candidates().map(plain).collect();
+        let before = (transport.user_fragment(), transport.password());
+        let (user_fragment, password) = restart.map_or(before, |new| (new.user_fragment(), new.password()));
         http::trickle(user_fragment, password, &self.identifier, &candidates)
     }
 

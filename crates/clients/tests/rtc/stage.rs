@@ -9,9 +9,10 @@ use weir_metrics::{Failure, Moment, Recorder};
 use weir_rtc::rtcp::{self, SenderFigures};
 use weir_rtc::rtp::Header;
 use weir_rtc::sdp::{Agreement, Description, Local, MediaKind, OfferOptions, Setup, agree};
+use weir_rtc::signalling::http::trickle;
 use weir_rtc::srtp::{Inbound, MasterKey, Outbound};
 use weir_rtc::transport::{
-    Certificate, Clock, Event as Reached, Output, Remote, Transport, TransportSettings,
+    Certificate, Clock, Event as Reached, NewCredentials, Output, Remote, Transport, TransportSettings,
 };
 use weir_rtc::{NtpTime, VideoCodec};
 use weir_shard::{Event, Rig, Session, clock};
@@ -316,6 +317,14 @@ impl Server {
             sounds: 0,
         };
         (server, local)
+    }
+
+    /// Agrees to a restart of ICE with these credentials of the viewer; what it says of its own.
+    pub(crate) fn restart(&mut self, now: Moment, user_fragment: &str, password: &str) -> String {
+        let ours = NewCredentials::new();
+        let body = trickle(ours.user_fragment(), ours.password(), "0", &[]);
+        self.transport.restart(now, ours, user_fragment, password, &[]);
+        body
     }
 
     /// The number of a header extension that was agreed on for the pictures.

@@ -144,6 +144,74 @@ fn a_tag_that_has_changed_is_named_once_more() {
     assert!(!stage.rig.closed);
 }
 
+/// A viewer of a server that takes patches, which plays; and the patch with which it asks for a restart once its checks are not answered.
+fn without_a_path() -> (Stage, String) {
+    let (mut stage, _) = trickling();
+    stage.answer("204 No Content", "ETag: \"two\"\r\n", "");
+    stage.agree_on_keys();
+    stage.keyframe(4, server_address());
+    stage.rig.hung_up = false;
+    for _ in 0..600 {
+        stage.handle_timeout(Duration::from_millis(50));
+        stage.rig.take_datagrams();
+        // Media goes on to come.
+        stage.keyframe(1, server_address());
+        if stage.rig.reopened.is_some() {
+            let patch = patched(&mut stage);
+            return (stage, patch);
+        }
+    }
+    panic!("no restart is asked for");
+}
+
+#[test]
+fn a_path_that_is_lost_is_sought_again_with_new_credentials() {
+    let (mut stage, patch) = without_a_path();
+    assert!(patch.starts_with("PATCH /session/1 HTTP/1.1\r\n"), "{patch}");
+    assert!(patch.contains("\r\nIf-Match: *\r\n"), "{patch}");
+    let value = |name: &str| {
+        patch.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{patch}")).to_owned()
+    };
+    let (user_fragment, password) = (value("a=ice-ufrag:"), value("a=ice-pwd:"));
+    assert!(user_fragment != stage.user_fragment && !patch.contains(&stage.user_fragment), "{patch}");
+    let body = stage.server.as_mut().unwrap().restart(stage.rig.now, &user_fragment, &password);
+    let fields = "ETag: \"three\"\r\nContent-Type: application/trickle-ice-sdpfrag\r\n";
+    stage.answer("200 OK", fields, &body);
+    assert!(stage.rig.hung_up);
+    for _ in 0..100 {
+        stage.exchange();
+        stage.handle_timeout(Duration::from_millis(20));
+    }
+    // It plays on, long after it would have been given up.
+    for _ in 0..60 {
+        stage.exchange();
+        stage.keyframe(1, server_address());
+        stage.handle_timeout(Duration::from_millis(100));
+    }
+    let figures = stage.figures();
+    let count = |name| crate::stage::counter(&figures, name);
+    assert_eq!(["rtc.ice_restarts", "played", "lost", "rtc.unauthentic"].map(count), [1, 1, 0, 0]);
+    let (_, said) = goodbye(&mut stage);
+    assert!(said.starts_with("DELETE /session/1 HTTP/1.1\r\n"), "{said}");
+}
+
+#[test]
+fn a_server_that_restarts_nothing_keeps_its_session_for_as_long_as_media_comes() {
+    for status in ["422 Unprocessable Content", "501 Not Implemented", "200 OK", "204 No Content"] {
+        let (mut stage, _) = without_a_path();
+        stage.answer(status, "", "no");
+        for _ in 0..20 {
+            stage.keyframe(1, server_address());
+            stage.handle_timeout(Duration::from_millis(100));
+            stage.rig.take_datagrams();
+        }
+        assert!(!stage.rig.closed && stage.rig.reopened.is_none(), "{status}: asked once");
+        let figures = stage.figures();
+        let counts = ["rtc.ice_restarts", "playing"].map(|name| crate::stage::counter(&figures, name));
+        assert_eq!(counts, [0, 1], "{status}");
+    }
+}
+
 #[test]
 fn a_server_that_takes_no_candidates_is_told_none_and_played() {
     for status in ["405 Method Not Allowed", "501 Not Implemented", "500 Oh"] {

@@ -154,6 +154,37 @@ pub fn trickle(user_fragment: &str, password: &str, media_identifier: &str, cand
     body
 }
 
+/// How many candidates of a fragment are taken.
+const MOST_CANDIDATES: usize = 32;
+
+/// The longest user fragment or password (RFC 8839 section 5.4: 256 characters).
+const LONGEST_CREDENTIAL: usize = 256;
+
+/// A server's side behind an ICE restart that it has agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restarted {
+    /// `a=ice-ufrag`.
+    pub user_fragment: String,
+    /// `a=ice-pwd`.
+    pub password: String,
+    /// `a=candidate`, if it names others than before.
+    pub candidates: Vec<String>,
+}
+
+/// Reads the fragment with which a server answers a restart (RFC 9725 section 4.3.3, RFC 8840); `None` without credentials.
+pub fn restarted(fragment: &str) -> Option<Restarted> {
+    let value = |name: &str| {
+        let found = fragment.lines().find_map(|line| line.trim_end().strip_prefix(name));
+        found.filter(|value| (1..=LONGEST_CREDENTIAL).contains(&value.len())).map(str::to_owned)
+    };
+    let candidates = fragment.lines().filter_map(|line| line.trim_end().strip_prefix("a=candidate:"));
+    Some(Restarted {
+        user_fragment: value("a=ice-ufrag:")?,
+        password: value("a=ice-pwd:")?,
+        candidates: candidates.take(MOST_CANDIDATES).map(str::to_owned).collect(),
+    })
+}
+
 /// The ICE servers in a `Link` header (RFC 9725 section 4.6): `<turn:…>; rel="ice-server"; username="…"; …`, several
 /// behind commas.
 fn links(header: &str) -> Vec<super::oven::IceServer> {
@@ -288,6 +319,19 @@ mod tests {
         assert_eq!(Patched::of(500), Patched::Failed(500));
         let body = trickle("u", "p", "0", &["1 1 udp".to_owned()]);
         assert!(body.ends_with("a=mid:0\r\na=candidate:1 1 udp\r\na=end-of-candidates\r\n"));
+    }
+
+    #[test]
+    fn a_restart_is_answered_with_new_credentials_and_perhaps_with_candidates() {
+        let candidates = ["1 1 udp 2130706431 192.0.2.1 5000 typ host".to_owned()];
+        let body = trickle("u2", "p2", "0", &candidates);
+        let (user_fragment, password) = ("u2".to_owned(), "p2".to_owned());
+        let candidates = candidates.to_vec();
+        assert_eq!(restarted(&body), Some(Restarted { user_fragment, password, candidates }));
+        assert!(restarted("a=ice-ufrag:u\na=ice-pwd:p\n").is_some_and(|it| it.candidates.is_empty()));
+        assert_eq!(restarted("a=ice-pwd:p\r\n"), None);
+        assert_eq!(restarted(&format!("a=ice-ufrag:u\r\na=ice-pwd:{}\r\n", "p".repeat(257))), None);
+        assert_eq!(restarted(&"a=candidate:x\r\n".repeat(99)), None);
     }
 
     proptest! {

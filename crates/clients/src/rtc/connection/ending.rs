@@ -54,7 +54,7 @@ impl Connection {
         }
         if let Some(trickle) = self.trickle.as_mut().filter(|trickle| trickle.is_asking()) {
             let next = trickle.end();
-            self.on_trickle_answer(next, context);
+            self.on_trickle_answer(next, context)?;
             return Ok(None);
         }
         let Some(dialogue) = &mut self.dialogue else { return Ok(None) };

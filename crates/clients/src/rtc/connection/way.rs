@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::client_session::End;
-use crate::rtc::figures::STRANGE;
+use crate::rtc::figures::{ICE_RESTARTS, STRANGE};
 use crate::rtc::refusal::of_transport;
 use crate::rtc::relay::{Home, Relay, Server, Unwrapped};
 use crate::rtc::trickle::Next;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use tracing::debug;
 use weir_metrics::Failure;
 use weir_metrics::common::SENT;
+use weir_rtc::signalling::http::Restarted;
 use weir_rtc::signalling::oven::IceServer;
 use weir_rtc::turn::{Carrier, Frame, Frames};
 use weir_shard::{Context, Side};
@@ -256,8 +257,26 @@ impl Connection {
         }
     }
 
-    /// The answer to a PATCH with candidates, or the end of the link that it was sent over.
-    pub(super) fn on_trickle_answer(&mut self, next: Next, context: &mut Context<'_, ShardRecorder>) {
+    /// No connectivity check is answered any more: asks the server to begin again with ICE, once for each path that is lost, if it takes that.
+    pub(super) fn request_restart(&mut self, context: &mut Context<'_, ShardRecorder>) {
+        if !self.has_keys || self.has_restarted {
+            return;
+        }
+        let Some((trickle, resource)) = self.trickle.as_mut().zip(self.resource.as_ref()) else { return };
+        if let Some(endpoint) = self.request.endpoint_of(resource, &self.endpoint) {
+            self.has_restarted = true;
+            if trickle.request_restart() {
+                context.reopen(endpoint);
+            }
+        }
+    }
+
+    /// The answer to a PATCH, or the end of the link that it was sent over.
+    pub(super) fn on_trickle_answer(
+        &mut self,
+        next: Next,
+        context: &mut Context<'_, ShardRecorder>,
+    ) -> Result<(), End> {
         match next {
             Next::Wait => {}
             Next::Again => {
@@ -267,6 +286,17 @@ impl Connection {
                     None => self.trickle = None,
                 }
             }
+            Next::Restart(ours, theirs) => {
+                context.hang_up();
+                context.world.of(self.planned).count(ICE_RESTARTS, 1);
+                if let Some(negotiation) = &mut self.negotiation {
+                    let Restarted { user_fragment, password, candidates } = theirs;
+                    let transport = &mut negotiation.transport;
+                    transport.restart(context.now, *ours, &user_fragment, &password, &candidates);
+                }
+                // There have been keys for long.
+                self.drain(context)?;
+            }
             Next::Over { taken } => {
                 context.hang_up();
                 if !taken {
@@ -274,5 +304,6 @@ impl Connection {
                 }
             }
         }
+        Ok(())
     }
 }
