@@ -16,5 +16,6 @@ pub use search::{
 };
 pub use summary::{CapacitySummary, CapacityTrial, LAYOUT, Sought};
 pub use trial::{
-    Cost, CostOf, Criterion, FailedThreshold, LoadOutcome, NetworkLoad, TrialPlan, TrialSlices, criteria,
+    Cost, CostOf, Criterion, FailedThreshold, LoadOutcome, NetworkLoad, SourceClock, TrialPlan, TrialSlices,
+    criteria,
 };

@@ -1,7 +1,9 @@
 //! A trial from intervals that were made up: what each slice of it is judged by, and what becomes of its loads.
 
 use std::time::Duration;
-use weir_answers::capacity::{LoadOutcome, TrialPlan, TrialSlices, TrialVerdict, VoidCause, criteria};
+use weir_answers::capacity::{
+    LoadOutcome, SourceClock, TrialPlan, TrialSlices, TrialVerdict, VoidCause, criteria,
+};
 use weir_engine::aggregator::Aggregator;
 use weir_engine::scenario::{LoadKind, Scenario, StageSpec};
 use weir_engine::summary::{Outcome, Role, RunFacts};
@@ -51,11 +53,16 @@ impl Trial {
 
     /// One of viewers of this URL.
     fn playing(url: &str, loads: &[u32], thresholds: &[&str], sources: &[usize]) -> Self {
+        Self::held(url, loads, thresholds, sources, LOAD_SECONDS)
+    }
+
+    /// The same whose loads are held for as long.
+    fn held(url: &str, loads: &[u32], thresholds: &[&str], sources: &[usize], seconds: u32) -> Self {
         let mut scenario = Scenario::parse(
             "{warmup: 0s, workloads: [{play: 'rtmp://h/live/a'}, {publish: 'rtmp://h/live/b'}]}",
         )
         .unwrap();
-        let hold = Duration::from_secs(LOAD_SECONDS.into());
+        let hold = Duration::from_secs(seconds.into());
         let stage =
             |load: &u32| StageSpec { clients: *load, hold: hold.into(), ramp: Some(Duration::ZERO.into()) };
         scenario.workloads[0].stages = loads.iter().map(stage).collect();
@@ -83,10 +90,11 @@ impl Trial {
             criteria: criteria(&thresholds, LoadKind::Clients, &OF_VIEWERS),
             loads: loads.to_vec(),
             slice_seconds: SLICE,
-            slices: SLICES,
+            slices: seconds / SLICE,
             kind: LoadKind::Clients,
             judged: vec![0],
             sources: sources.to_vec(),
+            clock: None,
         };
         Self { aggregator, slices: TrialSlices::new(plan), second: 0 }
     }
@@ -241,7 +249,7 @@ fn one_bad_slice_of_three_is_carried_and_two_are_not() {
 #[test]
 fn a_delay_that_grows_is_not_carried_however_much_comes() {
     let grows = |micros_a_second: i64| {
-        let mut trial = Trial::of(&[10], &["failed.ratio <= 0.1%"]);
+        let mut trial = Trial::with_sources(&[10], &["failed.ratio <= 0.1%"], &[1]);
         for second in 0..i64::from(LOAD_SECONDS) {
             // Noise of 1 ms to and fro.
             trial.second(Second { drift_micros: second * micros_a_second + second % 2 * 1_000, ..good(10) });
@@ -255,11 +263,50 @@ fn a_delay_that_grows_is_not_carried_however_much_comes() {
     assert!((outcome.failed[0].value.unwrap() - 0.24).abs() < 0.01, "{outcome:?}");
 }
 
+/// A load's viewers fall behind by this much a second, alone or after a lighter load whose viewers did by that much.
+fn falling_behind(sources: &[usize], lighter: Option<i64>, micros_a_second: i64) -> LoadOutcome {
+    let loads = if lighter.is_some() { vec![5, 10] } else { vec![10] };
+    let mut trial = Trial::held("rtmp://h/live/a", &loads, &["failed.ratio <= 0.1%"], sources, 60);
+    for (clients, micros) in lighter.map(|it| (5, it)).into_iter().chain([(10, micros_a_second)]) {
+        for second in 0..60 {
+            trial.second(Second { drift_micros: second * micros + second % 2 * 1_000, ..good(clients) });
+        }
+    }
+    trial.outcomes(Outcome::Completed).pop().unwrap()
+}
+
+#[test]
+fn a_source_whose_clock_is_slow_is_no_server_that_falls_behind() {
+    let verdict = |sources: &[usize], lighter, micros| falling_behind(sources, lighter, micros).verdict;
+    // By 0.8 %, which is 480 ms in a minute.
+    assert_eq!(verdict(&[], None, 8_000), TrialVerdict::Pass);
+    assert_eq!(verdict(&[], Some(8_000), 8_000), TrialVerdict::Pass);
+    // It is the server where a lighter load was served in time, or less slowly, and where weir publishes.
+    let loaded = falling_behind(&[], Some(0), 8_000);
+    assert_eq!(loaded.verdict, TrialVerdict::Fail);
+    assert!(loaded.failed[0].expression.starts_with("rise of drift.p50 <= 10"), "{loaded:?}");
+    assert_eq!(verdict(&[], Some(4_000), 8_000), TrialVerdict::Fail);
+    assert_eq!(verdict(&[1], None, 5_000), TrialVerdict::Fail);
+    // No source is so slow.
+    assert_eq!(verdict(&[], None, 13_000), TrialVerdict::Fail);
+}
+
+#[test]
+fn an_earlier_trial_of_a_lighter_load_says_how_slow_the_source_is() {
+    let clock = |load, slope| SourceClock { load, slope };
+    let outcome = |load, drift_slope| LoadOutcome { load, drift_slope, ..LoadOutcome::default() };
+    let of = SourceClock::of(&[outcome(8, Some(0.1)), outcome(4, None), outcome(5, Some(0.2))]);
+    assert_eq!(of, Some(clock(5, 0.2)));
+    assert_eq!(clock(5, 0.2).lighter(Some(clock(4, 0.1))), clock(4, 0.1));
+    assert_eq!(clock(5, 0.2).lighter(Some(clock(6, 0.1))), clock(5, 0.2));
+    assert_eq!(clock(5, 0.2).lighter(None), clock(5, 0.2));
+}
+
 /// When each viewer reloads its playlist drifts against when segments are there, by a whole segment before it begins anew.
 #[test]
 fn viewers_of_hls_wait_up_to_a_segment_longer_and_no_more() {
     let grows = |micros_a_second: i64| {
-        let mut trial = Trial::playing("http+hls://h/live/a.m3u8", &[10], &["failed.ratio <= 0.1%"], &[]);
+        let mut trial = Trial::playing("http+hls://h/live/a.m3u8", &[10], &["failed.ratio <= 0.1%"], &[1]);
         for second in 0..i64::from(LOAD_SECONDS) {
             trial.second(Second { drift_micros: second * micros_a_second + second % 2 * 1_000, ..good(10) });
         }

@@ -3,6 +3,7 @@
 mod agents;
 mod asked;
 mod blocks;
+mod clocks;
 mod delays;
 mod growth;
 mod points;
@@ -339,6 +340,7 @@ impl Aggregator {
             warnings.extend(workload.warnings(by_count));
             workloads.push(summary);
         }
+        warnings.extend(self.set_growths(&mut workloads));
         let courses = machine::courses(&run.machines, self.samples.items());
         let span = self.span(&run);
         let machines = run.machines.iter().zip(&courses);

@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use weir_answers::capacity::{
     Answer as CapacityAnswer, CapacitySummary, CapacityTrial, Criterion, Evidence, Goal, LAYOUT, LoadOutcome,
-    PlannedTrial, Purpose, Search, Sought, Subject, Trial, TrialPlan, TrialRunner, TrialSlices, VoidCause,
-    criteria,
+    PlannedTrial, Purpose, Search, Sought, SourceClock, Subject, Trial, TrialPlan, TrialRunner, TrialSlices,
+    VoidCause, criteria,
 };
 use weir_answers::series::Ending;
 use weir_engine::record;
@@ -348,15 +348,19 @@ impl TrialRunner for RealTrials<'_, '_> {
         self.session.watcher.line(&announcement(trial, number, is_single));
         let own = self.whole.join(&place);
         record::make_private(&own).map_err(RunError::with(ErrorKind::Internal))?;
-        let slices = TrialSlices::new(TrialPlan {
-            criteria: criteria.clone(),
-            loads: trial.loads.clone(),
-            slice_seconds: *slice_seconds,
-            slices: trial.seconds / slice_seconds,
-            kind: subject.kind(),
-            judged: subject.judged(),
-            sources: subject.sources(),
-        });
+        let slices =
+            TrialSlices::new(TrialPlan {
+                criteria: criteria.clone(),
+                loads: trial.loads.clone(),
+                slice_seconds: *slice_seconds,
+                slices: trial.seconds / slice_seconds,
+                kind: subject.kind(),
+                judged: subject.judged(),
+                sources: subject.sources(),
+                clock: self.summary.trials.iter().fold(None, |clock, it| {
+                    SourceClock::of(&it.loads).map(|own| own.lighter(clock)).or(clock)
+                }),
+            });
         let scenario = subject.trial(&trial.loads, trial.seconds, self.begins);
         let outcomes = self.of.trial(&scenario, slices, &own, self.session, left, number == 1)?;
         // The loads that a climb went through stay known; a trial of one load has to be whole.

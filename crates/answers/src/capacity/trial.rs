@@ -10,7 +10,7 @@ use weir_engine::scenario::LoadKind;
 use weir_engine::summary::units::FigureUnit;
 use weir_engine::summary::{
     FailureCount, LinkLoad, OtherLoad, Outcome, Point, ProcessLoad, Reason, StageSummary, Summary,
-    VerdictState, WorkloadSummary,
+    VerdictState, WorkloadPoint, WorkloadSummary,
 };
 use weir_engine::threshold::Threshold;
 use weir_metrics::Estimate;
@@ -20,6 +20,10 @@ use weir_protocols::asked::{self, Asked};
 /// A delay that grows by more than this over a trial belongs to a target that falls behind: at 15 s it is less than 1 % of
 /// the media.
 const RISE_SECONDS: f64 = 0.1;
+
+/// How slow a source's clock may be, in seconds a second, where it is not weir's own: what is paced by a sound card. All viewers fall behind by it
+/// evenly, under a light load too.
+const SOURCES_DIFFER: f64 = 0.01;
 
 /// A slice in which a larger share of the clients waits for a keyframe is not judged: what waits is excused from what is asked, and
 /// few that play say nothing of the load.
@@ -79,6 +83,30 @@ pub struct TrialPlan {
     pub judged: Vec<usize>,
     /// Positions of the workloads that publish what the load plays, and are no part of it.
     pub sources: Vec<usize>,
+    /// What earlier trials say of the source's clock.
+    pub clock: Option<SourceClock>,
+}
+
+/// How slow the clock of a source may be that is not weir's own: as viewers saw it under the lightest load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SourceClock {
+    /// The load.
+    pub load: u32,
+    /// By how much its viewers fell behind, in seconds a second, at the most.
+    pub slope: f64,
+}
+
+impl SourceClock {
+    /// What these loads say, which were held for a time.
+    pub fn of(loads: &[LoadOutcome]) -> Option<Self> {
+        let known = loads.iter().filter_map(|it| Some(Self { load: it.load, slope: it.drift_slope? }));
+        known.min_by_key(|it| it.load)
+    }
+
+    /// That of the lighter load, of two.
+    pub fn lighter(self, other: Option<Self>) -> Self {
+        other.filter(|other| other.load <= self.load).unwrap_or(self)
+    }
 }
 
 /// The slices of a trial as they come in, while it runs.
@@ -152,6 +180,10 @@ pub struct LoadOutcome {
     /// What the watched processes spent on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// By how much the median delay against the media clock grew, in seconds a second: the upper end of its 95 % interval. Heavier loads
+    /// are held against that of the lightest, which is the clock of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_slope: Option<f64>,
 }
 
 /// What went over the interfaces of a host.
@@ -286,17 +318,25 @@ impl TrialSlices {
         let is_broken = |stage: u16| broken.is_some() && usize::from(stage) + 1 == begun;
         // One that was cut short before it is known how it turns out says nothing.
         let rows = rows.filter(|(stage, (_, slices))| is_broken(*stage) || slices.is_known(self.plan.slices));
+        let mut clock = self.plan.clock;
         rows.map(|(stage, (load, slices))| {
             let row = stages.get(usize::from(stage));
             let mut outcome = self.outcome(*load, slices, row);
             let mut of_all = judged.iter().filter_map(|at| Some((*at, summary.workloads.get(*at)?)));
+            let slow = self.slowest_clock(*load, clock);
             let rise = of_all.find_map(|(at, it)| {
                 let row = it.stages.get(usize::from(stage))?;
                 let steady = RISE_SECONDS + waits_for_a_unit(it, row);
-                rise(&summary.series, at, row, steady)
+                rise(&summary.series, at, row, steady, slow)
             });
+            let drift =
+                row.and_then(|row| Estimate::of_slope(&points(&summary.series, workload, row, DRIFT)));
+            outcome.drift_slope = drift.map(|slope| slope.high);
             if let Some(rise) = rise {
                 outcome.fail(rise);
+            }
+            if let Some(own) = SourceClock::of(std::slice::from_ref(&outcome)) {
+                clock = Some(own.lighter(clock));
             }
             if let Some(what) = broken.as_ref().filter(|_| is_broken(stage)) {
                 outcome.fail(FailedThreshold {
@@ -338,6 +378,16 @@ impl TrialSlices {
         .collect()
     }
 
+    /// How slow the source's clock may be where this load is held, if so much is known of it.
+    fn slowest_clock(&self, load: u32, known: Option<SourceClock>) -> f64 {
+        // What weir publishes keeps the time that it measures with.
+        if !self.plan.sources.is_empty() || self.plan.kind == LoadKind::Streams {
+            return 0.0;
+        }
+        let known = known.filter(|it| it.load <= load);
+        known.map_or(SOURCES_DIFFER, |it| it.slope.clamp(0.0, SOURCES_DIFFER))
+    }
+
     fn outcome(&self, load: u32, slices: &LoadSlices, row: Option<&StageSummary>) -> LoadOutcome {
         let seconds = self.plan.slice_seconds;
         let all = f64::from((slices.good + slices.bad).max(1));
@@ -375,6 +425,7 @@ impl TrialSlices {
                 link: host.link.clone(),
             }),
             cost: None,
+            drift_slope: None,
         };
         // Of what the processes used together, a part is no measure.
         if row.is_none_or(|row| row.unheard.is_empty()) {
@@ -452,25 +503,34 @@ fn waits_for_a_unit(workload: &WorkloadSummary, stage: &StageSummary) -> f64 {
     if loads_ahead && units > 0.0 { stage.expected_clients() * stage.window_seconds() / units } else { 0.0 }
 }
 
-/// A delay that grew by more than this while a load was held: the median latency of each second, or where nothing is stamped the median
-/// delay against the media clock.
-fn rise(series: &[Point], workload: usize, stage: &StageSummary, most: f64) -> Option<FailedThreshold> {
+/// The delay of each second: the median latency, or the median delay against the media clock.
+type Delay = (&'static str, fn(&WorkloadPoint) -> Option<f64>);
+const LATENCY: Delay = ("latency.p50", |it| it.latency_p50_seconds);
+const DRIFT: Delay = ("drift.p50", |it| it.drift_p50_seconds);
+
+/// The seconds of a window that have such a delay.
+fn points(series: &[Point], workload: usize, stage: &StageSummary, (_, delay): Delay) -> Vec<(f64, f64)> {
     let window = stage.window_begin_seconds..stage.window_end_seconds;
-    let points = |value: fn(&weir_engine::summary::WorkloadPoint) -> Option<f64>| {
-        let of_window = series.iter().filter(|point| window.contains(&point.second));
-        let points = of_window
-            .filter_map(|point| Some((f64::from(point.second), value(point.workloads.get(workload)?)?)));
-        points.collect::<Vec<_>>()
-    };
-    let named = [
-        ("latency.p50", points(|it| it.latency_p50_seconds)),
-        ("drift.p50", points(|it| it.drift_p50_seconds)),
-    ];
-    named.into_iter().find_map(|(name, points)| {
+    let of_window = series.iter().filter(|point| window.contains(&point.second));
+    let points =
+        of_window.filter_map(|point| Some((f64::from(point.second), delay(point.workloads.get(workload)?)?)));
+    points.collect()
+}
+
+/// A delay that grew by more than this while a load was held: the median latency of each second, or where nothing is stamped the median
+/// delay against the media clock, which may be slow by as much.
+fn rise(
+    series: &[Point],
+    workload: usize,
+    stage: &StageSummary,
+    most: f64,
+    slow: f64,
+) -> Option<FailedThreshold> {
+    [(LATENCY, 0.0), (DRIFT, slow)].into_iter().find_map(|(delay, slow)| {
         let seconds = f64::from(stage.window_end_seconds - stage.window_begin_seconds);
-        let slope = Estimate::of_slope(&points)?;
-        (slope.low * seconds > most).then(|| FailedThreshold {
-            expression: format!("rise of {name} <= {:.0} ms", most * 1e3),
+        let slope = Estimate::of_slope(&points(series, workload, stage, delay))?;
+        ((slope.low - slow) * seconds > most).then(|| FailedThreshold {
+            expression: format!("rise of {} <= {:.0} ms", delay.0, (most + slow * seconds) * 1e3),
             value: Some(slope.mean * seconds),
             unit: FigureUnit::Seconds,
             seconds: 0,

@@ -26,7 +26,7 @@ pub(super) struct StageAggregator {
     pub(super) window: Totals,
     /// The latest slice of the window.
     pub(super) slice: Option<SliceTotals>,
-    delays: Delays,
+    pub(super) delays: Delays,
     /// Whether clients follow each other in the places of its workload.
     turns_over: bool,
     /// Clients that were let go, and from which second on.
@@ -89,7 +89,6 @@ impl StageAggregator {
             generator: usage
                 .map(|usage| process_load("weir".to_owned(), &usage.generator, None, usage.seconds)),
             host: usage.map(|usage| host_load(usage, environment)),
-            drift_growth_seconds: self.delays.growth(&self.span),
             ..self.row(&self.window, self.span.window_begin, client_bps, patience, count_end)
         }
     }
@@ -147,6 +146,7 @@ impl StageAggregator {
             frames_ahead: at_once as f64,
             frames_due: 0.0,
             drift_growth_seconds: None,
+            source_clock_ppm: None,
             figures: Figures(figures),
             targets: Vec::new(),
             unheard: Vec::new(),

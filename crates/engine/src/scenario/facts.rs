@@ -35,3 +35,30 @@ pub struct WorkloadFacts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
+
+/// The host of a URL, without a port.
+pub(crate) fn host(url: &str) -> Option<&str> {
+    let (_, place) = url.split_once("://")?;
+    let authority = place.split(['/', '?']).next()?;
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    Some(match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|it| it.is_ascii_digit()) => host,
+        _ => authority,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    #[test]
+    fn a_host_is_the_same_at_each_of_its_ports() {
+        for url in ["rtmp://h/live/a", "whep+http://h:1985/rtc?app=live", "srt://u:p@h:9000", "http://h?a"] {
+            assert_eq!(host(url), Some("h"), "{url}");
+        }
+        assert_eq!(
+            [host("rtsp://[::1]:554/a"), host("rtmp://[::1]/a"), host("a")],
+            [Some("[::1]"), Some("[::1]"), None]
+        );
+    }
+}

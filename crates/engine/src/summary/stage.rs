@@ -59,6 +59,10 @@ pub struct StageSummary {
     /// it; none where viewers have no drift, and of a window that ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_growth_seconds: Option<f64>,
+    /// By how many parts in a million the source's clock is slow, where `drift` shows that all viewers fall behind evenly, and by more than
+    /// any quartz: so much is not in `drift_growth_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_clock_ppm: Option<f64>,
     /// Distributions of what began in this stage (startup and its phases, start lag): ramp and
     /// hold. All other figures: the window only.
     pub figures: Figures,

@@ -325,6 +325,7 @@ mod tests {
             frames_ahead: 0.0,
             frames_due: 0.0,
             drift_growth_seconds: None,
+            source_clock_ppm: None,
             figures: Figures(figures.collect()),
             targets: Vec::new(),
             unheard: Vec::new(),

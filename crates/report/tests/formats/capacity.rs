@@ -70,6 +70,7 @@ fn outcome(load: u32, seconds: u32) -> LoadOutcome {
                 speed_bps: 1e9,
             }),
         }),
+        drift_slope: None,
         cost: Some(Cost { of: CostOf::ClientSecond, cpu_seconds: cpu / 100.0 / f64::from(carried) }),
     }
 }
