@@ -36,6 +36,12 @@ const PICTURES_MAY_COME: Duration = Duration::from_secs(5);
 /// Names in metadata by which a stream promises pictures.
 const PICTURES: &[&[u8]] = &[b"width", b"videocodecid", b"videodatarate", b"framerate"];
 
+/// Names in metadata by which a stream says what its sound is.
+const SOUND: &[&[u8]] = &[b"audiocodecid", b"audiodatarate", b"audiosamplerate"];
+
+/// The number 0 in AMF0: servers describe so what is not there.
+const NOTHING: [u8; 9] = [0; 9];
+
 /// The longest video tag in front of a frame of one track.
 const LONGEST_TAG: usize = 16;
 
@@ -100,14 +106,24 @@ pub struct FlvViewer {
     configuration: Configuration,
     /// What a decoder is given, if this viewer is decoded.
     decoded: Option<Box<DecodedTags>>,
-    /// Pictures have come, or metadata says that they will.
-    has_pictures: bool,
+    pictures: Pictures,
     /// Whether it is told what pictures and sound are.
     told: [bool; 2],
     /// Media and frames of the reads before it played.
     waited: u32,
     waited_frames: u32,
     totals: ReadTotals,
+}
+
+/// What is known of a stream's pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pictures {
+    /// None has come, and nothing says whether there are any.
+    Unknown,
+    /// Some have come, or metadata says that they will.
+    Promised,
+    /// The stream is described to have none.
+    Absent,
 }
 
 /// What one read adds, so that the shard's recorder is written once a read.
@@ -143,7 +159,7 @@ impl FlvViewer {
             first_sound: None,
             configuration: Configuration::default(),
             decoded: None,
-            has_pictures: false,
+            pictures: Pictures::Unknown,
             told: [false; 2],
             waited: 0,
             waited_frames: 0,
@@ -177,7 +193,12 @@ impl FlvViewer {
 
     /// The stream is described to have pictures.
     pub(crate) fn expect_pictures(&mut self) {
-        self.has_pictures = true;
+        self.pictures = Pictures::Promised;
+    }
+
+    /// The stream is described to have no pictures.
+    pub(crate) fn expect_sound_alone(&mut self) {
+        self.pictures = Pictures::Absent;
     }
 
     /// Frames and sounds that came since the last [`Self::end_of_read`].
@@ -201,7 +222,7 @@ impl FlvViewer {
     #[inline]
     fn video(&mut self, body: &FlvBody<'_>, now: Moment, shard: &mut ShardRecorder) {
         self.begin_media(now, shard);
-        self.has_pictures = true;
+        self.pictures = Pictures::Promised;
         let Ok(tag) = VideoTag::parse(body.head) else { return self.unreadable(body, shard) };
         if body.head[0] & ENHANCED_VIDEO != 0 {
             shard.of(self.state.planned()).count(self.figures.enhanced, 1);
@@ -285,7 +306,7 @@ impl FlvViewer {
             let timestamp = u64::from(body.timestamp);
             let seen = ReceivedFrame { track: Track::Audio, timestamp, bytes: body.length, keyframe: false };
             if let Some(decoded) = &mut self.decoded {
-                decoded.sound(&tag, body, !self.has_pictures, now);
+                decoded.sound(&tag, body, self.pictures != Pictures::Promised, now);
             }
             self.playback.frame(now, seen, shard.of(self.state.planned()));
         }
@@ -301,8 +322,16 @@ impl FlvViewer {
     fn data(&mut self, body: &FlvBody<'_>, shard: &mut ShardRecorder) {
         shard.of(self.state.planned()).count(self.figures.data, 1);
         // The head may end inside the metadata, so it is searched and not decoded.
-        let names = |name: &&[u8]| body.head.windows(name.len()).any(|bytes| bytes == *name);
-        self.has_pictures |= PICTURES.iter().any(names);
+        let says = |name: &&[u8]| {
+            let at = body.head.windows(name.len()).position(|bytes| bytes == *name);
+            at.is_some_and(|at| !body.head[at + name.len()..].starts_with(&NOTHING))
+        };
+        if PICTURES.iter().any(says) {
+            self.pictures = Pictures::Promised;
+        } else if self.pictures == Pictures::Unknown && body.is_whole() && SOUND.iter().any(says) {
+            // What is described in full, and has sound alone, is all that there is.
+            self.pictures = Pictures::Absent;
+        }
     }
 
     /// Media is consent, whether the server says so or not.
@@ -368,7 +397,7 @@ impl FlvViewer {
     pub fn begin_again(&mut self, shard: &mut ShardRecorder) {
         let lost = std::mem::take(&mut self.sequence).end();
         shard.of(self.state.planned()).count(LOST, u64::from(lost));
-        (self.first_sound, self.has_pictures) = (None, false);
+        (self.first_sound, self.pictures) = (None, Pictures::Unknown);
         (self.configuration, self.told) = (Configuration::default(), [false; 2]);
         (self.waited, self.waited_frames) = (0, 0);
     }
@@ -407,8 +436,11 @@ impl FlvViewer {
 
     /// When a stream that has brought only sound so far is taken to have nothing else.
     fn sound_judged_at(&self) -> Option<Moment> {
-        let is_sound = self.state.phase() == ClientPhase::Opening && !self.has_pictures;
+        let is_sound = self.state.phase() == ClientPhase::Opening && self.pictures != Pictures::Promised;
         let first = self.first_sound.filter(|_| is_sound && !self.configuration.lacks_sound())?;
+        if self.pictures == Pictures::Absent {
+            return Some(first);
+        }
         Some(self.state.deadline().map_or(first, |deadline| deadline.min(first + PICTURES_MAY_COME)))
     }
 

@@ -339,6 +339,52 @@ fn sound_alone_plays_from_its_first_frame() {
     assert_eq!((value(&figures, STARTUP), figures.counter(PLAYED)), (70, 1));
 }
 
+/// A viewer of sound, behind metadata if there is any, that is watched for this long: how many played, and their startup in milliseconds.
+fn sound(metadata: Option<Object<'_>>, milliseconds: u32) -> (u64, u64) {
+    let mut dialogue = connected(WITNESS);
+    dialogue.advance(ms(70));
+    if let Some(metadata) = metadata {
+        let mut body = Vec::new();
+        data::set_metadata(metadata, &mut body);
+        dialogue.server.send(STREAM, MediaKind::Data, 0, data::for_viewers(&body));
+    }
+    for frame in 0..milliseconds / 20 {
+        dialogue.audio(frame * 20);
+        dialogue.advance(ms(20));
+    }
+    let figures = dialogue.outcome().2;
+    (figures.counter(PLAYED), (figures.spread(STARTUP).max() + 500) / 1_000)
+}
+
+#[test]
+fn a_stream_that_is_described_as_sound_alone_plays_at_once() {
+    let described = || Object::new().with("audiocodecid", 10.0).with("audiodatarate", 128.0);
+    assert_eq!(sound(Some(described()), 100), (1, 70));
+    // As MediaMTX does.
+    let without = described().with("videocodecid", 0.0).with("videodatarate", 0.0);
+    assert_eq!(sound(Some(without), 100), (1, 70));
+    // Of one that is not described, five seconds have to come.
+    assert_eq!((sound(None, 4_900).0, sound(None, 5_100)), (0, (1, 70)));
+    assert_eq!(sound(Some(Object::new().with("title", 1.0)), 4_900).0, 0);
+    // What says that there are pictures promises no sound alone.
+    assert_eq!(sound(Some(described().with("videocodecid", 7.0)), 6_000).0, 0);
+}
+
+#[test]
+fn pictures_that_no_metadata_spoke_of_are_played_all_the_same() {
+    let mut dialogue = connected(WITNESS);
+    let mut body = Vec::new();
+    data::set_metadata(Object::new().with("audiocodecid", 10.0), &mut body);
+    dialogue.server.send(STREAM, MediaKind::Data, 0, data::for_viewers(&body));
+    for frame in 0..100u32 {
+        dialogue.audio(frame * 40);
+        dialogue.video(frame * 40, frame % 25 == 0, 100);
+        dialogue.advance(ms(40));
+    }
+    let figures = dialogue.outcome().2;
+    assert_eq!([PLAYED, FRAMES, STALLS].map(|counter| figures.counter(counter)), [1, 100, 0]);
+}
+
 #[test]
 fn sound_before_promised_pictures_is_not_yet_playing() {
     let mut dialogue = connected(WITNESS);

@@ -245,6 +245,8 @@ impl Viewer {
         }
         if has(Role::Pictures) {
             self.flv.expect_pictures();
+        } else {
+            self.flv.expect_sound_alone();
         }
         self.set_up(now);
         Ok(())
