@@ -5,7 +5,11 @@ use super::stage::StageAggregator;
 use super::workload::{Source, WorkloadAggregator};
 use crate::scenario::role::Role;
 use std::ops::Range;
-use weir_metrics::common::PLAYING;
+use weir_metrics::Unit;
+use weir_metrics::common::{LATENCY, PLAYING};
+
+/// What is sent more seconds earlier is no longer told from what is lost.
+const LONGEST_LATENCY: f64 = 10.0;
 
 impl Aggregator {
     /// The workload of this run that publishes all that `viewers` play, if there is one.
@@ -38,10 +42,22 @@ impl Aggregator {
         in_seconds.or_else(|| self.published(viewers))
     }
 
-    /// The same over the window of each stage of `viewers`.
+    /// The same over the window of each stage of `viewers`, or as much earlier as what they got may have been sent, if that is less: a
+    /// keyframe that was sent just before the window's end comes behind it.
     pub(super) fn published_in_windows(&self, viewers: &WorkloadAggregator) -> Vec<Option<Source>> {
-        let of =
-            |stage: &StageAggregator| self.published_in(viewers, stage.span.window_begin..stage.window_end());
+        let of = |stage: &StageAggregator| {
+            let window = stage.span.window_begin..stage.window_end();
+            let source = self.published_in(viewers, window.clone())?;
+            let publisher = self.publisher_of(viewers)?;
+            let latency = stage.window.figures.signed(LATENCY).value_at_quantile(0.5).max(0);
+            let earlier = 1 + (latency as f64 * Unit::Micros.scale()).min(LONGEST_LATENCY) as u32;
+            // A publisher's first second may be a part of one.
+            let stretches = (1..=earlier).filter(|by| *by < window.start);
+            let rates = stretches
+                .filter_map(|by| publisher.client_bps_in(window.start - by..window.end - by))
+                .map(|bps| bps * publisher.presence());
+            Some(Source { bps: rates.fold(source.bps, f64::min), ..source })
+        };
         viewers.stages.iter().map(of).collect()
     }
 }

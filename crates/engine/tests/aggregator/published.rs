@@ -40,3 +40,39 @@ fn pictures_of_a_screen_are_held_against_no_rate() {
     assert_eq!(source_fps(|second| if second < 40 { 2 } else { 30 }), None);
     assert_eq!(source_fps(|second| if second % 10 < 5 { 30 } else { 0 }), None);
 }
+
+/// `bitrate.ratio` of viewers over a window from second 3 to 14, whose publisher sends as many bytes in each second. They get this share of
+/// them a second later.
+fn bit_rate_ratio(bytes: impl Fn(u32) -> u64, share: f64) -> f64 {
+    let mut aggregator = aggregator_of(
+        "{warmup: 2s, workloads: [{publish: rtmp://h/live/a, duration: 20s}, {play: rtmp://h/live/a, clients: 2, arrival: 1000/s, duration: 14s}]}",
+    );
+    for second in 0..14u32 {
+        let received = (bytes(second.saturating_sub(1)) as f64 * share) as u64;
+        for (workload, clients, media) in [(0, 1, bytes(second)), (1, 2, 2 * received)] {
+            let mut figures = Recorder::new(SCHEMA);
+            figures.set(PLAYING, clients);
+            figures.count(MEDIA, media);
+            figures.count(SOURCE_TIME, clients * 1_000_000);
+            aggregator.interval(&Interval::new(IntervalKey { second, workload, server: None }, figures));
+        }
+    }
+    let stage = &finish(&aggregator).workloads[1].stages[0];
+    stage.actual_bps / stage.expected_bps.unwrap()
+}
+
+#[test]
+fn a_large_keyframe_at_the_edge_of_a_window_is_held_against_no_viewer() {
+    // As many bytes as the other seconds of the window have together: sent in its last second, and received behind it.
+    for large in [2, 3, 13] {
+        let bytes = |second: u32| if second == large { 12_000 } else { 1_000 };
+        let ratio = bit_rate_ratio(bytes, 1.0);
+        assert!(ratio >= 0.99, "{large}: {ratio}");
+        // A server that leaves out a fifth is not let off.
+        if large != 2 {
+            let ratio = bit_rate_ratio(bytes, 0.8);
+            assert!(ratio < 0.9, "{large}: {ratio}");
+        }
+    }
+    assert!(bit_rate_ratio(|_| 1_000, 0.85) < 0.9);
+}
