@@ -349,6 +349,60 @@ fn another_stream_behind_a_silence_can_be_shown_from_its_next_random_access_poin
     assert_eq!((recovery.len(), (recovery.max() + 5_000) / 10_000), (1, 260), "{}", recovery.max());
 }
 
+#[test]
+fn counters_of_a_publication_that_begins_again_are_no_loss() {
+    let tenth = PACKETS * 188 / 10;
+    let lost = |pieces: &[&[u8]]| {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+        for piece in pieces.iter().flat_map(|piece| piece.chunks(tenth)) {
+            viewer.deliver(piece);
+            viewer.advance(ms(100));
+        }
+        viewer.dispatch(Event::Stop);
+        number(&viewer.outcome().2, "ts.lost_packets")
+    };
+    // Its counters and its clock begin again, wherever the one before has ended.
+    let (first, second) = (stream(3), stream(9));
+    for packets in [2_950, 2_957, 2_981, 3_000] {
+        assert_eq!(lost(&[&first[..packets * 188], &second]), 0, "{packets}");
+    }
+    // What is left out of either, and of one whose clock goes on, is lost.
+    assert_eq!(lost(&[&without(&first, &[(1_000, 3)]), &second]), 3);
+    assert_eq!(lost(&[&first, &without(&second, &[(4_000, 3)])]), 3);
+    assert!(lost(&[&first[..2_957 * 188], &second[3_100 * 188..]]) > 0);
+}
+
+#[test]
+fn a_clock_that_jumps_says_nothing_of_how_late_what_follows_is() {
+    let (first, second) = (stream(3), stream(9));
+    let tenth = PACKETS * 188 / 10;
+    // The highest drift behind a silence of two seconds.
+    let drift = |follows: &[u8]| {
+        let mut viewer = Viewer::connected(WITNESS);
+        viewer.deliver(Response::ok(Framing::Close, Vec::new()).head().as_bytes());
+        for piece in first.chunks(tenth) {
+            viewer.deliver(piece);
+            viewer.advance(ms(100));
+        }
+        viewer.advance(ms(1_900));
+        viewer.outcome();
+        for piece in follows.chunks(tenth) {
+            viewer.deliver(piece);
+            viewer.advance(ms(100));
+        }
+        viewer.outcome().2.signed(DRIFT).max()
+    };
+    // Another publication, whose clock is ahead, or begins again: the publisher was away, and is live now.
+    for (at, highest) in [(60, 150_000), (0, 150_000)] {
+        let found = drift(&second[at * tenth..]);
+        assert!(found < highest, "{found}");
+    }
+    // A stream that goes on was late by those two seconds, and is.
+    let found = drift(&second[30 * tenth..]);
+    assert!((1_800_000..2_200_000).contains(&found), "{found}");
+}
+
 /// SRS sends a clock reference with each keyframe and no null packets.
 #[test]
 fn clock_references_two_seconds_apart_are_no_jumps_and_no_stalls() {

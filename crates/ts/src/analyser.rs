@@ -65,6 +65,18 @@ impl Analyser {
         self.scan.counts()
     }
 
+    /// [`Counts::lost_packets`] up to the last clock reference, without those by which counters of another stream that began in the place of the
+    /// one before, and whose clock went back, do not go on from that one's.
+    pub fn missing(&mut self) -> u64 {
+        self.scan.missing().settled()
+    }
+
+    /// The same where no more clock references are waited for.
+    pub fn settle_missing(&mut self) -> u64 {
+        self.scan.missing().settle();
+        self.missing()
+    }
+
     /// What has been counted on one PID.
     pub fn pid_counts(&self, pid: u16) -> PidCounts {
         self.scan.pid_counts(pid)

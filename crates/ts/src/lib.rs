@@ -13,6 +13,7 @@ mod counts;
 mod elementary;
 mod finding;
 mod losses;
+mod missing;
 mod options;
 mod psi;
 mod record;

@@ -10,6 +10,7 @@ use crate::counts::{Counts, PidCounts};
 use crate::elementary::Tap;
 use crate::finding::{Finding, FindingKind, Findings};
 use crate::losses::Losses;
+use crate::missing::Missing;
 use crate::options::Options;
 use crate::packet::{AdaptationField, Header, PACKET_LENGTH, PID_COUNT, Packet, pid};
 use crate::record::{Mark, Record};
@@ -45,6 +46,9 @@ pub(crate) struct Scan {
     first_reference: Option<u64>,
     last_reference: u64,
     elapsed_at_reference: u64,
+    /// How often the clock that is followed has begun another time base.
+    time_bases: u64,
+    missing: Missing,
     losses: Losses,
     /// Some program map has said what some PIDs are for.
     roles_are_known: bool,
@@ -164,6 +168,8 @@ impl Scan {
             first_reference: None,
             last_reference: 0,
             elapsed_at_reference: 0,
+            time_bases: 0,
+            missing: Missing::default(),
             losses: Losses::default(),
             roles_are_known: false,
             tables: Tables::default(),
@@ -186,6 +192,14 @@ impl Scan {
 
     pub(crate) fn fed(&mut self, bytes: usize) {
         self.counts.bytes += bytes as u64;
+    }
+
+    pub(crate) fn time_bases(&self) -> u64 {
+        self.time_bases
+    }
+
+    pub(crate) fn missing(&mut self) -> &mut Missing {
+        &mut self.missing
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -472,6 +486,7 @@ impl Scan {
         let record = &mut self.records[index];
         self.counts.gap_events += 1;
         self.counts.lost_packets += u64::from(lost);
+        self.missing.gap(header.pid(), lost.into(), self.place);
         record.counts.gap_events += 1;
         record.counts.lost_packets += u64::from(lost);
         if let Some(sections) = &mut record.sections {

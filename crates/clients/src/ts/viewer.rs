@@ -310,7 +310,7 @@ impl TsViewer {
     fn book(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let planned = self.state.planned();
         let recorder = shard.of(planned);
-        let counts = self.analyser.counts();
+        let counts = Counts { lost_packets: self.analyser.missing(), ..self.analyser.counts() };
         let interval = counts - std::mem::replace(&mut self.booked, counts);
         recorder.count(UNITS, interval.packets);
         recorder.count(TIMESTAMP_JUMPS, interval.pcr_discontinuities);
@@ -346,6 +346,7 @@ impl TsViewer {
     /// Nothing more will come: what the analyser still held is decided.
     pub fn finish_stream(&mut self, now: Moment, shard: &mut ShardRecorder) {
         self.analyser.finish();
+        self.analyser.settle_missing();
         self.book(now, shard);
     }
 
@@ -358,6 +359,7 @@ impl TsViewer {
         );
         let analyser = analyser(self.decoded.is_some());
         (*self.analyser, self.findings, self.front) = (analyser, 0, StreamPrefix::default());
+
         self.beginnings = Some(Box::default());
         (self.before, self.told, self.beginnings_seen) = (Some(0), [false; 2], 0);
     }
@@ -365,6 +367,8 @@ impl TsViewer {
     /// The viewer is about to end.
     pub fn leave(&mut self, failure: Option<Failure>, now: Moment, shard: &mut ShardRecorder) {
         self.decoded = None;
+        self.analyser.settle_missing();
+        self.book(now, shard);
         let recorder = shard.of(self.state.planned());
         if self.state.has_begun() {
             self.playback.leave(now, recorder);

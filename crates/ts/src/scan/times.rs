@@ -43,6 +43,10 @@ impl Scan {
         self.clock.follow(pid, pcr, self.place, &tick);
         let Some(now) = self.clock.at(self.place) else { return };
         if self.clock.follows(pid) {
+            self.time_bases += u64::from(tick.broken);
+            // A clock that goes back is that of another stream.
+            let begins = tick.jump.is_some() && tick.out_of_range.is_some_and(|step| step < 0);
+            self.missing.reference(begins.then_some(self.place));
             self.losses.reference(tick.interval, self.counts.lost_packets);
             if tick.learnt_late {
                 self.begin_watching(now);
