@@ -193,6 +193,11 @@ impl PlaybackModel {
         (self.began, self.lead, self.group) = (now - micros(self.media), 0, None);
     }
 
+    /// The clock of a stream that keeps its own has jumped: how long there was nothing, and where live is since then, it no longer says.
+    pub(crate) fn jumped(&mut self) {
+        self.drift.begin_again();
+    }
+
     /// A frame came in the read of `now`.
     #[inline]
     pub fn frame(&mut self, now: Moment, frame: ReceivedFrame, recorder: &mut Recorder) {

@@ -110,6 +110,12 @@ impl Analyser {
         self.scan.time()
     }
 
+    /// How often that time has gone on by the packets that passed alone, because the clock had jumped, announced or not: how much time really
+    /// passed there is unknown.
+    pub fn time_bases(&self) -> u64 {
+        self.scan.time_bases()
+    }
+
     /// Whether that time goes on between two clock references: not before the second of them.
     pub fn keeps_time(&self) -> bool {
         self.scan.has_rate()

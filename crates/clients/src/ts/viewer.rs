@@ -48,6 +48,8 @@ pub struct TsViewer {
     /// The newest media time, in microseconds, and how far the clock of the stream under way is behind it.
     media: i64,
     base: i64,
+    /// How often its clock has jumped.
+    time_bases: u64,
     /// How many of its findings have been looked at.
     findings: usize,
     /// How the stream begins, to name what is no transport stream.
@@ -92,6 +94,7 @@ impl TsViewer {
             taken: 0,
             media: 0,
             base: 0,
+            time_bases: 0,
             findings: 0,
             front: StreamPrefix::default(),
             target,
@@ -135,6 +138,7 @@ impl TsViewer {
                 let (time, recorder) = ((time.0 / 27) as i64, shard.of(self.state.planned()));
                 if let Some(before) = self.before.take() {
                     recorder.count(AHEAD, before + stride.len() as u64);
+                    self.time_bases = self.analyser.time_bases();
                     // Another stream goes on where the one before has stopped.
                     if self.earlier.0 > 0 {
                         self.base = self.media - time;
@@ -142,6 +146,10 @@ impl TsViewer {
                     }
                 }
                 self.media = time + self.base;
+                let bases = self.analyser.time_bases();
+                if std::mem::replace(&mut self.time_bases, bases) != bases {
+                    self.playback.jumped();
+                }
                 if self.reading == Reading::Witness {
                     let (analyser, booked) = (&self.analyser, &self.booked);
                     // Counts are copied, and asked for behind a silence only.
