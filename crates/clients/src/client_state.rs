@@ -200,6 +200,7 @@ impl ClientState {
         if !self.is_away() {
             self.book(plays, shard.of(self.planned), now);
             if plays {
+                shard.note_startup(self.planned, now.since(self.planned.at));
                 shard.shift_playing(self.planned, 1, now);
             }
         } else if plays {
@@ -497,7 +498,7 @@ impl ClientState {
     pub fn finish(&mut self, now: Moment, shard: &mut ShardRecorder) {
         let was_away = self.is_away();
         let stayed = now.since(self.planned.at);
-        let patience = self.planned.turn.patience().map(|patience| patience.min(self.timeouts.media));
+        let patience = shard.patience(self.planned).map(|patience| patience.min(self.timeouts.media));
         let exits = !self.has_begun() && patience.is_some_and(|patience| stayed < patience);
         if exits || self.waits() && self.is_overlong(now, shard) {
             // One that exits is left out once.

@@ -36,6 +36,7 @@ mod sequence;
 mod shard_recorder;
 mod stall_recorder;
 mod stamp_scanner;
+mod startup_times;
 mod suggest;
 mod target;
 mod timeline;

@@ -1,6 +1,7 @@
 //! What the clients of one shard write in: figures, failures, and how each planned start ended.
 
 use crate::keyframe_intervals::KeyframeIntervals;
+use crate::startup_times::StartupTimes;
 use crate::timeline::Track;
 use crate::track_format::{MOST_TRACKS, TrackFormat};
 use std::convert::Infallible;
@@ -36,14 +37,6 @@ pub struct Turn {
     pub number: u32,
     /// For how long a client of this place stays in the mean; none if one client stays for all of the plan.
     pub mean_life: Option<Duration>,
-}
-
-impl Turn {
-    /// A client that leaves by plan this early, and does not play yet, was given too little time to say anything of the
-    /// server: half of a mean life.
-    pub fn patience(&self) -> Option<Duration> {
-        self.mean_life.map(|life| life / 2)
-    }
 }
 
 impl PlannedStart {
@@ -163,6 +156,8 @@ pub struct ShardRecorder {
     played: Vec<TimeInState>,
     /// The same of waits for keyframes.
     waited: Vec<TimeInState>,
+    /// Of each recorder: how long its latest clients took to play.
+    startups: Vec<StartupTimes>,
     /// How far apart keyframes of each stream were.
     keyframe_intervals: KeyframeIntervals,
     /// Of each recorder.
@@ -188,6 +183,7 @@ impl ShardRecorder {
         Self {
             played: vec![TimeInState::default(); recorders.len()],
             waited: vec![TimeInState::default(); recorders.len()],
+            startups: vec![StartupTimes::default(); recorders.len()],
             keyframe_intervals: KeyframeIntervals::default(),
             latest: vec![Latest::default(); recorders.len()],
             recorders,
@@ -224,6 +220,18 @@ impl ShardRecorder {
             Ending::Failed(failure) => recorder.fail(failure),
         }
         self.ended.iter_mut().for_each(|ended| ended.push((planned, ending)));
+    }
+
+    /// A client came to play, so long after its planned start.
+    pub(crate) fn note_startup(&mut self, planned: PlannedStart, startup: Duration) {
+        self.startups[usize::from(planned.cell)].add(startup);
+    }
+
+    /// How long a client that is replaced by plan must have stayed for it to say anything of the server that it has not played: half of a
+    /// mean life, and as long as others take. None of one that stays for all of the plan.
+    pub(crate) fn patience(&self, planned: PlannedStart) -> Option<Duration> {
+        let half = planned.turn.mean_life? / 2;
+        Some(half.max(self.startups[usize::from(planned.cell)].needed()))
     }
 
     /// `by` more clients play from `now` on.

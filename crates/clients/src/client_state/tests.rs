@@ -148,6 +148,25 @@ fn who_leaves_by_plan_before_it_played_exits_before_start_unless_it_was_given_ti
     assert_eq!(exits(Some(60 * SECOND), 10 * SECOND, false), 0);
 }
 
+/// Exponential lives of 50 ms in the mean: few are as long as a handshake takes.
+#[test]
+fn who_leaves_before_it_could_have_played_says_nothing_of_the_server() {
+    let ms = Duration::from_millis;
+    let exits = |others: &[u64], stayed: Duration| {
+        let (mut state, mut shard, start) = begin(Duration::ZERO);
+        others.iter().for_each(|startup| shard.note_startup(state.planned(), ms(*startup)));
+        state.planned.turn = Turn { number: 3, mean_life: Some(ms(50)) };
+        state.finish(start + stayed, &mut shard);
+        shard.of(state.planned()).counter(EXITS_BEFORE_START)
+    };
+    // Longer than half of a mean life, and nothing is known yet of how long a start takes.
+    assert_eq!([exits(&[], ms(40)), exits(&[], ms(999)), exits(&[], ms(1_000))], [1, 1, 0]);
+    // Others took 100 ms: twice as long is enough.
+    assert_eq!([exits(&[100], ms(199)), exits(&[100], ms(200))], [1, 0]);
+    // A slow server has a second.
+    assert_eq!([exits(&[3_000], ms(999)), exits(&[3_000], ms(1_000))], [1, 0]);
+}
+
 #[test]
 fn a_late_start_counts_against_the_generator_and_not_for_the_server() {
     let (mut state, mut shard, start) = begin(SECOND);
