@@ -190,6 +190,11 @@ impl<'a> CapacitySearch<'a> {
         whole: &Path,
         session: &mut Session<'_>,
     ) -> Result<(CapacitySummary, Result<(), RunError>), RunError> {
+        let agents = session.agents.as_ref().map_or(0, |agents| agents.count);
+        if is_loss_unknown(&self.subject, &self.criteria, agents) {
+            let line = "what a shared subscription ($share) loses cannot be judged with several agents: members in other processes get what these miss; subscribe without $share, let one agent make the load, or ask for something else by --threshold";
+            return Err(RunError::new(self.of.wrong, line));
+        }
         let summary = CapacitySummary {
             layout: LAYOUT.to_owned(),
             run: run_directory::facts(self.subject.base(), whole, clock::wall_nanos() as f64 * 1e-9),
@@ -388,6 +393,13 @@ impl TrialRunner for RealTrials<'_, '_> {
     }
 }
 
+/// Whether messages that are lost are asked for, and no process of as many agents can know of them.
+fn is_loss_unknown(subject: &Subject, criteria: &[Criterion], agents: u16) -> bool {
+    let lost = "lost == 0".parse();
+    let asks = |it: &Criterion| lost.as_ref().is_ok_and(|lost| it.threshold.is_about_the_same_as(lost));
+    agents > 1 && subject.is_shared() && criteria.iter().any(asks)
+}
+
 /// Whether no client ever played, though the run could be believed and went to its end: a server that dies has carried too many.
 fn is_of_nothing(summary: &Summary) -> bool {
     let is_over = matches!(summary.outcome, Outcome::Completed | Outcome::NobodyLeft);
@@ -511,6 +523,21 @@ impl crate::answer::Answer for CapacitySummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_several_agents_lose_of_a_shared_subscription_is_not_passed_over() {
+        let unknown = |play: &str, own: &[&str], agents: u16| {
+            let text = format!("workloads: [{{publish: 'mqtt://h/t'}}, {{play: '{play}', clients: 2}}]");
+            let kind = LoadKind::Messages;
+            let subject = Subject::new(Scenario::parse(&text).unwrap(), kind, None, 100.0).unwrap();
+            let own: Vec<_> = own.iter().map(|text| text.parse().unwrap()).collect();
+            is_loss_unknown(&subject, &criteria(&own, kind, &[]), agents)
+        };
+        let shared = "mqtt://h/$share/g/t";
+        assert!(unknown(shared, &[], 2) && unknown(shared, &["lost <= 5"], 3));
+        assert!(!unknown(shared, &[], 0) && !unknown(shared, &[], 1) && !unknown("mqtt://h/t", &[], 2));
+        assert!(!unknown(shared, &["latency.p99 < 1s"], 2), "that is judged");
+    }
 
     #[test]
     fn a_load_is_held_for_a_shorter_time_where_there_is_little_time_for_all() {

@@ -137,6 +137,12 @@ impl Subject {
         all.map(|(at, _)| at).collect()
     }
 
+    /// Whether the subscribers whose figures are judged share a subscription: each of them gets some of the messages.
+    pub fn is_shared(&self) -> bool {
+        let spec = self.beside.map(|at| &self.base.workloads[at]);
+        spec.is_some_and(|spec| spec.play.0.iter().any(|url| weir_clients::mqtt::is_shared(url)))
+    }
+
     /// Whether something is started or run before each trial, so that the target may be another one in each.
     pub fn restarts(&self) -> bool {
         self.base.before.iter().any(|step| matches!(step, Step::Start(_) | Step::Run(_)))
@@ -410,6 +416,9 @@ mod tests {
         let first = plan.slots.iter().find(|slot| slot.workload == 0).unwrap();
         assert!(plan.slots.iter().any(|slot| slot.workload == 1 && slot.start < first.start));
         assert_eq!(subject(STREAM, LoadKind::Messages, None).unwrap_err(), SubjectError::NoMessages);
+        let shared = "[{publish: 'mqtt://h/t'}, {play: 'mqtt://h/$share/g/t', clients: 2}]";
+        let are_shared = |kind| subject(shared, kind, None).map(|it| it.is_shared());
+        assert_eq!((of.is_shared(), are_shared(LoadKind::Messages)), (false, Ok(true)));
         let alone = subject("[{publish: 'mqtt://h/t', clients: 3}]", LoadKind::Messages, None).unwrap();
         assert_eq!(
             alone.trial(&[10], 5, Duration::ZERO).workloads[0].options.texts("rate"),
