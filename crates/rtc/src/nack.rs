@@ -1,6 +1,6 @@
 //! Which lost packets to ask for again, and when (RFC 4585 section 6.2.1). What is remembered is bounded.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use weir_metrics::Moment;
@@ -123,6 +123,11 @@ impl Nack {
     /// When to call [`Self::poll`]; `None` while nothing is missing.
     pub fn poll_timeout(&self) -> Option<Moment> {
         self.missing.iter().map(|missing| missing.due).min()
+    }
+
+    /// How many of these numbers may still come.
+    pub fn pending_in(&self, numbers: RangeInclusive<u64>) -> u64 {
+        self.missing.iter().filter(|missing| numbers.contains(&missing.number)).count() as u64
     }
 
     /// Whether anything is ever asked for.

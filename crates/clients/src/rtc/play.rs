@@ -281,14 +281,12 @@ impl Role for Player {
             // they have came.
             context.let_datagrams_wait(!self.witness);
         }
-        let given_up = receiver.pictures_given_up();
         if totals.keyframe && !plays && state.waited_for_keyframe(now) {
             // Packets that come late, or again, make it whole for a browser. This decoder of ours takes none back, which is not the server's
             // doing.
-            self.given_up = given_up;
-            self.missed_keyframe |= given_up.is_none();
+            receiver.await_keyframe();
         }
-        self.missed_keyframe |= self.given_up.is_some_and(|before| given_up > Some(before));
+        self.missed_keyframe |= receiver.is_keyframe_broken();
         if self.missed_keyframe {
             state.miss_keyframe(now, context.world);
         }

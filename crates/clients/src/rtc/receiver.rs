@@ -7,6 +7,7 @@ mod replies;
 mod retransmission;
 mod source;
 mod track_receiver;
+mod unit_span;
 
 pub use self::narrow_link::LinkOptions;
 use self::narrow_link::NarrowLink;
@@ -228,6 +229,9 @@ impl Receiver {
         }
         let number = match arrival {
             Arrival::Ahead { number, missing, .. } => {
+                if track.beginning.is_some() {
+                    track.spans.ahead(number, Some(packet.timestamp()).filter(|_| !hints.padding));
+                }
                 let lost = track.account.nack().given_up() > given_up
                     || missing > 0 && !track.account.nack().is_on();
                 if lost && track.asks {
@@ -237,6 +241,7 @@ impl Receiver {
             }
             Arrival::Late { number, .. } => {
                 track.note_repair();
+                track.spans.late(number);
                 number
             }
             Arrival::Duplicate | Arrival::Stray => return,
@@ -488,10 +493,14 @@ impl Receiver {
         self.tracks.iter().find_map(|track| track.beginning.as_ref()?.missing())
     }
 
-    /// How many packets of the pictures were asked for again and did not come; none where nothing is asked for.
-    pub(super) fn pictures_given_up(&mut self) -> Option<u64> {
-        let video = self.tracks.iter_mut().find(|track| track.kind == MediaKind::Video)?;
-        Some(video.account.nack()).filter(|nack| nack.is_on()).map(|nack| nack.given_up())
+    /// The latest keyframe was waited for, and no decoder can begin with it.
+    pub(super) fn await_keyframe(&mut self) {
+        self.tracks.iter_mut().for_each(|track| track.spans.await_keyframe());
+    }
+
+    /// Whether a packet of such a keyframe is missing that will not come any more.
+    pub(super) fn is_keyframe_broken(&mut self) -> bool {
+        self.tracks.iter_mut().any(|track| track.spans.is_broken(track.account.nack()))
     }
 
     /// Whether keyframes of the pictures are known when they come, and what decoders need has come with those that came.

@@ -54,6 +54,9 @@ impl Receiver {
             _ => Hints::default(),
         };
         let repaired = track.account.repair(now, original, timestamp, marker, hints);
+        if let Some(number) = repaired {
+            track.spans.late(number);
+        }
         track.note_repair();
         let Some(narrow) = &mut track.narrow else { return };
         narrow.came.repair(now, original, timestamp, marker, hints);

@@ -10,6 +10,7 @@ use super::super::figures::{
 use super::ReadTotals;
 use super::beginning::{Beginning, NewestKeyframe};
 use super::narrow_link::NarrowTrack;
+use super::unit_span::UnitSpans;
 use std::time::Duration;
 use weir_metrics::common::{DUPLICATE, KEYFRAMES, LOST, REORDERED};
 use weir_metrics::{Moment, Recorder};
@@ -48,6 +49,8 @@ pub(super) struct TrackReceiver {
     /// Of pictures.
     pub(super) beginning: Option<Box<Beginning>>,
     pub(super) newest_keyframe: NewestKeyframe,
+    /// Which packets the latest pictures have, while it waits for a keyframe.
+    pub(super) spans: UnitSpans,
     /// Bytes that are kept of each picture.
     kept: usize,
     /// Whether a packet with a payload was seen to have padding as well.
@@ -124,6 +127,7 @@ impl TrackReceiver {
             assembler: codec.map(|codec| Box::new(Assembler::new(codec, kept))),
             beginning: codec.map(|codec| Box::new(Beginning::new(codec, &agreed.format))),
             newest_keyframe: NewestKeyframe::default(),
+            spans: UnitSpans::default(),
             kept,
             pads_media: false,
             jitter: Extent::default(),
@@ -242,7 +246,7 @@ impl TrackReceiver {
 
     /// Numbers have begun again: what was put together of those before is in front of none of them.
     pub(super) fn restart_frames(&mut self) {
-        self.newest_keyframe = NewestKeyframe::default();
+        (self.newest_keyframe, self.spans) = (NewestKeyframe::default(), UnitSpans::default());
         if let Some(assembler) = &mut self.assembler {
             assembler.restart();
         }
@@ -297,11 +301,16 @@ impl TrackReceiver {
     ) {
         let (Some(assembler), Some(codec)) = (&mut self.assembler, self.codec) else { return };
         let (beginning, newest) = (&mut self.beginning, &mut self.newest_keyframe);
+        let spans = &mut self.spans;
         let mut still_waits = false;
         let mut take = |it: Unit<'_>| {
             assembler.push(it.number, it.timestamp, it.marker, it.payload, |unit| {
                 if let Some(beginning) = beginning.as_mut() {
-                    totals.keyframe |= beginning.is_keyframe(&unit) && newest.is_new(unit.timestamp);
+                    let is_new = beginning.is_keyframe(&unit) && newest.is_new(unit.timestamp);
+                    totals.keyframe |= is_new;
+                    if is_new {
+                        spans.keyframe(unit.timestamp);
+                    }
                     totals.start_whole |= beginning.begins(&unit);
                     still_waits = !beginning.has_begun();
                 }
