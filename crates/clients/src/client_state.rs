@@ -256,6 +256,21 @@ impl ClientState {
         }
     }
 
+    /// Whether media has come, but no keyframe, to it or to another viewer of what it plays, for as long as a keyframe is waited for.
+    pub(crate) fn has_waited_in_vain(&self, now: Moment, shard: &ShardRecorder) -> bool {
+        let is_over =
+            self.timeout_began + self.longest_wait() <= now && now < self.last_came + self.timeouts.media;
+        self.waits() && is_over && shard.since_keyframe(self.planned, now).is_none()
+    }
+
+    /// It has played since `first`, and will not get a picture: what it waited for is no keyframe to others.
+    pub(crate) fn play_without_pictures(&mut self, first: Moment, now: Moment, shard: &mut ShardRecorder) {
+        self.end_wait(KeyframeWait::Over, now, shard);
+        self.wait = KeyframeWait::Unexcused;
+        self.reach(ClientPhase::Playing, first, shard);
+        self.fed(now, shard);
+    }
+
     /// Whether its wait for a keyframe is excused.
     pub fn is_excused(&self) -> bool {
         self.wait == KeyframeWait::Waits && !self.is_away()

@@ -81,6 +81,8 @@ pub const OVEN_SCHEMES: &[Scheme] = &[Scheme::tcp("ws", 80), Scheme::tls("wss", 
 
 /// Datagrams of strangers, and of no agreed kind: one of [`SCHEMA`].
 pub const STRANGE: weir_metrics::Counter = figures::STRANGE;
+/// Viewers to which sound came, and none of the pictures that were agreed on.
+pub const WITHOUT_PICTURES: weir_metrics::Counter = figures::WITHOUT_PICTURES;
 
 /// What viewers' narrow links dropped: one of [`SCHEMA`].
 pub const LINK_DROPPED: weir_metrics::Counter = figures::LINK_DROPPED;

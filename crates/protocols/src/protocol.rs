@@ -161,6 +161,8 @@ pub struct Circumstances<'a> {
     pub is_distributed: bool,
     /// Whether some of its clients leave before its end.
     pub members_leave: bool,
+    /// Whether the scenario publishes pictures itself, by whatever protocol, to a host that it plays from.
+    pub publishes_pictures: bool,
 }
 
 /// A workload by what is known before it is made.

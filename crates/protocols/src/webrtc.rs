@@ -7,7 +7,7 @@ use crate::given::Given;
 use crate::group::Group;
 use crate::http;
 use crate::link::{self, Bandwidth, Queue};
-use crate::protocol::{Excess, Play, Protocol, Publish, Serve};
+use crate::protocol::{Circumstances, Excess, Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
 use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use weir_clients::rtc::VideoCodec;
 use weir_clients::{Placeholders, PlayOptions, RtcOptions, WorkloadError, rtc};
-use weir_metrics::common::UNITS;
+use weir_metrics::common::{PLAYED, UNITS};
 
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
 const FEW_LOST: &str = "lost.ratio <= 1%";
@@ -38,6 +38,18 @@ const DROPPED_BY_LINK: Excess = Excess {
     invalid_from: None,
     words: "viewers' links, which --bandwidth makes narrow, dropped {count} packets beside {beside} that they carried (link.dropped): the server sends more than they take, and has adapted where link.adapt_time has a value",
 };
+
+/// A camera that is off, or a server that passes no pictures on.
+const NO_PICTURES: Excess = Excess {
+    counter: rtc::WITHOUT_PICTURES,
+    beside: PLAYED,
+    above: 0.0,
+    invalid_from: None,
+    words: "{count} of {beside} viewers agreed with the server on pictures and got sound alone: it is taken for a stream without pictures, such as a camera that is off",
+};
+
+/// What viewers of pictures are asked that the run publishes itself: a server passes them on.
+const PICTURES_COME: &str = "rtc.without_pictures == 0";
 
 /// The variable with the token.
 const TOKEN: &str = "WEIR_RTC_TOKEN";
@@ -103,7 +115,7 @@ const SIGNALLED: Protocol = Protocol {
     redirects: true,
     schema: rtc::SCHEMA,
     columns: rtc::COLUMNS,
-    excesses: &[STRANGERS, DROPPED_BY_LINK],
+    excesses: &[STRANGERS, DROPPED_BY_LINK, NO_PICTURES],
     datagrams: None,
     play: None,
     publish: None,
@@ -127,12 +139,7 @@ const PLAY: Play = Play {
         Group::of::<EndGrace>(),
         Group::of::<Reconnect>(),
     ],
-    asked: |given, _| {
-        if link::is_narrow(given) {
-            return asked::of_run(&asked::OF_NARROW_VIEWERS, &[FEW_LOST]);
-        }
-        asked::of_viewers(given, &asked::OF_VIEWERS, &[FEW_LOST])
-    },
+    asked: of_viewers,
     unfilled: |_| VIEWER,
     shown: None,
     least_published: None,
@@ -144,6 +151,16 @@ const PLAY: Play = Play {
         rtc::oven(making.urls, &options, &rtc_options(making.given)?)
     },
 };
+
+/// What viewers are asked.
+fn of_viewers(given: &Given, of: &Circumstances<'_>) -> Vec<&'static str> {
+    if link::is_narrow(given) {
+        return asked::of_run(&asked::OF_NARROW_VIEWERS, &[FEW_LOST]);
+    }
+    let promised = [FEW_LOST, PICTURES_COME];
+    let are_published = usize::from(of.publishes_pictures);
+    asked::of_viewers(given, &asked::OF_VIEWERS, &promised[..=are_published])
+}
 
 /// Who may play or publish.
 #[derive(Args)]

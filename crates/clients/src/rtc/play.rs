@@ -4,7 +4,7 @@ use super::RtcOptions;
 use super::account::{Extent, Numbers};
 use super::client::{Client, Line, Role};
 use super::connection::{Connection, Keys, Terms, ssrc};
-use super::figures::{FIRST_KEYFRAME, FIRST_PACKET};
+use super::figures::{FIRST_KEYFRAME, FIRST_PACKET, WITHOUT_PICTURES};
 use super::receiver::beginning::nal_codec;
 use super::receiver::{ReadTotals, Receiver};
 use super::request::Request;
@@ -71,9 +71,10 @@ pub(super) struct Player {
     told: Option<u8>,
     /// A keyframe came to it while it waited for one, and was not whole.
     missed_keyframe: bool,
-    /// Of the last such: how many packets had been given up by then. What is missing of it may still come.
-    given_up: Option<u64>,
-    /// Since when a keyframe comes, and since when it plays.
+    /// Whether it plays sound, since the pictures that were agreed on do not come.
+    without_pictures: bool,
+    /// Since when anything comes, since when a keyframe does, and since when it plays.
+    opened_at: Option<Moment>,
     keyframe_at: Option<Moment>,
     playing_since: Option<Moment>,
 }
@@ -111,7 +112,8 @@ impl Player {
             pictures: None,
             told: None,
             missed_keyframe: false,
-            given_up: None,
+            without_pictures: false,
+            opened_at: None,
             keyframe_at: None,
             playing_since: None,
         };
@@ -259,6 +261,7 @@ impl Role for Player {
         if state.phase() < ClientPhase::Opening {
             connection.step(FIRST_PACKET, now, context.world);
             state.reach(ClientPhase::Opening, now, context.world);
+            self.opened_at = Some(now);
         }
         if totals.keyframe_begun && self.keyframe_at.is_none() {
             self.keyframe_at = Some(now);
@@ -304,7 +307,9 @@ impl Role for Player {
         });
         self.untold += totals.media + receiver.take_missing();
         let restarts = receiver.restarts();
-        if std::mem::replace(&mut self.restarts, restarts) != restarts || comes_back {
+        let pictures_come = self.without_pictures && receiver.has_video();
+        self.without_pictures &= !pictures_come;
+        if std::mem::replace(&mut self.restarts, restarts) != restarts || comes_back || pictures_come {
             self.jumps = true;
             // Another publication, or session, goes on where this one has stopped, as with timestamps of frames that jump.
             self.base = self.media.max(0) - receiver.media_micros().unwrap_or_default();
@@ -365,6 +370,27 @@ impl Role for Player {
                 return Err((Failure::PathLost, words));
             }
         }
+        if let Some(receiver) = &mut self.receiver
+            // What a narrow link drops did come.
+            && !receiver.has_link()
+            && receiver.is_sound_alone()
+            && state.has_waited_in_vain(now, context.world)
+        {
+            // A camera that is off: it has been playing since its first sound.
+            let first = self.opened_at.unwrap_or(now);
+            receiver.give_pictures_up();
+            self.without_pictures = true;
+            for (kind, format) in receiver.formats().filter(|(kind, _)| *kind != MediaKind::Video) {
+                track_format(kind, format, None)
+                    .into_iter()
+                    .for_each(|it| context.world.track(state.planned(), it));
+            }
+            context.world.of(state.planned()).count(WITHOUT_PICTURES, 1);
+            state.play_without_pictures(first, now, context.world);
+            self.playing_since.get_or_insert(first);
+            receiver.begin_seconds(now);
+            context.let_datagrams_wait(!self.witness);
+        }
         let recorder = context.world.of(state.planned());
         if state.has_begun()
             && self.playback.poll_timeout().is_some_and(|next| next <= now)
@@ -409,7 +435,8 @@ impl Role for Player {
     fn begin_again(&mut self, line: &mut Line, context: &mut Context<'_, ShardRecorder>) {
         self.numbers = Some(self.end_session(false, line, context));
         (self.totals, self.untold, self.restarts) = (ReadTotals::default(), 0, 0);
-        (self.keyframe_at, self.missed_keyframe, self.given_up) = (None, false, None);
+        (self.keyframe_at, self.missed_keyframe, self.without_pictures) = (None, false, false);
+        self.opened_at = None;
     }
 
     fn depart(

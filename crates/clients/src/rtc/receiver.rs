@@ -81,6 +81,8 @@ pub(super) struct Receiver {
     source_frames: f64,
     /// Ticks of its pauses that were left out.
     paused: u32,
+    /// The pictures that were agreed on do not come: the stream is one of sound.
+    without_pictures: bool,
 }
 
 impl Receiver {
@@ -131,6 +133,7 @@ impl Receiver {
             untimed: 0,
             source_frames: 0.0,
             paused: 0,
+            without_pictures: false,
         })
     }
 
@@ -223,6 +226,7 @@ impl Receiver {
         if first && track.asks {
             track.requests.start(now);
         }
+        self.without_pictures = false;
         if hints.keyframe == Some(true) {
             track.requests.keyframe();
             totals.keyframe_begun = true;
@@ -450,15 +454,31 @@ impl Receiver {
     }
 
     fn video(&self) -> Option<&Track> {
-        self.tracks.iter().find(|track| track.kind == MediaKind::Video).map(|track| &track.account)
+        let mut tracks = self.tracks.iter().filter(|_| !self.without_pictures);
+        tracks.find(|track| track.kind == MediaKind::Video).map(|track| &track.account)
     }
 
     /// The track whose time is that of the stream: pictures, or else sound.
     fn timed(&self) -> Option<&Track> {
-        self.video().or_else(|| self.tracks.first().map(|track| &track.account))
+        let sound = || self.tracks.iter().find(|track| track.kind != MediaKind::Video);
+        self.video().or_else(|| sound().map(|track| &track.account))
     }
 
-    /// Whether pictures were agreed on.
+    /// Whether sound came alone, although pictures were agreed on.
+    pub(super) fn is_sound_alone(&self) -> bool {
+        self.video().is_some_and(|it| it.ssrc().is_none())
+            && self
+                .tracks
+                .iter()
+                .any(|track| track.kind != MediaKind::Video && track.account.ssrc().is_some())
+    }
+
+    /// No pictures are waited for any more.
+    pub(super) fn give_pictures_up(&mut self) {
+        self.without_pictures = true;
+    }
+
+    /// Whether pictures were agreed on, and not given up.
     pub(super) fn has_video(&self) -> bool {
         self.video().is_some()
     }

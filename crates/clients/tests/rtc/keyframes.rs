@@ -181,18 +181,58 @@ fn a_viewer_that_joins_within_a_keyframe_waits_for_the_next() {
     assert!(failure == Failure::NoMedia && words.contains("without SPS and PPS"), "{words}");
 }
 
-/// A server that holds pictures back until a keyframe comes sends sound meanwhile.
-#[test]
-fn sound_is_media_where_pictures_were_agreed_on() {
-    for (tenths, failed) in [(170, 0), (185, 1)] {
-        let mut stage = viewer(0, VideoCodec::H264, None);
-        for _ in 0..tenths {
+/// It gets sound for this many tenths of a second.
+fn hear(stage: &mut Stage, tenths: u32) {
+    for _ in 0..tenths {
+        for _ in 0..5 {
             let sound = stage.server.as_mut().unwrap().sound();
             stage.rig.tell_datagram(&mut *stage.viewer, server_address(), &sound);
-            pass(&mut stage);
         }
-        assert_eq!(outcome(&mut stage)[2..], [0, failed], "{tenths}");
+        pass(stage);
     }
+}
+
+/// A server that holds pictures back until a keyframe comes sends sound meanwhile. A camera that is off has none at all.
+#[test]
+fn sound_is_media_where_pictures_were_agreed_on_and_the_whole_stream_in_the_end() {
+    for client in VIEWERS {
+        let mut stage = viewer(client, VideoCodec::H264, None);
+        hear(&mut stage, 17 * SECOND);
+        assert_eq!(outcome(&mut stage), [1, 0, 0, 0], "{client}");
+        hear(&mut stage, 15);
+        let figures = stage.figures();
+        let counts =
+            ["keyframe_waits_over", "played", "rtc.without_pictures"].map(|name| counter(&figures, name));
+        assert_eq!(counts, [1, 1, 1], "{client}");
+        let startup = figures.spread(weir_metrics::common::STARTUP);
+        assert!(
+            (startup.len(), startup.max() < 1_000_000) == (1, true),
+            "it has played since the first sound"
+        );
+        hear(&mut stage, 10 * SECOND);
+        let figures = stage.figures();
+        assert_eq!(["stalls", "starved"].map(|name| counter(&figures, name)), [0, 0], "{client}");
+        let played = counter(&figures, "source_time");
+        assert!((9_000_000..=11_000_000).contains(&played), "{client}: {played}");
+        // The camera is switched on.
+        show(&mut stage, H264[0]);
+        wait(&mut stage, &H264, 3 * SECOND);
+        let figures = stage.figures();
+        assert_eq!(["stalls", "starved"].map(|name| counter(&figures, name)), [0, 0], "{client}");
+        let played = counter(&figures, "source_time");
+        assert!((2_500_000..=3_500_000).contains(&played), "{client}: {played}");
+        // Another one, which joins later, has had no keyframe pass by either.
+        stage.dispatch(Event::Stop);
+        assert_eq!(outcome(&mut stage)[3], 0);
+    }
+}
+
+#[test]
+fn sound_alone_is_a_failure_where_another_viewer_has_had_pictures() {
+    let mut stage = viewer(5, VideoCodec::H264, Some(learnt(VideoCodec::H264, &H264, 10)));
+    hear(&mut stage, 19 * SECOND);
+    assert_eq!(outcome(&mut stage)[2..], [0, 1]);
+    assert_eq!(counter(&stage.figures(), "rtc.without_pictures"), 0);
 }
 
 #[test]

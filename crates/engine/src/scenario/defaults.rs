@@ -2,6 +2,7 @@
 //! verb asks the same. What only one protocol promises stands in its row of [`weir_protocols::PROTOCOLS`].
 
 use crate::plan::Schedule;
+use crate::scenario::facts::host;
 use crate::scenario::role::Role;
 use crate::scenario::{Scenario, WorkloadSpec};
 use crate::threshold::Threshold;
@@ -88,6 +89,14 @@ impl Scenario {
         [Some(pictures), has_sound.then_some(sound)].into_iter().flatten().flat_map(str::parse).collect()
     }
 
+    /// Whether it publishes pictures to a host of these URLs.
+    fn publishes_pictures(&self, urls: &[String]) -> bool {
+        let has_pictures = |it: &WorkloadSpec| it.output().is_some_and(|output| output.frame_time.is_some());
+        let sources = self.workloads.iter().filter(|it| !it.background && has_pictures(it));
+        let mut published = sources.flat_map(|it| &it.publish.0).filter_map(|url| host(url));
+        published.any(|published| urls.iter().any(|url| host(url) == Some(published)))
+    }
+
     /// What one workload is asked. What its protocol promises goes before what is asked of all about the same figure.
     fn of_workload(
         &self,
@@ -112,8 +121,14 @@ impl Scenario {
                 };
                 let publishers: Vec<&Given> =
                     self.workloads.iter().filter(of_same).map(|it| &it.options).collect();
-                let circumstances =
-                    Circumstances { urls, restarts, publishers: &publishers, is_distributed, members_leave };
+                let circumstances = Circumstances {
+                    urls,
+                    restarts,
+                    publishers: &publishers,
+                    is_distributed,
+                    members_leave,
+                    publishes_pictures: self.publishes_pictures(urls),
+                };
                 (play.asked)(&workload.options, &circumstances)
             }),
             _ => protocol.publish.as_ref().map(|publish| (publish.asked)(&workload.options, restarts)),
@@ -294,6 +309,19 @@ mod tests {
         assert_eq!(of("rtmp://h/a/b, audio_bitrate: '0'", "rtmp://h/a/b"), "keyframes > 0");
         assert_eq!(of("rtmp://h/a/b", "rtmp://h/a/c"), "");
         assert_eq!(of("mqtt://h/a", "mqtt://h/a"), "");
+    }
+
+    #[test]
+    fn pictures_that_the_run_publishes_must_come() {
+        let of = |publish: &str| {
+            let texts =
+                asked(&format!("workloads: [{{publish: '{publish}'}}, {{play: 'whep+http://h:80/a/b'}}]"));
+            texts.iter().filter(|(text, _)| text == "rtc.without_pictures == 0").count()
+        };
+        assert_eq!(of("whip+http://h/a/b"), 1);
+        assert_eq!(of("rtmp://h/a/b"), 1);
+        assert_eq!(of("rtmp://other/a/b"), 0);
+        assert_eq!(of("mqtt://h/a"), 0);
     }
 
     #[test]
