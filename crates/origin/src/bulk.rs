@@ -1,5 +1,7 @@
 //! The peer of background TCP streams.
 
+use crate::counts::BulkCounts;
+use crate::protocol_states::{ProtocolState, StateReport};
 use crate::worker::Worker;
 use std::io::IoSlice;
 use std::time::Duration;
@@ -46,7 +48,7 @@ impl BulkSession {
                         let rest = &bytes[length - before..];
                         context.send(CONSENT);
                         context.established();
-                        context.world.bulk.streams += 1;
+                        context.world.count(|counts: &mut BulkCounts| counts.streams += 1);
                         *self = match request {
                             Request::Up => Self::Receiving { total: 0, told: 0, next: context.now },
                             Request::Down { block } => {
@@ -64,7 +66,7 @@ impl BulkSession {
             }
             Self::Receiving { total, .. } => {
                 *total += bytes.len() as u64;
-                context.world.bulk.received += bytes.len() as u64;
+                context.world.count(|counts: &mut BulkCounts| counts.received += bytes.len() as u64);
                 self.report_total(context);
             }
             // A client that receives sends nothing more.
@@ -92,12 +94,18 @@ impl BulkSession {
     fn send(&mut self, context: &mut Context<'_, Worker>) {
         let Self::Sending { block, left } = self else { return };
         let sent = context.write(&[IoSlice::new(&ZEROS[..*left])]);
-        context.world.bulk.sent += sent as u64;
+        context.world.count(|counts: &mut BulkCounts| counts.sent += sent as u64);
         *left -= sent;
         if *left == 0 {
             *left = *block;
             context.set_timer(context.now);
         }
+    }
+}
+
+impl ProtocolState for BulkCounts {
+    fn report(&self) -> StateReport {
+        Box::new(*self)
     }
 }
 

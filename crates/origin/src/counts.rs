@@ -96,7 +96,7 @@ pub struct ViewerCounts {
 
 /// Viewers together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Departed {
+pub struct DepartedViewers {
     /// How many.
     pub viewers: u64,
     /// What their links took.
@@ -105,7 +105,7 @@ pub struct Departed {
     pub skipped: u64,
 }
 
-impl Departed {
+impl DepartedViewers {
     pub(crate) fn add(&mut self, viewer: &ViewerCounts) {
         self.viewers += 1;
         self.sent.add(&viewer.sent);
@@ -152,7 +152,7 @@ pub struct Counts {
     /// [`OriginConfig::departed_kept`](crate::OriginConfig::departed_kept) says.
     pub viewers: Vec<ViewerCounts>,
     /// The other viewers that are gone, together.
-    pub departed: Departed,
+    pub departed: DepartedViewers,
     /// Streams, by name.
     pub streams: Vec<StreamCounts>,
 }
@@ -164,7 +164,7 @@ impl Counts {
     }
 
     /// All viewers together.
-    pub fn all(&self) -> Departed {
+    pub fn all(&self) -> DepartedViewers {
         self.viewers.iter().fold(self.departed, |mut sum, viewer| {
             sum.add(viewer);
             sum

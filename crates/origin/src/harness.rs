@@ -51,7 +51,7 @@ pub fn play(data: &[u8]) {
             let clock = Clock::new(rig.now, Instant::now());
             let local = SocketAddr::from(([127, 0, 0, 1], 40_000));
             let hub = Hub::new(SessionId::made_up(1), local, certificate().clone(), clock);
-            rig.world.rtc = Some(Box::new(hub));
+            rig.world.put_state(Box::new(hub));
             let mut session = RtcSession::new(&mut rig.world, peer());
             rig.dispatch(&mut session, Event::Connected);
             drive(&mut rig, &mut session, Some(&mut Port), script);

@@ -19,7 +19,6 @@ mod wills;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use broker::Broker;
 pub use broker::MessageCounts;
-pub(crate) use broker::{Message, Report};
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use session::MqttSession;
-pub(crate) use thread::start;
+pub(crate) use thread::START;

@@ -2,16 +2,14 @@
 
 use crate::burn::{ClientCost, burn};
 use crate::config::{Listen, OriginConfig};
-use crate::counts::{BulkCounts, Counts};
+use crate::counts::Counts;
 use crate::error::OriginError;
 use crate::fault::{Action, Effect};
 use crate::forward::{ForwardTrouble, Route};
 use crate::hls::Shelves;
-use crate::mqtt::{self, MessageCounts};
+use crate::origin_thread::{Listener, OriginThread, StartThread};
 use crate::registry::Registry;
-use crate::rtc;
 use crate::rtmp::begin_forwarding;
-use crate::rtsp::RtspCounts;
 use crate::server::{self, Accept, Server, Sessions};
 use crate::stream::Terms;
 use crate::tuner::{self, Catalogue};
@@ -39,9 +37,8 @@ pub struct Origin {
     settings: Arc<OriginSettings>,
     /// Where it listens, by the names of servers.
     addresses: Vec<(&'static str, SocketAddr)>,
-    message_senders: Vec<MessageSender<Post>>,
-    /// The broker's, if there is one.
-    broker: Option<MessageSender<mqtt::Message>>,
+    /// The ways to its workers and to threads of protocols' own.
+    asked: Vec<Box<dyn OriginThread>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// Ports that are taken and not listened on, because of a fault.
@@ -81,7 +78,7 @@ impl Origin {
                 refusing.push(socket);
                 bound
             } else {
-                // A broker has one thread, and a port of datagrams one worker.
+                // A thread of its own is one, and a port of datagrams has one worker.
                 let threads = if matches!(server.sessions, Sessions::OnWorkers(_)) { workers } else { 1 };
                 let place = Listening::open(server, *address, threads, tls)?;
                 let bound = place.address;
@@ -112,23 +109,14 @@ impl Origin {
         let mut origin = Self {
             settings: settings.clone(),
             addresses,
-            message_senders: Vec::new(),
-            broker: None,
+            asked: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
             threads: Vec::new(),
             _refusing: refusing,
         };
-        let (brokers, places): (Vec<_>, _) = places
-            .into_iter()
-            .partition(|place: &Listening| matches!(place.server.sessions, Sessions::OnBroker));
-        let listeners: Vec<_> = brokers
-            .into_iter()
-            .flat_map(|place| place.listeners.into_iter().map(move |it| (it, place.tls.clone())))
-            .collect();
-        if !listeners.is_empty() {
-            let (message_sender, thread) =
-                mqtt::start(settings.clone(), listeners).map_err(OriginError::Thread)?;
-            origin.broker = Some(message_sender);
+        for (StartThread(start), listeners) in own_threads(&mut places) {
+            let (way, thread) = start(settings.clone(), listeners).map_err(OriginError::Thread)?;
+            origin.asked.push(way);
             origin.threads.push(thread);
         }
         origin.start_workers(workers, places, &settings)?;
@@ -165,15 +153,17 @@ impl Origin {
             self.threads.push(thread);
         }
         drop(ready);
-        let mut ready: Vec<_> =
+        let mut ready: Vec<(usize, MessageSender<Post>)> =
             message_senders.iter().take(workers).collect::<io::Result<_>>().map_err(OriginError::Thread)?;
         ready.sort_by_key(|(number, _)| *number);
-        self.message_senders = ready.into_iter().map(|(_, message_sender)| message_sender).collect();
-        for (number, message_sender) in self.message_senders.iter().enumerate() {
-            let others = self.message_senders.iter().enumerate().filter(|(other, _)| *other != number);
+        for (number, message_sender) in &ready {
+            let others = ready.iter().filter(|(other, _)| other != number);
             message_sender.post(Post(Message::Peers(
                 others.map(|(_, message_sender)| message_sender.clone()).collect(),
             )));
+        }
+        for (_, message_sender) in ready {
+            self.asked.push(Box::new(message_sender));
         }
         Ok(())
     }
@@ -195,35 +185,8 @@ impl Origin {
     /// What faults did up to now, in the order of time.
     pub fn effects(&self) -> Vec<Effect> {
         let mut effects: Vec<_> = self.reports().flat_map(|report| report.effects).collect();
-        effects.extend(self.broker_report().map(|report| report.effects).unwrap_or_default());
         effects.sort_by_key(|effect| effect.at);
         effects
-    }
-
-    /// What its broker has taken and handed on up to now.
-    pub fn messages(&self) -> MessageCounts {
-        self.broker_report().map(|report| report.counts).unwrap_or_default()
-    }
-
-    /// What it has done by WebRTC up to now.
-    pub fn rtc(&self) -> rtc::Counts {
-        let mut counts = rtc::Counts::default();
-        self.reports().for_each(|report| counts.add(&report.hub.counts));
-        counts
-    }
-
-    /// What its bulk streams have carried up to now.
-    pub fn bulk(&self) -> BulkCounts {
-        let mut counts = BulkCounts::default();
-        self.reports().for_each(|report| counts.add(&report.bulk));
-        counts
-    }
-
-    /// What it has done by RTSP up to now; datagrams of a viewer once it is gone.
-    pub fn rtsp(&self) -> RtspCounts {
-        let mut counts = RtspCounts::default();
-        self.reports().for_each(|report| counts.add(&report.rtsp));
-        counts
     }
 
     /// Servers that streams could not be forwarded to, each once a series of tries; what was handed out is not again.
@@ -231,25 +194,15 @@ impl Origin {
         std::mem::take(&mut self.settings.troubles.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Streams whose sound viewers by WebRTC are not sent, because it is neither Opus nor G.711 and nothing is transcoded.
-    pub fn mute_streams(&self) -> Vec<Arc<str>> {
-        let mut names: Vec<_> = self.reports().flat_map(|report| report.hub.mute_streams).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
-    fn broker_report(&self) -> Option<mqtt::Report> {
-        let (reply, report) = channel();
-        self.broker.as_ref()?.post(mqtt::Message::Report(reply));
-        report.recv().ok()
+    /// What the threads of a protocol tell of its own.
+    pub(crate) fn of_protocol<T: 'static>(&self) -> impl Iterator<Item = T> {
+        let states = self.reports().flat_map(|report| report.states);
+        states.filter_map(|state| state.downcast().ok().map(|state| *state))
     }
 
     fn reports(&self) -> impl Iterator<Item = Report> {
         let (reply, reports): (_, Receiver<Report>) = channel();
-        for message_sender in &self.message_senders {
-            message_sender.post(Post(Message::Report(reply.clone())));
-        }
+        self.asked.iter().for_each(|thread| thread.request_report(reply.clone()));
         reports.into_iter()
     }
 
@@ -262,12 +215,7 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        for message_sender in &self.message_senders {
-            message_sender.post(Post(Message::Stop));
-        }
-        if let Some(broker) = &self.broker {
-            broker.post(mqtt::Message::Stop);
-        }
+        self.asked.iter().for_each(|thread| thread.stop());
         for thread in self.threads.drain(..) {
             // A worker that panicked has said so itself.
             let _ = thread.join();
@@ -323,6 +271,20 @@ impl Listening {
         let address = listeners.first().map_or(Ok(address), TcpListener::local_addr).map_err(refused)?;
         Ok(Self { server, address, listeners, tls })
     }
+}
+
+/// The threads of protocols' own that have to be started, each with all its listeners: of TLS as well.
+fn own_threads(places: &mut [Listening]) -> Vec<(StartThread, Vec<Listener>)> {
+    let mut threads: Vec<(&'static str, StartThread, Vec<Listener>)> = Vec::new();
+    for place in places {
+        let Sessions::OnOwnThread(start) = place.server.sessions else { continue };
+        let listeners = std::mem::take(&mut place.listeners).into_iter().map(|it| (it, place.tls.clone()));
+        match threads.iter_mut().find(|(name, ..)| *name == place.server.name) {
+            Some((.., all)) => all.extend(listeners),
+            None => threads.push((place.server.name, start, listeners.collect())),
+        }
+    }
+    threads.into_iter().map(|(_, start, listeners)| (start, listeners)).collect()
 }
 
 /// Takes a port without listening, so that the system refuses connections.

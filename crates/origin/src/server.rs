@@ -1,8 +1,10 @@
-//! What can be listened for: a name, and what opens a listener, on workers or on the broker's thread.
+//! What can be listened for: a name, and what opens a listener, on workers or on a thread of its own.
 
 use crate::bulk::BulkSession;
 use crate::hls::HlsSession;
 use crate::mirakurun::TunerSession;
+use crate::mqtt;
+use crate::origin_thread::StartThread;
 use crate::rtc::{self, RtcSession};
 use crate::rtmp::RtmpSession;
 use crate::rtsp::RtspSession;
@@ -32,8 +34,8 @@ pub enum Sessions {
     OnWorkers(Accept),
     /// Runs on one worker, which takes the datagrams of a port.
     OnOneWorker(Accept),
-    /// On the one thread of the MQTT broker.
-    OnBroker,
+    /// All on one thread beside the workers, which has what it listens at.
+    OnOwnThread(StartThread),
 }
 
 /// Makes a worker accept the links of a listener, with TLS if there is a configuration for it.
@@ -120,5 +122,9 @@ pub static SRT: Server = Server {
 };
 
 /// MQTT.
-pub static MQTT: Server =
-    Server { name: "mqtt", secure_name: Some("mqtts"), alpn: &[], sessions: Sessions::OnBroker };
+pub static MQTT: Server = Server {
+    name: "mqtt",
+    secure_name: Some("mqtts"),
+    alpn: &[],
+    sessions: Sessions::OnOwnThread(mqtt::START),
+};

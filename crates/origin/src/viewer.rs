@@ -3,7 +3,7 @@
 
 use crate::counts::UnitCounts;
 use crate::fault::{Gate, GateFront, GateUnit, LinkEnd, Ruling, Script, Subject};
-use crate::stream::{BATCH, Cursor, Outlet, Packet, View, Written};
+use crate::stream::{BATCH, Cursor, Outlet, Packet, View, WriteOutcome};
 use crate::worker::{CountKey, StreamKey, Worker};
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -286,7 +286,7 @@ impl Viewer {
     }
 
     /// Counts what was written; says whether the link took everything.
-    fn book_sent(&mut self, worker: &mut Worker, written: &Written, now: Moment) -> bool {
+    fn book_sent(&mut self, worker: &mut Worker, written: &WriteOutcome, now: Moment) -> bool {
         if let Some(key) = self.counts {
             let counts = worker.viewer_counts(key);
             counts.sent.add(&written.sent);

@@ -1,15 +1,15 @@
 //! What the sessions of one worker share: the streams, the counts, and the way to the other workers.
 
 use crate::burn::Clients;
-use crate::counts::{BulkCounts, Counts, Departed, StreamCounts, UnitCounts, ViewerCounts};
+use crate::counts::{Counts, DepartedViewers, StreamCounts, UnitCounts, ViewerCounts};
 use crate::fault::{Action, Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::hls::Shelves;
+use crate::origin_thread::OriginThread;
 use crate::policy::{Departure, MissingStream, Patience};
+use crate::protocol_states::{ProtocolState, ProtocolStates, StateMessage, StateReport};
 use crate::registry::Registry;
-use crate::rtc::{Hub, HubReport};
-use crate::rtsp::RtspCounts;
-use crate::stream::{Joined, Log, Opening, Packet, Terms};
+use crate::stream::{JoinedPackets, Log, Opening, Packet, Terms};
 use crate::tuner::Catalogue;
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
@@ -101,24 +101,21 @@ pub(crate) enum Message {
     Packets { publication: u64, packets: Vec<Arrival> },
     /// A publication on another worker is over.
     End { publication: u64 },
-    /// The peer of this WebRTC session leaves; it may be yours.
-    Dismiss { session: u64 },
-    /// A viewer needs a keyframe of this stream; its publisher may be yours.
-    Keyframe { stream: Arc<str> },
+    /// What a session of some protocol tells the other workers; it may concern a peer of yours.
+    OfProtocol(StateMessage),
     /// What has been counted?
     Report(Sender<Report>),
     /// The worker has to end.
     Stop,
 }
 
-/// What a worker has counted.
-#[derive(Debug)]
+/// What a thread of the origin has counted.
+#[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) counts: Counts,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) hub: HubReport,
-    pub(crate) bulk: BulkCounts,
-    pub(crate) rtsp: RtspCounts,
+    /// What each protocol tells of its own.
+    pub(crate) states: Vec<StateReport>,
 }
 
 /// A packet that came, from a publisher or another worker.
@@ -143,7 +140,7 @@ pub(crate) struct Stream {
     pub(crate) terms: Terms,
     counts: StreamCounts,
     pub(crate) log: Log,
-    joined: Joined,
+    joined: JoinedPackets,
     /// The latest publication, and whether it goes on.
     pub(crate) publication: u64,
     pub(crate) live: bool,
@@ -195,15 +192,13 @@ pub struct Worker {
     viewers: Slab<ViewerCounts>,
     departed: Vec<ViewerCounts>,
     /// Those beyond.
-    departed_sum: Departed,
+    departed_sum: DepartedViewers,
     past_streams: HashMap<Arc<str>, StreamCounts>,
     effects: Vec<Effect>,
     pub(crate) forwardings: Vec<Forwarding>,
     pub(crate) sources: Vec<Box<dyn Source>>,
-    /// Where WebRTC's peers are, if there are to be any.
-    pub(crate) rtc: Option<Box<Hub>>,
-    pub(crate) bulk: BulkCounts,
-    pub(crate) rtsp: RtspCounts,
+    /// What protocols keep here of their own.
+    states: ProtocolStates,
     pub(crate) stopping: bool,
 }
 
@@ -219,14 +214,12 @@ impl Worker {
             publishers: 0,
             viewers: Slab::new(),
             departed: Vec::new(),
-            departed_sum: Departed::default(),
+            departed_sum: DepartedViewers::default(),
             past_streams: HashMap::new(),
             effects: Vec::new(),
             forwardings: Vec::new(),
             sources: Vec::new(),
-            rtc: None,
-            bulk: BulkCounts::default(),
-            rtsp: RtspCounts::default(),
+            states: ProtocolStates::default(),
             stopping: false,
         }
     }
@@ -252,7 +245,7 @@ impl Worker {
             terms,
             counts,
             log: Log::new(terms.history),
-            joined: Joined::default(),
+            joined: JoinedPackets::default(),
             publication: 0,
             live: false,
             viewers: BTreeSet::new(),
@@ -271,7 +264,7 @@ impl Worker {
     }
 
     /// A stream's packets, and where they are put side by side for several viewers.
-    pub(crate) fn stream_to_send(&mut self, key: StreamKey) -> (&Log, &mut Joined) {
+    pub(crate) fn stream_to_send(&mut self, key: StreamKey) -> (&Log, &mut JoinedPackets) {
         let stream = &mut self.streams[key.0];
         (&stream.log, &mut stream.joined)
     }
@@ -397,9 +390,41 @@ impl Worker {
         self.streams[key.0].follower = Some(id);
     }
 
-    /// Sends a message to all other workers.
-    pub(crate) fn tell_peers(&self, message: &dyn Fn() -> Message) {
-        self.peers.iter().for_each(|peer| peer.post(Post(message())));
+    /// Sends what a protocol has to say to its state on all other workers.
+    pub(crate) fn tell_peers(&self, message: &StateMessage) {
+        self.peers.iter().for_each(|peer| peer.post(Post(Message::OfProtocol(message.clone()))));
+    }
+
+    /// What a protocol keeps here, if it does.
+    pub(crate) fn state<T: ProtocolState>(&self) -> Option<&T> {
+        self.states.get()
+    }
+
+    /// The same, to change.
+    pub(crate) fn state_mut<T: ProtocolState>(&mut self) -> Option<&mut T> {
+        self.states.get_mut()
+    }
+
+    /// Has a protocol change what it counts here.
+    pub(crate) fn count<T: ProtocolState + Default>(&mut self, change: impl FnOnce(&mut T)) {
+        match self.states.get_mut() {
+            Some(counts) => change(counts),
+            None => {
+                let mut counts = Box::<T>::default();
+                change(&mut counts);
+                self.states.put(counts);
+            }
+        }
+    }
+
+    /// Takes out what a protocol keeps here, for calls that need the worker beside it; to be put back.
+    pub(crate) fn take_state<T: ProtocolState>(&mut self) -> Option<Box<T>> {
+        self.states.take()
+    }
+
+    /// Keeps a protocol's state here.
+    pub(crate) fn put_state<T: ProtocolState>(&mut self, state: Box<T>) {
+        self.states.put(state);
     }
 
     /// A viewer cannot go on before a keyframe: it wants to be woken then.
@@ -515,11 +540,8 @@ impl World for Worker {
                 self.end(publication);
                 wake.extend(key.map(|key| self.take_wakes(key)).unwrap_or_default());
             }
-            Message::Dismiss { session } => {
-                wake.extend(self.rtc.as_mut().and_then(|hub| hub.dismiss(session, now)));
-            }
-            Message::Keyframe { stream } => {
-                wake.extend(self.rtc.as_mut().and_then(|hub| hub.ask_keyframe(&stream, now)));
+            Message::OfProtocol(message) => {
+                wake.extend(self.states.iter_mut().filter_map(|state| state.receive(&message, now)));
             }
             Message::Report(reply) => {
                 let counts = Counts {
@@ -541,12 +563,21 @@ impl World for Worker {
                         .cloned()
                         .collect(),
                 };
+                let states = self.states.iter().map(ProtocolState::report).collect();
                 // The asker may have given up.
-                let hub = self.rtc.as_ref().map(|hub| hub.report()).unwrap_or_default();
-                let effects = self.effects.clone();
-                let _ = reply.send(Report { counts, effects, hub, bulk: self.bulk, rtsp: self.rtsp });
+                let _ = reply.send(Report { counts, effects: self.effects.clone(), states });
             }
             Message::Stop => self.stopping = true,
         }
+    }
+}
+
+impl OriginThread for MessageSender<Post> {
+    fn request_report(&self, reply: Sender<Report>) {
+        self.post(Post(Message::Report(reply)));
+    }
+
+    fn stop(&self) {
+        self.post(Post(Message::Stop));
     }
 }

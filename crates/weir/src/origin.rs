@@ -12,8 +12,8 @@ use weir_clients::{KeyNumbers, Link, SecretUrl};
 use weir_engine::scenario::Span;
 use weir_metrics::several;
 use weir_origin::{
-    ChannelType, Departed, Identity, Listen, Material, MaterialError, MissingStream, Origin, OriginConfig,
-    RTMP, SRT, SegmentContainer, Service, UnknownSegmentKey,
+    ChannelType, DepartedViewers, Identity, Listen, Material, MaterialError, MissingStream, Origin,
+    OriginConfig, RTMP, SRT, SegmentContainer, Service, UnknownSegmentKey,
 };
 use weir_protocols::{PROTOCOLS, Serve};
 use weir_runner::{ErrorKind, RunError};
@@ -74,7 +74,7 @@ pub(crate) fn origin(args: &args::Origin) -> Result<Exit, RunError> {
         }
     }
     let counts = origin.counts();
-    let Departed { viewers, sent, skipped } = counts.all();
+    let DepartedViewers { viewers, sent, skipped } = counts.all();
     let slow =
         if skipped > 0 { format!("; {skipped} units came too late for slow viewers") } else { String::new() };
     let _ = writeln!(

@@ -1,16 +1,17 @@
 //! What all sessions of a broker share: subscriptions, the messages that wait for each client, and the counts.
 
 use super::delivery::Delivery;
-use super::flight::{Acknowledged, Again, Flight};
+use super::flight::{AckOutcome, Again, Flight};
 use super::inbox::Inbox;
 use super::inbox_key::InboxKey;
 use super::publication::Publication;
-use super::retained::Retained;
-use super::subscriptions::{Matched, SubscribeOutcome, Subscriptions};
+use super::retained::RetainedMessages;
+use super::subscriptions::{MatchOutcome, SubscribeOutcome, Subscriptions};
 use super::wills::{Will, Wills};
 use crate::fault::{Effect, Script, Subject, Whom};
+use crate::protocol_states::StateReport;
 use crate::stream::{Kind, Packet};
-use crate::worker::OriginSettings;
+use crate::worker::{OriginSettings, Report};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -87,13 +88,6 @@ pub(crate) enum Message {
     Stop,
 }
 
-/// What a broker has counted.
-#[derive(Debug)]
-pub(crate) struct Report {
-    pub(crate) counts: MessageCounts,
-    pub(crate) effects: Vec<Effect>,
-}
-
 /// The [`World`] of a broker.
 pub(crate) struct Broker {
     pub(crate) settings: Arc<OriginSettings>,
@@ -101,7 +95,7 @@ pub(crate) struct Broker {
     inboxes: Slab<Inbox>,
     names: HashMap<String, InboxKey>,
     subscriptions: Subscriptions,
-    retained: Retained,
+    retained: RetainedMessages,
     /// Bytes of all queues, and of what is kept of messages in flight.
     queue_bytes: usize,
     /// Sessions whose clients are away, by the moment until when they are kept.
@@ -118,7 +112,7 @@ pub(crate) struct Broker {
 
 /// A client that was let in.
 #[derive(Debug)]
-pub(super) struct Entered {
+pub(super) struct Admission {
     pub(super) key: InboxKey,
     /// The connection of another client of its name, which has to go.
     pub(super) other: Option<SessionId>,
@@ -153,7 +147,7 @@ impl Broker {
             inboxes: Slab::new(),
             names: HashMap::new(),
             subscriptions: Subscriptions::default(),
-            retained: Retained::default(),
+            retained: RetainedMessages::default(),
             queue_bytes: 0,
             away: BTreeSet::new(),
             away_bytes: 0,
@@ -172,7 +166,7 @@ impl Broker {
         clean_start: bool,
         kept_for: Duration,
         now: Moment,
-    ) -> Entered {
+    ) -> Admission {
         self.forget_expired(now);
         self.counts.clients += 1;
         let known = self.names.get(client_id).copied();
@@ -184,7 +178,7 @@ impl Broker {
                 self.end_waiting(key);
                 let inbox = &mut self.inboxes[key.0];
                 (inbox.session, inbox.kept_for) = (Some(session), kept_for);
-                return Entered { key, other, is_resumed: true, number: inbox.number };
+                return Admission { key, other, is_resumed: true, number: inbox.number };
             }
             self.remove(key);
         }
@@ -204,7 +198,7 @@ impl Broker {
         let number = inbox.number;
         let key = InboxKey(self.inboxes.insert(inbox));
         self.names.insert(client_id.to_owned(), key);
-        Entered { key, other, is_resumed: false, number }
+        Admission { key, other, is_resumed: false, number }
     }
 
     /// The connection of a client has ended: its session, which had this number, is kept, or ends with its subscriptions. What of
@@ -353,15 +347,15 @@ impl Broker {
     pub(super) fn acknowledged(
         &mut self,
         key: InboxKey,
-        what: impl FnOnce(&mut Flight) -> Acknowledged,
-    ) -> Acknowledged {
+        what: impl FnOnce(&mut Flight) -> AckOutcome,
+    ) -> AckOutcome {
         let inbox = &mut self.inboxes[key.0];
         let acknowledged = what(&mut inbox.flight);
-        if let Acknowledged::Received(bytes) | Acknowledged::Over(bytes) = acknowledged {
+        if let AckOutcome::Received(bytes) | AckOutcome::Over(bytes) = acknowledged {
             inbox.queue_bytes -= bytes;
             self.queue_bytes -= bytes;
         }
-        self.counts.confirmed += u64::from(matches!(acknowledged, Acknowledged::Over(_)));
+        self.counts.confirmed += u64::from(matches!(acknowledged, AckOutcome::Over(_)));
         acknowledged
     }
 
@@ -457,7 +451,7 @@ impl Broker {
         publication: Publication,
         now: Moment,
         wake: &mut Vec<SessionId>,
-    ) -> Matched {
+    ) -> MatchOutcome {
         self.forget_expired(now);
         let publication = Arc::new(Publication { since: now, ..publication });
         if publication.retain && !self.retained.keep(&publication) {
@@ -474,10 +468,10 @@ impl Broker {
             }
         }
         self.counts.dropped += u64::from(times == 0);
-        let mut matched = Matched::default();
+        let mut matched = MatchOutcome::default();
         for _ in 0..times {
-            let Matched { any, steps } = self.hand_out(from, &publication, wake);
-            matched = Matched { any: matched.any | any, steps: matched.steps + steps };
+            let MatchOutcome { any, steps } = self.hand_out(from, &publication, wake);
+            matched = MatchOutcome { any: matched.any | any, steps: matched.steps + steps };
         }
         // The publisher learns nothing of a fault.
         matched.any |= times == 0 && self.subscriptions.has_any(&publication.topic);
@@ -489,7 +483,7 @@ impl Broker {
         from: Option<InboxKey>,
         publication: &Arc<Publication>,
         wake: &mut Vec<SessionId>,
-    ) -> Matched {
+    ) -> MatchOutcome {
         let Self { subscriptions, inboxes, counts, queue_bytes, .. } = self;
         let weight = publication.weight();
         subscriptions.choose(from, &publication.topic, |it| {
@@ -535,7 +529,8 @@ impl World for Broker {
         match message {
             Message::Report(reply) => {
                 // The asker may have given up.
-                let _ = reply.send(Report { counts: self.counts, effects: self.effects.clone() });
+                let states: Vec<StateReport> = vec![Box::new(self.counts)];
+                let _ = reply.send(Report { effects: self.effects.clone(), states, ..Report::default() });
             }
             Message::Wills => self.publish_wills(now, wake),
             Message::Stop => self.stopping = true,

@@ -41,7 +41,7 @@ pub(super) enum Again {
 
 /// What an acknowledgement has done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Acknowledged {
+pub(super) enum AckOutcome {
     /// It is of nothing that was sent, or of another kind than that waits for.
     Unknown,
     /// The client has a message of QoS 2, or is not to be sent it, which is not kept any longer. Its length in bytes.
@@ -70,33 +70,33 @@ impl Flight {
     }
 
     /// PUBACK came.
-    pub(super) fn on_puback(&mut self, id: PacketId) -> Acknowledged {
+    pub(super) fn on_puback(&mut self, id: PacketId) -> AckOutcome {
         self.end(id, Awaits::Puback)
     }
 
     /// PUBREC came; one with an error ends the exchange (MQTT 5 section 4.3.3).
-    pub(super) fn on_pubrec(&mut self, id: PacketId, is_error: bool) -> Acknowledged {
+    pub(super) fn on_pubrec(&mut self, id: PacketId, is_error: bool) -> AckOutcome {
         match self.sent.get_mut(&id) {
             Some(sent) if sent.awaits == Awaits::Pubrec && !is_error => {
                 sent.awaits = Awaits::Pubcomp;
-                Acknowledged::Received(weight(sent.kept.take().as_ref()))
+                AckOutcome::Received(weight(sent.kept.take().as_ref()))
             }
             // It came again.
-            Some(sent) if sent.awaits == Awaits::Pubcomp && !is_error => Acknowledged::Received(0),
+            Some(sent) if sent.awaits == Awaits::Pubcomp && !is_error => AckOutcome::Received(0),
             Some(_) => self.end(id, Awaits::Pubrec),
-            None => Acknowledged::Unknown,
+            None => AckOutcome::Unknown,
         }
     }
 
     /// PUBCOMP came.
-    pub(super) fn on_pubcomp(&mut self, id: PacketId) -> Acknowledged {
+    pub(super) fn on_pubcomp(&mut self, id: PacketId) -> AckOutcome {
         self.end(id, Awaits::Pubcomp)
     }
 
     /// A message was too large for its client, whose exchange is over without an acknowledgement.
-    pub(super) fn discard(&mut self, id: PacketId) -> Acknowledged {
+    pub(super) fn discard(&mut self, id: PacketId) -> AckOutcome {
         let sent = self.sent.remove(&id);
-        Acknowledged::Received(weight(sent.and_then(|sent| sent.kept).as_ref()))
+        AckOutcome::Received(weight(sent.and_then(|sent| sent.kept).as_ref()))
     }
 
     /// What is to be sent again, in the order in which it was sent first (MQTT-4.6.0-1).
@@ -115,12 +115,12 @@ impl Flight {
         }
     }
 
-    fn end(&mut self, id: PacketId, awaits: Awaits) -> Acknowledged {
+    fn end(&mut self, id: PacketId, awaits: Awaits) -> AckOutcome {
         match self.sent.get(&id) {
             Some(sent) if sent.awaits == awaits => {
-                Acknowledged::Over(weight(self.sent.remove(&id).and_then(|sent| sent.kept).as_ref()))
+                AckOutcome::Over(weight(self.sent.remove(&id).and_then(|sent| sent.kept).as_ref()))
             }
-            _ => Acknowledged::Unknown,
+            _ => AckOutcome::Unknown,
         }
     }
 
@@ -159,19 +159,19 @@ mod tests {
             [Qos::AtLeastOnce, Qos::ExactlyOnce, Qos::ExactlyOnce, Qos::AtLeastOnce]
                 .map(|qos| flight.begin(&delivery(qos), true));
         let weight = delivery(Qos::AtLeastOnce).publication.weight();
-        assert_eq!(flight.on_puback(one), Acknowledged::Over(weight));
-        assert_eq!(flight.on_pubrec(two, false), Acknowledged::Received(weight));
-        assert_eq!(flight.on_pubrec(two, false), Acknowledged::Received(0));
+        assert_eq!(flight.on_puback(one), AckOutcome::Over(weight));
+        assert_eq!(flight.on_pubrec(two, false), AckOutcome::Received(weight));
+        assert_eq!(flight.on_pubrec(two, false), AckOutcome::Received(0));
         assert_eq!(flight.unacknowledged(), [two, three, four]);
         assert!(matches!(flight.again(two), Some(Again::Pubrel)));
         assert!(matches!(flight.again(three), Some(Again::Publish(_))) && flight.again(one).is_none());
         // Acknowledgements of another kind, and twice.
-        assert_eq!(flight.on_pubcomp(three), Acknowledged::Unknown);
-        assert_eq!(flight.on_puback(three), Acknowledged::Unknown);
-        assert_eq!(flight.on_pubcomp(two), Acknowledged::Over(0));
-        assert_eq!(flight.on_pubrec(two, false), Acknowledged::Unknown);
-        assert_eq!(flight.on_pubrec(three, true), Acknowledged::Over(weight));
-        assert_eq!(flight.on_puback(four), Acknowledged::Over(weight));
+        assert_eq!(flight.on_pubcomp(three), AckOutcome::Unknown);
+        assert_eq!(flight.on_puback(three), AckOutcome::Unknown);
+        assert_eq!(flight.on_pubcomp(two), AckOutcome::Over(0));
+        assert_eq!(flight.on_pubrec(two, false), AckOutcome::Unknown);
+        assert_eq!(flight.on_pubrec(three, true), AckOutcome::Over(weight));
+        assert_eq!(flight.on_puback(four), AckOutcome::Over(weight));
         assert_eq!(flight.len(), 0);
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let held = flight.begin(&delivery(Qos::AtLeastOnce), false);
         for _ in 0..70_000 {
             let id = flight.begin(&delivery(Qos::AtLeastOnce), false);
-            assert!(id != held && flight.on_puback(id) == Acknowledged::Over(0));
+            assert!(id != held && flight.on_puback(id) == AckOutcome::Over(0));
         }
         assert!(flight.again(held).is_none(), "it was not kept");
     }

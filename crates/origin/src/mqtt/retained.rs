@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The messages that are kept, by topic.
 #[derive(Debug, Default)]
-pub(super) struct Retained {
+pub(super) struct RetainedMessages {
     kept: BTreeMap<Box<str>, (u64, Arc<Publication>)>,
     bytes: usize,
     /// How many were kept so far: the number of the next.
@@ -41,7 +41,7 @@ impl Search {
     }
 }
 
-impl Retained {
+impl RetainedMessages {
     /// Keeps the last message of its topic; one without payload takes it away (MQTT-3.3.1-6). `false`: there is no room
     /// for it, nor is an older one kept that is not the last any more.
     pub(super) fn keep(&mut self, publication: &Arc<Publication>) -> bool {
@@ -119,7 +119,7 @@ mod tests {
         Arc::new(Publication::of(&Publish { retain: true, ..Publish::new(topic, &payload) }))
     }
 
-    fn found(retained: &Retained, pattern: &str) -> Vec<String> {
+    fn found(retained: &RetainedMessages, pattern: &str) -> Vec<String> {
         let filter = Filter::parse(pattern).unwrap();
         let mut search = retained.search(&filter, SubscriptionOptions::default(), None);
         let mut found = Vec::new();
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_search_finds_what_its_filter_matches_and_looks_at_little_else() {
-        let mut retained = Retained::default();
+        let mut retained = RetainedMessages::default();
         for topic in ["sport", "sport/tennis", "sport/tennis/final", "sports", "weather", "$SYS/uptime"] {
             assert!(retained.keep(&publication(topic, 3)));
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_later_is_not_found_as_it_was_sent_as_it_came() {
-        let mut retained = Retained::default();
+        let mut retained = RetainedMessages::default();
         retained.keep(&publication("a", 3));
         retained.keep(&publication("b", 3));
         let mut search = retained.search(&Filter::parse("#").unwrap(), SubscriptionOptions::default(), None);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_given_free_again() {
-        let mut retained = Retained::default();
+        let mut retained = RetainedMessages::default();
         let large = 8 << 20;
         let kept = (0..20).filter(|n| retained.keep(&publication(&format!("{n}"), large))).count();
         assert_eq!(kept, 7, "of 8 MiB and a little");

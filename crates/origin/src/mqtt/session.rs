@@ -19,7 +19,7 @@ mod turns;
 
 use super::broker::{Broker, unit_of};
 use super::delivery::Delivery;
-use super::flight::{Acknowledged, Again};
+use super::flight::{AckOutcome, Again};
 use super::inbox_key::InboxKey;
 use super::publication::Publication;
 use super::role::{Role, fault, reason};

@@ -42,7 +42,7 @@ pub(super) struct Subscriptions {
     names: HashMap<Name, AudienceKey>,
     /// Where each subscription stands among the members of its audience.
     places: Slab<(AudienceKey, usize)>,
-    of: HashMap<InboxKey, Owned>,
+    of: HashMap<InboxKey, ClientSubscriptions>,
     /// Of one message, kept for its memory.
     found: Vec<AudienceKey>,
 }
@@ -60,7 +60,7 @@ struct Audience {
 
 /// What one client has subscribed to.
 #[derive(Debug, Default)]
-struct Owned {
+struct ClientSubscriptions {
     subscriptions: HashMap<AudienceKey, SubscriptionKey>,
     bytes: usize,
 }
@@ -78,7 +78,7 @@ pub(super) enum SubscribeOutcome {
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Matched {
+pub(super) struct MatchOutcome {
     /// Whether it went to anyone.
     pub(super) any: bool,
     /// What that has cost: patterns and subscriptions that were looked at.
@@ -184,11 +184,13 @@ impl Subscriptions {
         from: Option<InboxKey>,
         topic: &str,
         mut on: impl FnMut(&Member) -> bool,
-    ) -> Matched {
+    ) -> MatchOutcome {
         let Self { patterns, audiences, found, .. } = self;
         found.clear();
-        let mut matched =
-            Matched { any: false, steps: patterns.find(topic, |same_pattern| found.extend(same_pattern)) };
+        let mut matched = MatchOutcome {
+            any: false,
+            steps: patterns.find(topic, |same_pattern| found.extend(same_pattern)),
+        };
         for key in &*found {
             let audience = &mut audiences[key.0];
             if audience.name.0.is_some() {

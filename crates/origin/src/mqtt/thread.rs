@@ -2,29 +2,35 @@
 
 use super::broker::{Broker, Message};
 use super::session::MqttSession;
-use crate::worker::OriginSettings;
+use crate::origin_thread::{Listener, OriginThread, StartThread, StartedThread};
+use crate::worker::{OriginSettings, Report};
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use weir_shard::{MessageSender, Shard, clock};
 
 /// The longest that it sleeps when nothing happens.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
-/// Where a broker listens.
-pub(crate) type Listener = (TcpListener, Option<Arc<rustls::ServerConfig>>);
+/// What starts a broker, one for all its listeners.
+pub(crate) const START: StartThread = StartThread(start);
+
+impl OriginThread for MessageSender<Message> {
+    fn request_report(&self, reply: Sender<Report>) {
+        self.post(Message::Report(reply));
+    }
+
+    fn stop(&self) {
+        self.post(Message::Stop);
+    }
+}
 
 /// Starts a broker, in a thread named `weir-mqtt`.
 ///
 /// # Errors
 /// The system refuses a thread, or has no descriptor left.
-pub(crate) fn start(
-    settings: Arc<OriginSettings>,
-    listeners: Vec<Listener>,
-) -> io::Result<(MessageSender<Message>, JoinHandle<()>)> {
+fn start(settings: Arc<OriginSettings>, listeners: Vec<Listener>) -> io::Result<StartedThread> {
     let (ready, started) = channel();
     let thread = std::thread::Builder::new().name("weir-mqtt".to_owned()).spawn(move || {
         let deadlines = settings.patience.deadlines();
@@ -58,5 +64,5 @@ pub(crate) fn start(
     })?;
     let message_sender =
         started.recv().map_err(|_| io::Error::other("the broker's thread ended at once"))??;
-    Ok((message_sender, thread))
+    Ok((Box::new(message_sender), thread))
 }

@@ -7,8 +7,9 @@ use super::ingest::Ingest;
 use super::outbox::Outbox;
 use super::peer::{Peer, Track};
 use crate::fault::{Script, Subject};
+use crate::protocol_states::{ProtocolState, StateMessage, StateReport};
 use crate::publisher::Publisher;
-use crate::worker::{Message, Worker};
+use crate::worker::Worker;
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -66,6 +67,21 @@ pub(super) struct NewPeer {
     pub(super) peer: SocketAddr,
     pub(super) stream: Arc<str>,
     pub(super) session: u64,
+}
+
+/// What the hub of a worker tells those of the others.
+#[derive(Debug)]
+pub(super) enum HubMessage {
+    /// The peer of this session leaves; it may be yours.
+    Dismiss { session: u64 },
+    /// A viewer needs a keyframe of this stream; its publisher may be yours.
+    Keyframe { stream: Arc<str> },
+}
+
+impl From<HubMessage> for StateMessage {
+    fn from(message: HubMessage) -> Self {
+        Arc::new(message)
+    }
 }
 
 /// What a hub has done.
@@ -155,12 +171,12 @@ impl Hub {
         feed.asked_at = Some(now);
         let stream = feed.name.clone();
         if self.ask_keyframe(&stream, now).is_none() {
-            worker.tell_peers(&|| Message::Keyframe { stream: stream.clone() });
+            worker.tell_peers(&HubMessage::Keyframe { stream }.into());
         }
     }
 
     /// Asks the publisher of a stream for a keyframe. Returns the session to wake if the publisher is this worker's.
-    pub(crate) fn ask_keyframe(&mut self, stream: &str, now: Moment) -> Option<SessionId> {
+    fn ask_keyframe(&mut self, stream: &str, now: Moment) -> Option<SessionId> {
         let (_, ingest) = self.ingests.iter_mut().find(|(_, ingest)| &*ingest.name == stream)?;
         ingest.wants_keyframe(now);
         self.next = Some(now);
@@ -168,7 +184,7 @@ impl Hub {
     }
 
     /// The peer of a session leaves. Returns the session to wake if the peer is this worker's.
-    pub(crate) fn dismiss(&mut self, session: u64, now: Moment) -> Option<SessionId> {
+    pub(super) fn dismiss(&mut self, session: u64, now: Moment) -> Option<SessionId> {
         match *self.by_session.get(&session)? {
             PeerRef::Viewer(at) => self.peers[at].channel.is_gone = true,
             PeerRef::Publisher(at) => self.ingests[at].channel.is_gone = true,
@@ -355,11 +371,20 @@ impl Hub {
             worker.leave(feed.key, self.port);
         }
     }
+}
 
-    /// What it has done up to now.
-    pub(crate) fn report(&self) -> HubReport {
+impl ProtocolState for Hub {
+    fn report(&self) -> StateReport {
         let now = self.feeds.iter().filter(|(_, feed)| feed.sound_left_out).map(|(_, feed)| &feed.name);
-        HubReport { counts: self.counts, mute_streams: now.chain(&self.mute).cloned().collect() }
+        let mute_streams = now.chain(&self.mute).cloned().collect();
+        Box::new(HubReport { counts: self.counts, mute_streams })
+    }
+
+    fn receive(&mut self, message: &StateMessage, now: Moment) -> Option<SessionId> {
+        match message.downcast_ref()? {
+            HubMessage::Dismiss { session } => self.dismiss(*session, now),
+            HubMessage::Keyframe { stream } => self.ask_keyframe(stream, now),
+        }
     }
 }
 

@@ -49,16 +49,16 @@ fn serve<T>(
     context: &mut Context<'_, Worker>,
     act: impl FnOnce(&mut Hub, &mut Worker, &mut Outgoing<'_>) -> T,
 ) -> Option<T> {
-    let mut hub = context.world.rtc.take()?;
+    let mut hub = context.world.take_state::<Hub>()?;
     let (worker, mut link) = context.split();
     let result = act(&mut hub, worker, &mut link);
-    worker.rtc = Some(hub);
+    worker.put_state(hub);
     Some(result)
 }
 
 /// Takes a UDP port for this worker's peers, if it has none yet.
 pub(crate) fn open_port(shard: &mut Shard<Worker>, address: IpAddr) -> io::Result<()> {
-    if shard.world.rtc.is_some() {
+    if shard.world.state::<Hub>().is_some() {
         return Ok(());
     }
     let failed = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
@@ -66,6 +66,6 @@ pub(crate) fn open_port(shard: &mut Shard<Worker>, address: IpAddr) -> io::Resul
     let local = SocketAddr::new(address, 0);
     let (port, local) = shard.open_datagrams(local, Box::new(Port)).map_err(|error| failed(&error))?;
     let transport_clock = TransportClock::new(clock::now(), Instant::now());
-    shard.world.rtc = Some(Box::new(Hub::new(port, local, certificate, transport_clock)));
+    shard.world.put_state(Box::new(Hub::new(port, local, certificate, transport_clock)));
     Ok(())
 }

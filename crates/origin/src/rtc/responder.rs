@@ -3,7 +3,7 @@
 mod socket;
 
 use super::answer::{of_kind, plain, usual, with_links};
-use super::hub::{Hub, NewPeer, remote};
+use super::hub::{Hub, HubMessage, NewPeer, remote};
 use super::identity::Identity;
 use super::offers::Purpose;
 use super::page::{PLAY, PUBLISH};
@@ -13,7 +13,7 @@ use crate::http::{HttpLink, HttpRefusal, Responder, UNSENT_LIMIT, is_of_another_
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
-use crate::worker::{Message, Worker};
+use crate::worker::Worker;
 use socket::Socket;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -59,10 +59,10 @@ impl SignallingResponder {
             Ok(made) => made,
             Err(answer) => return Ok(answer),
         };
-        if let Some(mut hub) = context.world.rtc.take() {
+        if let Some(mut hub) = context.world.take_state::<Hub>() {
             hub.admit(new_peer, context.world, context.now);
             context.wake(hub.port);
-            context.world.rtc = Some(hub);
+            context.world.put_state(hub);
         }
         Ok(answer)
     }
@@ -89,10 +89,10 @@ impl SignallingResponder {
         };
         let wakes = publisher.flush(context.world);
         context.wake_all(wakes);
-        if let Some(mut hub) = context.world.rtc.take() {
+        if let Some(mut hub) = context.world.take_state::<Hub>() {
             hub.admit_publisher(new_peer, publisher, context.world, now);
             context.wake(hub.port);
-            context.world.rtc = Some(hub);
+            context.world.put_state(hub);
         }
         Ok(answer)
     }
@@ -113,7 +113,7 @@ impl SignallingResponder {
             more.for_each(|media| media.rejected = true);
         }
         let theirs = remote(&offer).ok_or_else(|| plain(400, "no ICE credentials or fingerprint"))?;
-        let made = context.world.rtc.as_deref().and_then(|hub| self.transport(hub));
+        let made = context.world.state::<Hub>().and_then(|hub| self.transport(hub));
         let made = made.and_then(|made| Some((made, Identity::new()?)));
         let ((mut transport, local), identity) =
             made.ok_or_else(|| plain(503, "no transport can be made"))?;
@@ -197,10 +197,11 @@ impl SignallingResponder {
     /// Lets a peer go, whichever worker it is with.
     fn dismiss(&self, session: u64, context: &mut Context<'_, Worker>) {
         let now = context.now;
-        let mine = context.world.rtc.as_mut().and_then(|hub| hub.dismiss(session, now));
+        let hub = context.world.state_mut::<Hub>();
+        let mine = hub.and_then(|hub| hub.dismiss(session, now));
         match mine {
             Some(port) => context.wake(port),
-            None => context.world.tell_peers(&|| Message::Dismiss { session }),
+            None => context.world.tell_peers(&HubMessage::Dismiss { session }.into()),
         }
     }
 

@@ -30,7 +30,7 @@ const NACK: nack::NackSettings = nack::NackSettings {
 
 /// What a track has brought, in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Brought {
+pub(super) struct TrackTotals {
     pub(super) packets: u64,
     pub(super) lost: u64,
     pub(super) recovered: u64,
@@ -89,7 +89,7 @@ pub(super) struct TrackReceiver {
     frames: u64,
     early: u64,
     broken: u64,
-    booked: Brought,
+    booked: TrackTotals,
 }
 
 impl TrackReceiver {
@@ -121,7 +121,7 @@ impl TrackReceiver {
             frames: 0,
             early: 0,
             broken: 0,
-            booked: Brought::default(),
+            booked: TrackTotals::default(),
         }
     }
 
@@ -250,9 +250,9 @@ impl TrackReceiver {
     }
 
     /// What it has brought before the last call, and until now.
-    pub(super) fn book(&mut self) -> (Brought, Brought) {
+    pub(super) fn book(&mut self) -> (TrackTotals, TrackTotals) {
         let (loss, counts) = (self.track.loss(), self.track.counts());
-        let now = Brought {
+        let now = TrackTotals {
             packets: loss.received,
             lost: loss.lost(),
             recovered: counts.recovered,
@@ -486,7 +486,8 @@ mod tests {
             assert_eq!(bench.asked(100), (vec![], false));
             let (_, brought) = bench.receiver.book();
             let all = packets.len() as u64;
-            let expected = Brought { packets: all, recovered: 1, asked: 1, frames: 5, ..Brought::default() };
+            let expected =
+                TrackTotals { packets: all, recovered: 1, asked: 1, frames: 5, ..TrackTotals::default() };
             assert_eq!(brought, expected);
         }
     }

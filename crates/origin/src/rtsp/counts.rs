@@ -1,5 +1,7 @@
 //! What an origin has done by RTSP.
 
+use crate::protocol_states::{ProtocolState, StateReport};
+
 /// What an origin has done by RTSP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RtspCounts {
@@ -20,5 +22,11 @@ impl RtspCounts {
         self.packets += packets;
         self.lost += lost;
         self.datagrams += datagrams;
+    }
+}
+
+impl ProtocolState for RtspCounts {
+    fn report(&self) -> StateReport {
+        Box::new(*self)
     }
 }

@@ -4,6 +4,7 @@ mod requests;
 #[cfg(test)]
 mod tests;
 
+use super::counts::RtspCounts;
 use super::datagrams::DatagramRoutes;
 use super::framer::Framer;
 use super::intake::PublishedTracks;
@@ -228,7 +229,7 @@ impl Handler {
     /// Passes on what packets of a publisher have brought.
     fn after_packets(&mut self, context: &mut Context<'_, Worker>) {
         if let RtspPhase::Publishing(publishing) = &mut self.phase {
-            publishing.tracks.book(&mut context.world.rtsp);
+            context.world.count(|counts| publishing.tracks.book(counts));
             let wakes = publishing.publisher.flush(context.world);
             context.wake_all(wakes);
         }
@@ -360,12 +361,13 @@ impl Handler {
     fn leave(&mut self, context: &mut Context<'_, Worker>) {
         self.stop_waiting(context);
         if let Some(routes) = &self.routes {
-            context.world.rtsp.datagrams += std::mem::take(&mut routes.borrow_mut().sent);
+            let sent = std::mem::take(&mut routes.borrow_mut().sent);
+            context.world.count(|counts: &mut RtspCounts| counts.datagrams += sent);
         }
         match std::mem::replace(&mut self.phase, RtspPhase::Asking) {
             RtspPhase::Playing { viewer, .. } | RtspPhase::Paused { viewer, .. } => viewer.leave(context),
             RtspPhase::Publishing(mut publishing) => {
-                publishing.tracks.book(&mut context.world.rtsp);
+                context.world.count(|counts| publishing.tracks.book(counts));
                 let wakes = publishing.publisher.end(context.world, context.now);
                 context.wake_all(wakes);
             }

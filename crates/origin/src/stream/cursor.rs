@@ -1,6 +1,6 @@
 //! Where one viewer stands in a stream.
 
-use super::log::{Log, Passed};
+use super::log::{Log, StreamVolume};
 use super::packet::Packet;
 use weir_metrics::Moment;
 
@@ -13,7 +13,7 @@ pub(crate) struct Cursor {
     opened: Option<u64>,
     /// What is still to be sent before the packet that the viewer stands at.
     preface: Option<Preface>,
-    lost: Passed,
+    lost: StreamVolume,
 }
 
 /// An opening as this viewer is sent it.
@@ -38,7 +38,7 @@ enum CursorState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Position {
     number: u64,
-    before: Passed,
+    before: StreamVolume,
 }
 
 impl Position {
@@ -52,7 +52,7 @@ impl Cursor {
     pub(crate) fn new(log: &Log) -> Self {
         let cached = if log.history().gop_cache { log.last_keyframe() } else { None };
         let place = CursorState::Waiting(cached.unwrap_or_else(|| log.end()));
-        Self { place, opened: None, preface: None, lost: Passed::default() }
+        Self { place, opened: None, preface: None, lost: StreamVolume::default() }
     }
 
     /// Takes the viewer to the stream's next publication. What it was not yet sent of this one is lost.
@@ -165,7 +165,7 @@ impl Cursor {
     }
 
     /// Hands out what the viewer was not sent since the last call, because it was too slow.
-    pub(crate) fn take_lost(&mut self) -> Passed {
+    pub(crate) fn take_lost(&mut self) -> StreamVolume {
         std::mem::take(&mut self.lost)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::log::Log;
 use super::packet::View;
-use super::written::{BATCH, Written};
+use super::written::{BATCH, WriteOutcome};
 use crate::counts::UnitCounts;
 
 /// Packets that are longer than this on the average are not worth a copy.
@@ -12,7 +12,7 @@ const SHORT: u64 = 2_048;
 /// sent packet by packet, and for the others the piece is made. The kernel takes one slice at half the cost of
 /// twenty-five.
 #[derive(Debug, Default)]
-pub(crate) struct Joined {
+pub(crate) struct JoinedPackets {
     /// What was asked for last.
     from: u64,
     to: u64,
@@ -21,10 +21,10 @@ pub(crate) struct Joined {
     sent: UnitCounts,
 }
 
-impl Joined {
+impl JoinedPackets {
     /// The packets from `from` on, as many as one write takes; `None` if they had better go one by one. Says as well
     /// what it comes to if the link takes all of it.
-    pub(crate) fn of(&mut self, log: &Log, from: u64, view: View) -> Option<(&[u8], Written)> {
+    pub(crate) fn of(&mut self, log: &Log, from: u64, view: View) -> Option<(&[u8], WriteOutcome)> {
         let to = log.end().min(from + BATCH as u64);
         if to < from + 2 || log.before(to).bytes - log.before(from).bytes > (to - from) * SHORT {
             return None;
@@ -44,7 +44,7 @@ impl Joined {
                 self.bytes.extend_from_slice(bytes);
             }
         }
-        let written = Written { packets, bytes: self.bytes.len(), sent: self.sent, whole: true };
+        let written = WriteOutcome { packets, bytes: self.bytes.len(), sent: self.sent, whole: true };
         (!self.bytes.is_empty()).then_some((&self.bytes, written))
     }
 }

@@ -1,7 +1,7 @@
 //! Laws of what a viewer is sent, whatever is published, however slowly it takes it.
 
 use super::log::History;
-use super::{Cursor, DecoderSettings, Joined, Kind, Log, Opening, Outlet, Packet, View};
+use super::{Cursor, DecoderSettings, JoinedPackets, Kind, Log, Opening, Outlet, Packet, View};
 use proptest::prelude::*;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ struct Bench {
     log: Log,
     cursor: Cursor,
     outlet: Outlet,
-    joined: Joined,
+    joined: JoinedPackets,
     now: Moment,
     version: u32,
     link: Vec<u8>,
@@ -106,7 +106,7 @@ impl Bench {
         let log = Log::new(history);
         let cursor = Cursor::new(&log);
         let now = Moment::from_nanos(1_000_000_000);
-        let (outlet, joined) = (Outlet::default(), Joined::default());
+        let (outlet, joined) = (Outlet::default(), JoinedPackets::default());
         let (link, boundaries) = (Vec::new(), Vec::new());
         Self {
             log,

@@ -44,7 +44,7 @@ impl Default for History {
 
 /// How much of a stream has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct StreamVolume {
     pub(crate) units: u64,
     pub(crate) bytes: u64,
     /// Bytes of memory that it took.
@@ -57,7 +57,7 @@ pub(crate) struct Entry {
     /// When the publisher's packet came.
     pub(crate) arrived: Moment,
     /// What of the stream came before this packet.
-    pub(crate) before: Passed,
+    pub(crate) before: StreamVolume,
     /// With a keyframe: what comes before it for a viewer that starts here.
     pub(crate) opening: Option<Arc<Opening>>,
     pub(crate) packet: Packet,
@@ -71,7 +71,7 @@ pub(crate) struct Log {
     /// Number of the first packet that is kept.
     start: u64,
     /// The stream so far.
-    passed: Passed,
+    passed: StreamVolume,
     last_keyframe: Option<u64>,
     /// The version of the settings that were counted last.
     settings: Option<u64>,
@@ -79,7 +79,7 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(history: History) -> Self {
-        let (entries, passed) = (VecDeque::new(), Passed::default());
+        let (entries, passed) = (VecDeque::new(), StreamVolume::default());
         Self { history, entries, start: 0, passed, last_keyframe: None, settings: None }
     }
 
@@ -168,7 +168,7 @@ impl Log {
     }
 
     /// What of the stream came before packet `number`, which may be forgotten already or not have come yet.
-    pub(crate) fn before(&self, number: u64) -> Passed {
+    pub(crate) fn before(&self, number: u64) -> StreamVolume {
         match self.get(number.max(self.start)) {
             Some(entry) => entry.before,
             None => self.passed,

@@ -1,10 +1,10 @@
 //! Puts packets on a link, many in one write, and remembers the one that was cut.
 
 use super::cursor::Cursor;
-use super::joined::Joined;
+use super::joined::JoinedPackets;
 use super::log::Log;
 use super::packet::{Packet, View};
-use super::written::{BATCH, Written};
+use super::written::{BATCH, WriteOutcome};
 use crate::counts::UnitCounts;
 use std::io::IoSlice;
 
@@ -27,9 +27,9 @@ impl Outlet {
         &mut self,
         log: &Log,
         cursor: &mut Cursor,
-        joined: &mut Joined,
+        joined: &mut JoinedPackets,
         sink: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
-    ) -> (Written, usize) {
+    ) -> (WriteOutcome, usize) {
         let mut next = [None; BATCH];
         let from = cursor.number().filter(|_| self.cut.is_none());
         let (written, offered) = match from.and_then(|from| joined.of(log, from, self.view)) {
@@ -54,7 +54,7 @@ impl Outlet {
         &mut self,
         packets: &[Option<&Packet>],
         sink: &mut dyn FnMut(&[IoSlice<'_>]) -> usize,
-    ) -> Written {
+    ) -> WriteOutcome {
         let mut slices = [IoSlice::new(&[]); BATCH + 1];
         let rest = self.rest();
         slices[0] = IoSlice::new(rest);
@@ -76,8 +76,8 @@ impl Outlet {
     }
 
     /// Notes that the link took `bytes`.
-    fn account(&mut self, packets: &[Option<&Packet>], bytes: usize, whole: bool) -> Written {
-        let mut written = Written { packets: 0, bytes, sent: UnitCounts::default(), whole };
+    fn account(&mut self, packets: &[Option<&Packet>], bytes: usize, whole: bool) -> WriteOutcome {
+        let mut written = WriteOutcome { packets: 0, bytes, sent: UnitCounts::default(), whole };
         let mut left = bytes;
         if let Some((packet, sent)) = &mut self.cut {
             let length = packet.view(self.view).len();

@@ -7,7 +7,7 @@ pub(crate) const BATCH: usize = 128;
 
 /// What a write came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WriteOutcome {
     /// How many of the packets are under way, the one that was cut included.
     pub(crate) packets: usize,
     /// Bytes that the link took.

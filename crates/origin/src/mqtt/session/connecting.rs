@@ -4,7 +4,7 @@ use super::{
     Broker, CLOSE_TIMEOUT, Context, LinkPhase, MqttPhase, MqttSession, Outbound, Packet, PacketKind,
     Publication, Publish, ReasonCode, ScriptedAnswer, TOPIC_ALIASES, Version, WINDOW, Why, fault, reason,
 };
-use crate::mqtt::broker::{Entered, LONGEST_AWAY};
+use crate::mqtt::broker::{Admission, LONGEST_AWAY};
 use crate::mqtt::wills::Will;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl MqttSession {
         }
         let clean = connect.clean_start;
         let entered = context.world.enter(context.id(), &self.client_id, clean, kept_for, context.now);
-        let Entered { key, other, is_resumed, number } = entered;
+        let Admission { key, other, is_resumed, number } = entered;
         if let Some(other) = other {
             context.wake(other);
         }

@@ -2,8 +2,8 @@
 
 use super::{Broker, MqttSession};
 use crate::harness::settings;
-use crate::mqtt::Message;
-use crate::mqtt::broker::Entered;
+use crate::mqtt::broker::Message;
+use crate::mqtt::broker::Admission;
 use crate::mqtt::inbox_key::InboxKey;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};
@@ -212,7 +212,7 @@ fn what_clients_have_not_released_is_kept_for_so_many_of_them() {
     let connection = SessionId::made_up(0);
     let names: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
     for name in &names {
-        let Entered { key, number, .. } = broker.enter(connection, name, false, hour, now);
+        let Admission { key, number, .. } = broker.enter(connection, name, false, hour, now);
         for packet_id in 1..=u16::MAX {
             assert!(broker.receive(key, id(packet_id)));
         }
@@ -230,7 +230,7 @@ fn long_names_of_clients_that_are_away_are_kept_for_so_many_of_them() {
     let connection = SessionId::made_up(0);
     let names: Vec<_> = (0..2_000).map(|number| format!("{number}-{}", "x".repeat(60_000))).collect();
     for name in &names {
-        let Entered { key, number, .. } = broker.enter(connection, name, false, hour, now);
+        let Admission { key, number, .. } = broker.enter(connection, name, false, hour, now);
         broker.leave((key, number), connection, None, now);
     }
     let resumed = names.iter().filter(|name| broker.enter(connection, name, false, hour, now).is_resumed);

@@ -1,7 +1,7 @@
 //! Messages that a client publishes, and the handshake of QoS 2 in both directions.
 
 use super::{
-    Acknowledged, Acknowledgement, Broker, Context, LinkPhase, MqttSession, Packet, PacketKind, Publication,
+    AckOutcome, Acknowledgement, Broker, Context, LinkPhase, MqttSession, Packet, PacketKind, Publication,
     Publish, Qos, ReasonCode, Role, ScriptedAnswer, Subject, Version, Why, reason, unit_of,
 };
 
@@ -87,10 +87,10 @@ impl MqttSession {
         let (id, is_error) = (pubrec.packet_id, pubrec.reason.is_error());
         let acknowledged = context.world.acknowledged(key, |flight| flight.on_pubrec(id, is_error));
         let answer = match acknowledged {
-            Acknowledged::Over(_) => return,
-            Acknowledged::Unknown if is_error => return,
-            Acknowledged::Unknown if self.version == Version::V5 => ReasonCode::PacketIdentifierNotFound,
-            Acknowledged::Unknown | Acknowledged::Received(_) => ReasonCode::Success,
+            AckOutcome::Over(_) => return,
+            AckOutcome::Unknown if is_error => return,
+            AckOutcome::Unknown if self.version == Version::V5 => ReasonCode::PacketIdentifierNotFound,
+            AckOutcome::Unknown | AckOutcome::Received(_) => ReasonCode::Success,
         };
         self.send(&Packet::Pubrel(Acknowledgement::of(id, answer)));
     }

@@ -3,7 +3,7 @@
 use super::{MOVED, SignallingResponder, role};
 use crate::fault::LinkEnd;
 use crate::http::{HttpRefusal, Responder};
-use crate::rtc::hub::{NewPeer, remote};
+use crate::rtc::hub::{Hub, NewPeer, remote};
 use crate::rtc::identity::Identity;
 use crate::rtc::offers::sent;
 use crate::worker::Worker;
@@ -21,7 +21,7 @@ pub(super) struct Socket {
     stream: Arc<str>,
     /// Media is to come by a relay.
     relayed: bool,
-    offered: Option<Offered>,
+    offered: Option<PendingOffer>,
     /// The session of the viewer that came of it.
     pub(super) session: Option<u64>,
     /// When the viewer is asked whether it is there: nothing else may be said for hours.
@@ -29,7 +29,7 @@ pub(super) struct Socket {
 }
 
 /// What was offered, until it is answered.
-struct Offered {
+struct PendingOffer {
     transport: Transport,
     description: Description,
     sources: [u32; 2],
@@ -119,10 +119,8 @@ impl SignallingResponder {
             }
         };
         let made = {
-            let hub = context.world.rtc.take()?;
-            let made = self.transport(&hub);
-            context.world.rtc = Some(hub);
-            made
+            let hub = context.world.state::<Hub>()?;
+            self.transport(hub)
         };
         let made = made.and_then(|made| Some((made, Identity::new()?)));
         let Some(((transport, local), identity)) = made else {
@@ -140,7 +138,7 @@ impl SignallingResponder {
             ice_servers: context.world.settings().turn.iter().filter(|_| relayed).cloned().collect(),
         };
         if let Some(socket) = &mut self.socket {
-            socket.offered = Some(Offered { transport, description, sources, number, session });
+            socket.offered = Some(PendingOffer { transport, description, sources, number, session });
         }
         Some(oven::offer(&offer))
     }
@@ -154,7 +152,7 @@ impl SignallingResponder {
         if agreed.is_empty() {
             return Err("nothing of the offer was taken".to_owned());
         }
-        let Offered { mut transport, sources, number, session, .. } = offered;
+        let PendingOffer { mut transport, sources, number, session, .. } = offered;
         transport.connect(context.now, theirs, role(&agreed));
         socket.session = Some(session);
         socket.ping_at = Some(context.now + context.world.settings().patience.idle / 2);
@@ -162,10 +160,10 @@ impl SignallingResponder {
         let stream = socket.stream.clone();
         let new_peer =
             NewPeer { transport, agreed, sources, number, peer: self.link.peer(), stream, session };
-        if let Some(mut hub) = context.world.rtc.take() {
+        if let Some(mut hub) = context.world.take_state::<Hub>() {
             hub.admit(new_peer, context.world, context.now);
             context.wake(hub.port);
-            context.world.rtc = Some(hub);
+            context.world.put_state(hub);
         }
         Ok(())
     }

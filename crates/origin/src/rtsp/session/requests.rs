@@ -5,6 +5,7 @@ use crate::fault::{LinkPhase, Subject};
 use crate::policy::MissingStream;
 use crate::publisher::Publisher;
 use crate::rtmp::retime;
+use crate::rtsp::counts::RtspCounts;
 use crate::rtsp::datagrams::{DatagramRoutes, channels_of};
 use crate::rtsp::framer::{Framer, ssrc};
 use crate::rtsp::intake::{Arrives, PublishedTracks};
@@ -271,7 +272,7 @@ impl Handler {
         let Some(mut publisher) = Publisher::claim(&name, self.viewer, retime, context.world, now) else {
             return self.error(403, number, context);
         };
-        context.world.rtsp.publishers += 1;
+        context.world.count(|counts: &mut RtspCounts| counts.publishers += 1);
         let wakes = publisher.flush(context.world);
         context.wake_all(wakes);
         if publisher.read_rate().is_some() {

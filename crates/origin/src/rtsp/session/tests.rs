@@ -2,6 +2,7 @@
 
 use super::{RtspSession, name_of};
 use crate::harness::settings;
+use crate::rtsp::counts::RtspCounts;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use weir_shard::{Event, Rig};
@@ -164,7 +165,7 @@ fn pictures_go_from_a_publisher_to_a_viewer_as_datagrams() {
     }
     numbers.extend(bench.packets(&mut viewer));
     assert!(numbers.len() == 5 && in_a_row(&numbers), "all but the last, which waits: {numbers:?}");
-    let counts = bench.rig.world.rtsp;
+    let counts = *bench.rig.world.state::<RtspCounts>().unwrap();
     assert_eq!((counts.publishers, counts.packets, counts.lost), (1, 6, 1), "{counts:?}");
     // It is told so.
     assert_eq!(bench.ask(&mut publisher, "GET_PARAMETER rtsp://h/a", "", "").0, 200);
@@ -206,7 +207,7 @@ fn a_viewer_that_pauses_is_sent_nothing_and_plays_on_with_the_next_number() {
     // From the latest keyframe on, the 110th.
     numbers.extend(&after);
     assert!(after.len() >= 2 && in_a_row(&numbers), "{numbers:?}");
-    assert_eq!(bench.rig.world.rtsp.lost, 0);
+    assert_eq!(bench.rig.world.state::<RtspCounts>().unwrap().lost, 0);
 }
 
 #[test]
