@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod artefacts;
 #[cfg(feature = "servers")]
 mod clickhouse;
 #[cfg(feature = "servers")]
@@ -12,11 +13,14 @@ mod mosquitto;
 #[cfg(feature = "servers")]
 mod nats;
 #[cfg(feature = "servers")]
+mod nginx;
+#[cfg(feature = "servers")]
 mod postgresql;
 #[cfg(feature = "servers")]
 mod process;
 mod undisturbed;
 
+pub use artefacts::no_file_has;
 #[cfg(feature = "servers")]
 pub use clickhouse::ClickHouseServer;
 #[cfg(feature = "servers")]
@@ -28,6 +32,8 @@ pub use maven::maven;
 pub use mosquitto::{Mosquitto, Subscriber, lines};
 #[cfg(feature = "servers")]
 pub use nats::{NatsServer, RawClient};
+#[cfg(feature = "servers")]
+pub use nginx::{Nginx, number_in, self_signed};
 #[cfg(feature = "servers")]
 pub use postgresql::Postgresql;
 #[cfg(feature = "servers")]

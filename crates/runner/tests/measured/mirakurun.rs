@@ -85,7 +85,7 @@ fn a_service_that_is_refused_fails_the_run_and_is_named() {
         refusal(&format!("workloads: [{{play: '{}', services: 2, duration: 1s}}]", server.url("/x.ts")));
     assert_eq!(error.kind(), Scenario);
     let words = error.to_string();
-    assert!(words.contains("--services (`services`) is an option of mirakurun+http:// and"), "{words}");
+    assert!(words.contains("`services` is an option of mirakurun+http:// and"), "{words}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_cannot_be_found_is_one_line_and_no_run() {
         (&page, "services: 1, ", TargetDied, "the server answers 404 Not Found"),
         (&url, "services: 9, ", Scenario, "9 services are asked for and there are 3"),
         (&url, "service: [Four], ", Scenario, "no service or channel is 'Four'; it has GR/27 One (1)"),
-        (&url, "", Scenario, "--services 8"),
+        (&url, "", Scenario, "`services: 8`"),
     ] {
         let error = refusal(&format!("workloads: [{{play: '{url}', {keys}duration: 3s}}]"));
         let said = error.to_string();

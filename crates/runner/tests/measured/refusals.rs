@@ -35,7 +35,7 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
     let (rtmp, template) = ("'rtmp://127.0.0.1:9/live/a'", "'rtmp://127.0.0.1:9/live/{i}'");
     for (workload, rest, words) in [
         (format!("play: {rtmp}, streams: 3"), "", "no {i} in a URL"),
-        (format!("play: {template}, clients: 3"), "", "say how many with --streams N"),
+        (format!("play: {template}, clients: 3"), "", "say how many with `streams: N`"),
         (
             "publish: 'rtmp://127.0.0.1:9/live/{x}'".to_owned(),
             "",
@@ -52,26 +52,22 @@ fn what_would_be_of_no_use_is_refused_with_what_to_do() {
         (
             format!("play: {rtmp}, token_file: /nonexistent"),
             "",
-            "--token-file (`token_file`) is an option of whep+http:// and whep+https://",
+            "`token_file` is an option of whep+http:// and whep+https://",
         ),
         (
             format!("play: {rtmp}, password_file: /nonexistent"),
             "",
             "means nothing to rtmp:// and rtmps://; leave it out; `play` has witness_every, decode, buffer",
         ),
-        (format!("play: {rtmp}, qos: 1"), "", "--qos (`qos`) is an option of mqtt://"),
-        (format!("publish: {rtmp}, user: me"), "", "--user (`user`) is an option of mqtt:// and mqtts://"),
-        (
-            format!("publish: {rtmp}, payload: 'file:/nonexistent'"),
-            "",
-            "--payload (`payload`) is an option of mqtt://",
-        ),
+        (format!("play: {rtmp}, qos: 1"), "", "`qos` is an option of mqtt://"),
+        (format!("publish: {rtmp}, user: me"), "", "`user` is an option of mqtt:// and mqtts://"),
+        (format!("publish: {rtmp}, payload: 'file:/nonexistent'"), "", "`payload` is an option of mqtt://"),
         (
             "publish: 'mqtt://127.0.0.1:9/t', file: /nonexistent.flv".to_owned(),
             "",
-            "--file (`file`) is an option of rtmp://",
+            "`file` is an option of rtmp://",
         ),
-        (format!("play: {rtmp}"), "cacert: /nonexistent.pem", "--cacert (`cacert`) is of TLS"),
+        (format!("play: {rtmp}"), "cacert: /nonexistent.pem", "`cacert` is of TLS"),
     ] {
         let line = refused(&format!("{workload}, duration: 1s"), rest);
         assert!(line.contains(words), "{workload}: {line}");

@@ -4,7 +4,6 @@
 
 mod agents;
 mod air;
-mod artefacts;
 mod brokers;
 mod browser;
 mod browser_tab;
@@ -16,10 +15,8 @@ mod ingester;
 mod live_tab;
 mod machines;
 mod namespace;
-mod nginx;
 mod node_media_server;
 mod npm;
-mod packager;
 mod pion;
 mod process;
 mod run;
@@ -29,7 +26,6 @@ pub(crate) mod webrtc;
 
 pub(crate) use agents::Crew;
 pub(crate) use air::{Air, Publishing, air, config};
-pub(crate) use artefacts::no_file_has;
 pub(crate) use brokers::{OtherBroker, mqtt_js, paho, paho_publisher, paho_responder};
 pub(crate) use browser::Browser;
 pub(crate) use browser_tab::BrowserTab;
@@ -39,16 +35,14 @@ pub(crate) use ingester::Ingester;
 pub(crate) use live_tab::{A_RUN, Watched, row_of, says_on_its_page, start_watched};
 pub(crate) use machines::{FIRST, Machines};
 pub(crate) use namespace::Wire;
-pub(crate) use nginx::Nginx;
 pub(crate) use node_media_server::NodeMediaServer;
 pub(crate) use npm::npm_folder;
-pub(crate) use packager::packager;
 pub(crate) use pion::Pion;
 pub(crate) use process::{Said, origin_process, says, weir};
 pub(crate) use run::{CHECKS_OF_THE_MACHINE, Measuring, Run, measure, play, report, start_measuring};
 pub(crate) use turn::{alone, quiet, shared};
 pub(crate) use web::WebServer;
 pub(crate) use weir_testing::{
-    ClickHouseServer, KAFKA, Kafka, KilledOnDrop, Listener, Mosquitto, NatsServer, Postgresql, free_port,
-    interrupt, program, soon, undisturbed,
+    ClickHouseServer, KAFKA, Kafka, KilledOnDrop, Listener, Mosquitto, NatsServer, Nginx, Postgresql,
+    free_port, interrupt, no_file_has, program, self_signed, soon, undisturbed,
 };

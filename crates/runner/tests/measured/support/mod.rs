@@ -4,8 +4,10 @@
 
 mod air;
 mod clip;
+mod packager;
 mod run;
 
 pub(crate) use air::{Air, Publishing, air, config};
 pub(crate) use clip::{CODECS, clip};
+pub(crate) use packager::packager;
 pub(crate) use run::{Run, count, measure, play, publish, recompute, recomputed_as, refusal, start};

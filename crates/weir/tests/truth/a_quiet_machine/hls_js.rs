@@ -1,7 +1,8 @@
 //! hls.js in Chromium plays weir's origin, and sees of it what weir sees.
 
-use crate::rtsp::self_signed;
-use crate::support::{Air, Browser, Run, air, config, measure, npm_folder, quiet, soon, undisturbed};
+use crate::support::{
+    Air, Browser, Run, air, config, measure, npm_folder, quiet, self_signed, soon, undisturbed,
+};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, Identity, OriginConfig, SegmentContainer};
 

@@ -2,7 +2,6 @@
 //! has counted, and percentiles are those of all that they have kept.
 
 use super::{assert_is, histogram, reason};
-use crate::nginx::number;
 use crate::support::{
     Air, CHECKS_OF_THE_MACHINE, Crew, FIRST, Machines, Measuring, Mosquitto, Nginx, Publishing, Run, config,
     measure, program, shared, soon, start_measuring, weir,
@@ -11,6 +10,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 use weir_origin::{Origin, OriginConfig, RTC, RTMP};
+use weir_testing::number_in;
 
 /// Tests something with one, two and four machines that make the load, beside each other: they share nothing.
 fn with_each_number(test: impl Fn(usize) + Sync) {
@@ -67,7 +67,7 @@ fn what_viewers_on_several_machines_got_of_nginx_is_what_nginx_has_sent() {
             let url = nginx.url("a");
             // They wait for the publisher, so they get all that it sends; then they see its end.
             let watching = viewers(&crew, &machines, &url, &["-d", "30s"]);
-            soon("six wait", || number(&nginx.statistics(), "nclients") == Some(6.0));
+            soon("six wait", || number_in(&nginx.statistics(), "nclients") == Some(6.0));
             let sent = measure(["publish", &url, "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
             let run = watching.finish();
             let (kind, clients, _, words) = run.failure();
@@ -77,7 +77,7 @@ fn what_viewers_on_several_machines_got_of_nginx_is_what_nginx_has_sent() {
             }
             // nginx counts messages only, without the handshake; the publisher left before its goodbye.
             let received = run.total("received") + sent.total("received") - 7.0 * 3_073.0;
-            let of_server = number(&nginx.statistics(), "bytes_out").unwrap();
+            let of_server = number_in(&nginx.statistics(), "bytes_out").unwrap();
             assert!((0.0..=300.0).contains(&(of_server - received)), "{received} of {of_server} bytes");
             let counters = [("media", "media_bytes"), ("frames", "frames"), ("received", "received_bytes")];
             let spreads = ["startup", "connect", "handshake", "latency"];

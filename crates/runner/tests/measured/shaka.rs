@@ -2,9 +2,11 @@
 //! each container, clear and encrypted.
 
 use crate::hls::nothing_is_missing;
-use crate::support::{KilledOnDrop, Nginx, Run, measure, packager, program, shared, undisturbed};
+use crate::support::{Run, measure, packager};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use weir_runner::ErrorKind::Invalid;
+use weir_testing::{KilledOnDrop, Nginx, program, undisturbed};
 
 const KEY: &[u8; 16] = b"0sixteen secrets";
 
@@ -69,10 +71,12 @@ fn packaging(from: &Path, to: &Path, container: &str, scheme: Scheme) -> Command
 fn watch(nginx: &Nginx, name: &str, seconds: &str) -> [Run; 2] {
     ["lowest", "highest"].map(|variant| {
         let url = nginx.playlist(&format!("{name}/all"));
-        let run = measure(["play", &url, "--variant", variant, "-c", "2", "-d", seconds, "--warmup", "0s"]);
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{url}', variant: {variant}, clients: 2, duration: {seconds}}}]"
+        ));
         assert_eq!(run.total("played"), 2.0, "{name}: {:#}", run.summary["verdict"]);
         // 98: weir was the limit, and the run says nothing of nginx.
-        assert!([0, 98].contains(&run.code), "{name}: {}", run.err);
+        assert!([None, Some(Invalid)].contains(&run.missed), "{name}: {:?}", run.failures());
         for figure in ["stalls", "starved", "hls.stale", "hls.refused", "hls.skipped", "hls.went_back"] {
             assert_eq!(run.total(figure), 0.0, "{name}: {figure}");
         }
@@ -111,7 +115,6 @@ fn pictures(file: &Path) -> f64 {
 
 #[test]
 fn recordings_that_shaka_packager_cut_are_played_frame_by_frame() {
-    let _machine = shared();
     undisturbed(|| {
         let (nginx, material) = (Nginx::start(), tempfile::tempdir().unwrap());
         let encoders = VARIANTS.map(|variant| {

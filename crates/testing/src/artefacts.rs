@@ -3,7 +3,10 @@
 use std::path::Path;
 
 /// A secret is in no artefact of a run.
-pub(crate) fn no_file_has(folder: &Path, secret: &str) {
+///
+/// # Panics
+/// It is in one.
+pub fn no_file_has(folder: &Path, secret: &str) {
     let escaped = secret.replace(' ', "%20");
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();

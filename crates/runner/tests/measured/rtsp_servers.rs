@@ -1,10 +1,9 @@
 //! RTSP: weir plays from GStreamer's server, by TLS as well, and publishes to it and to an ffmpeg that listens.
 
-use crate::support::{KilledOnDrop, Run, measure, program, shared, undisturbed};
+use crate::support::{Run, measure};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::Stdio;
-use weir_testing::free_port;
+use weir_testing::{KilledOnDrop, free_port, program, self_signed, undisturbed};
 
 /// GStreamer's RTSP server.
 struct GstServer {
@@ -32,46 +31,34 @@ impl GstServer {
 
     /// Plays a stream. Clients start one after another: GStreamer 1.22 may abort when two PLAYs of a shared stream with pictures
     /// out of order come at once.
-    fn measure(&self, path: &str, options: &[&str]) -> Run {
+    fn measure(&self, path: &str, keys: &str) -> Run {
         let url = self.url("", path);
-        measure([["play", url.as_str(), "--arrival", "2/s"].as_slice(), options].concat())
+        measure(&format!("warmup: 1s\nworkloads: [{{play: '{url}', arrival: 2/s, {keys}}}]"))
     }
-}
-
-/// A certificate of 127.0.0.1 that it has signed itself, and its key, in files of a folder.
-pub(crate) fn self_signed(folder: &Path) -> [String; 2] {
-    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-    let pem = [("chain.pem", made.cert.pem()), ("key.pem", made.signing_key.serialize_pem())];
-    pem.map(|(name, pem)| {
-        let path = folder.join(name);
-        std::fs::write(&path, pem).unwrap();
-        path.to_str().unwrap().to_owned()
-    })
 }
 
 #[test]
 fn rtsps_of_a_camera_is_played_where_its_own_certificate_is_trusted_or_none_is_asked_for() {
-    let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = self_signed(folder.path());
     let server = GstServer::start(&["tls", &chain, &key]);
     let url = server.url("", "av").replace("rtsp://", "rtsps://");
-    let play = |trust: &[&str]| measure([&["play", &url, "-d", "5s", "--warmup", "1s"][..], trust].concat());
-    for trust in [&["--insecure"][..], &["--cacert", &chain]] {
+    let play =
+        |trust: &str| measure(&format!("{trust}\nwarmup: 1s\nworkloads: [{{play: '{url}', duration: 5s}}]"));
+    for trust in ["insecure: true", &format!("cacert: '{chain}'")] {
         let run = play(trust);
-        assert_eq!((run.code, run.total("played")), (0, 1.0), "{trust:?}: {}", run.err);
+        assert_eq!((run.missed, run.total("played")), (None, 1.0), "{trust:?}: {:?}", run.failures());
         assert_eq!((run.total("lost"), run.total("rtsp.malformed")), (0.0, 0.0), "{trust:?}");
         assert!(run.total("frames") >= 70.0 && run.total("rtsp.audio_frames") > 0.0, "{trust:?}");
     }
-    let run = play(&[]);
-    assert_eq!((run.total("played"), run.slots("failed")), (0.0, 1), "{}", run.err);
-    assert!(run.err.contains("certificate"), "{}", run.err);
+    let run = play("");
+    assert_eq!((run.total("played"), run.slots("failed")), (0.0, 1), "{:?}", run.failures());
+    assert!(run.failure().3.contains("certificate"), "{:?}", run.failure());
 }
 
 /// GStreamer's server records what weir publishes by either transport.
 #[test]
 fn a_server_that_records_gets_every_frame_by_tcp_and_by_udp() {
-    let _machine = shared();
     for transport in ["tcp", "udp"] {
         let mut command = program("/usr/bin/python3", "gir1.2-gst-rtsp-server-1.0");
         command.args(["-c", include_str!("support/gst_rtsp_recorder.py")]);
@@ -79,8 +66,10 @@ fn a_server_that_records_gets_every_frame_by_tcp_and_by_udp() {
         let mut said = BufReader::new(server.0.stdout.take().unwrap()).lines();
         let port = said.next().unwrap().unwrap();
         let url = format!("rtsp://127.0.0.1:{}/live", port.trim());
-        let run = measure(["publish", &url, "--transport", transport, "-d", "6s", "--warmup", "0s"]);
-        assert_eq!(run.total("played"), 1.0, "{transport}: {}", run.err);
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{publish: '{url}', transport: {transport}, duration: 6s}}]"
+        ));
+        assert_eq!(run.total("played"), 1.0, "{transport}: {:?}", run.failures());
         std::thread::sleep(std::time::Duration::from_secs(1));
         drop(server.0.stdin.take());
         let counts = said.next().unwrap().unwrap();
@@ -100,10 +89,10 @@ fn a_server_that_records_gets_every_frame_by_tcp_and_by_udp() {
 /// RFC 6416: what cameras call MP4A-LATM. Its frames are counted; what is in them is not read.
 #[test]
 fn sound_in_latm_is_counted_and_named() {
-    let _machine = shared();
     let server = GstServer::start(&[]);
-    let run = measure(["play", &server.url("", "latm"), "-d", "6s", "--warmup", "1s"]);
-    assert_eq!(run.total("played"), 1.0, "{}", run.err);
+    let run =
+        measure(&format!("warmup: 1s\nworkloads: [{{play: '{}', duration: 6s}}]", server.url("", "latm")));
+    assert_eq!(run.total("played"), 1.0, "{:?}", run.failures());
     let (sounds, seconds) = (run.total("rtsp.audio_frames"), 5.0);
     // 44,100 samples a second in frames of 1,024.
     assert!(sounds >= 40.0 * seconds, "{sounds}");
@@ -114,13 +103,12 @@ fn sound_in_latm_is_counted_and_named() {
 /// Default thresholds hold, and nothing was lost.
 #[test]
 fn a_healthy_server_passes_with_pictures_in_and_out_of_order_few_of_them_and_sound() {
-    let _machine = shared();
     let server = GstServer::start(&[]);
     for (path, frames, sound) in
         [("av", 200.0, true), ("reordered", 240.0, false), ("slow", 40.0, false), ("g711", 0.0, true)]
     {
-        let run = server.measure(path, &["-c", "3", "-d", "12s", "--warmup", "1s"]);
-        assert_eq!((run.code, run.total("played")), (0, 3.0), "{path}: {}", run.err);
+        let run = server.measure(path, "clients: 3, duration: 12s");
+        assert_eq!((run.missed, run.total("played")), (None, 3.0), "{path}: {:?}", run.failures());
         assert_eq!((run.total("lost"), run.total("rtsp.malformed")), (0.0, 0.0), "{path}");
         assert_eq!(run.total("timestamp_jumps"), 0.0, "{path}");
         assert!(run.total("frames") >= 3.0 * frames, "{path}: {}", run.total("frames"));
@@ -130,11 +118,10 @@ fn a_healthy_server_passes_with_pictures_in_and_out_of_order_few_of_them_and_sou
 
 #[test]
 fn what_a_healthy_server_sends_by_udp_is_counted_and_none_of_it_is_lost() {
-    let _machine = shared();
     let server = GstServer::start(&[]);
     for (path, frames, sound) in [("av", 120.0, true), ("reordered", 140.0, false)] {
-        let run = server.measure(path, &["--transport", "udp", "-c", "3", "-d", "8s", "--warmup", "1s"]);
-        assert_eq!((run.code, run.total("played")), (0, 3.0), "{path}: {}", run.err);
+        let run = server.measure(path, "transport: udp, clients: 3, duration: 8s");
+        assert_eq!((run.missed, run.total("played")), (None, 3.0), "{path}: {:?}", run.failures());
         assert_eq!((run.total("lost"), run.total("socket_drops")), (0.0, 0.0), "{path}");
         assert_eq!((run.total("rtsp.malformed"), run.total("rtsp.strays")), (0.0, 0.0), "{path}");
         assert_eq!(run.total("timestamp_jumps"), 0.0, "{path}");
@@ -145,14 +132,14 @@ fn what_a_healthy_server_sends_by_udp_is_counted_and_none_of_it_is_lost() {
 
 #[test]
 fn pictures_of_every_codec_that_is_read_are_counted_with_their_keyframes() {
-    let _machine = shared();
     let server = GstServer::start(&[]);
     for (path, name) in [("vp8", "VP8"), ("vp9", "VP9"), ("h265", "H.265")] {
         undisturbed(|| {
             let url = server.url("", path);
-            let options = ["-c", "1", "-d", "8s", "--warmup", "0s", "--drain", "10s", "--decode"];
-            let run = measure([&["play", url.as_str()][..], &options].concat());
-            assert_eq!(run.total("played"), 1.0, "{path}: {}", run.err);
+            let run = measure(&format!(
+                "warmup: 0s\ndrain: 10s\nworkloads: [{{play: '{url}', clients: 1, duration: 8s, decode: 1}}]"
+            ));
+            assert_eq!(run.total("played"), 1.0, "{path}: {:?}", run.failures());
             let decoded = run.total("decoded");
             let handed_in = run.total("handed_in");
             assert!(decoded >= 50.0 && decoded == handed_in, "{path}: {decoded} of {handed_in} decoded");
@@ -171,29 +158,36 @@ fn pictures_of_every_codec_that_is_read_are_counted_with_their_keyframes() {
 
 #[test]
 fn pictures_of_a_codec_that_is_not_read_are_counted_and_named() {
-    let _machine = shared();
     let server = GstServer::start(&[]);
-    let run = measure(["play", &server.url("", "jpeg"), "-c", "2", "-d", "6s", "--warmup", "1s"]);
-    assert_eq!(run.total("played"), 2.0, "{}", run.err);
+    let run = measure(&format!(
+        "warmup: 1s\nworkloads: [{{play: '{}', clients: 2, duration: 6s}}]",
+        server.url("", "jpeg")
+    ));
+    assert_eq!(run.total("played"), 2.0, "{:?}", run.failures());
     assert_eq!(run.total("frames"), run.total("rtsp.other_frames"));
     assert!(run.total("frames") >= 70.0, "{}", run.total("frames"));
 }
 
 #[test]
 fn a_login_is_answered_by_basic_and_by_digest() {
-    let _machine = shared();
     for scheme in ["basic", "digest"] {
         let server = GstServer::start(&[scheme]);
-        let run = measure(["play", &server.url("me:mine@", "slow"), "-d", "3s", "--warmup", "0s"]);
-        assert_eq!(run.total("played"), 1.0, "{scheme}: {}", run.err);
-        let run = measure(["play", &server.url("me:other@", "slow"), "-d", "2s", "--warmup", "0s"]);
-        assert_eq!((run.total("played"), run.slots("failed")), (0.0, 1), "{scheme}: {}", run.err);
-        assert!(run.err.contains("401"), "{scheme}: {}", run.err);
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{}', duration: 3s}}]",
+            server.url("me:mine@", "slow")
+        ));
+        assert_eq!(run.total("played"), 1.0, "{scheme}: {:?}", run.failures());
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{}', duration: 2s}}]",
+            server.url("me:other@", "slow")
+        ));
+        assert_eq!((run.total("played"), run.slots("failed")), (0.0, 1), "{scheme}: {:?}", run.failures());
+        assert!(run.failure().3.contains("401"), "{scheme}: {:?}", run.failure());
     }
 }
 
 /// Publishes to an ffmpeg that listens: the run, and the codec and packets of each track that ffmpeg has recorded.
-fn recorded(options: &[&str]) -> (Run, String) {
+fn recorded(keys: &str) -> (Run, String) {
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
     let url = format!("rtsp://127.0.0.1:{port}/live/a");
     let recorded = folder.path().join("a.mkv");
@@ -202,8 +196,8 @@ fn recorded(options: &[&str]) -> (Run, String) {
     // Its reader of VP9 says of no packet that it is a keyframe.
     let mut listening = KilledOnDrop::start(ffmpeg.args(["-c", "copy", "-copyinkf"]).arg(&recorded));
     weir_testing::soon("ffmpeg listens", || std::net::TcpListener::bind(("127.0.0.1", port)).is_err());
-    let run = measure([["publish", &url, "-d", "6s", "--warmup", "0s"].as_slice(), options].concat());
-    assert_eq!(run.total("played"), 1.0, "{}", run.err);
+    let run = measure(&format!("workloads: [{{publish: '{url}', duration: 6s{keys}}}]"));
+    assert_eq!(run.total("played"), 1.0, "{:?}", run.failures());
     weir_testing::soon("ffmpeg ends", || listening.0.try_wait().unwrap().is_some());
     let mut decode = program("ffmpeg", "ffmpeg");
     decode.args(["-v", "error", "-xerror", "-i"]).arg(&recorded).args(["-f", "null", "-"]);
@@ -225,8 +219,7 @@ fn packets(recorded: &str, codec: &str) -> f64 {
 
 #[test]
 fn an_ffmpeg_that_listens_records_what_is_published() {
-    let _machine = shared();
-    let (run, out) = recorded(&[]);
+    let (run, out) = recorded("");
     // What it gets before it has both tracks it may leave out.
     let (frames, sounds) = (run.total("frames"), run.total("rtsp.audio_frames"));
     assert!(packets(&out, "h264") >= frames - 5.0 && packets(&out, "h264") <= frames, "{out} of {frames}");
@@ -235,7 +228,6 @@ fn an_ffmpeg_that_listens_records_what_is_published() {
 
 #[test]
 fn an_ffmpeg_that_listens_records_files_of_other_codecs() {
-    let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     for (codec, encoder, file) in
         [("vp8", "libvpx", "a.ivf"), ("vp9", "libvpx-vp9", "a.mp4"), ("hevc", "libx265", "h265.mp4")]
@@ -247,7 +239,7 @@ fn an_ffmpeg_that_listens_records_files_of_other_codecs() {
             .args(["-v", "error", "-y", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p", "-c:v", encoder]);
         ffmpeg.args(["-g", "25", "-bf", "0", "-deadline", "realtime", "-auto-alt-ref", "0"]).arg(&path);
         assert!(ffmpeg.stderr(Stdio::null()).status().unwrap().success(), "{codec}");
-        let (run, out) = recorded(&["--file", path.to_str().unwrap()]);
+        let (run, out) = recorded(&format!(", file: '{}'", path.display()));
         let frames = run.total("frames");
         assert!(frames >= 140.0 && run.total("keyframes") >= 5.0, "{codec}: {frames}");
         let came = packets(&out, codec);

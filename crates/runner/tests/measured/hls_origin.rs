@@ -1,11 +1,12 @@
 //! HLS of the origin: ffmpeg plays every frame that was published, and weir reports exactly the faults that are scripted.
 
 use crate::hls::nothing_is_missing;
-use crate::rtsp::self_signed;
-use crate::support::{Air, Nginx, Publishing, Run, air, config, measure, program, shared, soon, undisturbed};
+use crate::support::{Air, Publishing, Run, air, config, measure};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_origin::{ANY_PORT, HLS, HlsSettings, Identity, OriginConfig, SegmentContainer, SegmentKey};
+use weir_runner::ErrorKind::{Invalid, Thresholds};
+use weir_testing::{Nginx, program, self_signed, soon, undisturbed};
 
 /// A stream on air that is cut each second, with these faults; the URL of its playlist.
 fn on_air(hls: HlsSettings, faults: &[&str]) -> (Air, String) {
@@ -21,7 +22,6 @@ fn settings() -> HlsSettings {
 
 #[test]
 fn ffmpeg_plays_every_frame_of_each_container() {
-    let _machine = shared();
     for (container, part, key) in [
         (SegmentContainer::TransportStream, None, None),
         (SegmentContainer::FragmentedMp4, None, None),
@@ -61,9 +61,8 @@ fn ffmpeg_plays_every_frame_of_each_container() {
 
 #[test]
 fn weir_plays_what_the_origin_cuts() {
-    let _machine = shared();
     let (air, url) = on_air(settings(), &[]);
-    let run = measure(["play", &url, "-c", "5", "-d", "8s", "--warmup", "0s"]);
+    let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 5, duration: 8s}}]"));
     assert_eq!(run.total("played"), 5.0, "{:#}", run.summary["verdict"]);
     for figure in ["hls.stale", "hls.refused", "hls.not_found", "hls.gaps", "hls.skipped", "hls.went_back"] {
         assert_eq!(run.total(figure), 0.0, "{figure}");
@@ -79,19 +78,17 @@ fn weir_plays_what_the_origin_cuts() {
 
 #[test]
 fn weir_reports_the_faults_that_are_scripted() {
-    let _machine = shared();
     let faults = ["status unit=2 code=404 viewers=1..3", "status unit=4 code=500 viewer=2"];
     let (_air, url) = on_air(settings(), &faults);
-    let run = measure(["play", &url, "-c", "4", "-d", "8s", "--warmup", "0s"]);
+    let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 4, duration: 8s}}]"));
     assert_eq!(numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]), [3.0, 4.0, 0.0]);
 }
 
 #[test]
 fn weir_reports_packets_and_frames_that_are_missing_inside_of_segments() {
-    let _machine = shared();
     let faults = ["lose unit=4 packets=3 viewer=1", "lose unit=6 viewer=2"];
     let (_air, url) = on_air(settings(), &faults);
-    let run = measure(["play", &url, "-c", "2", "-d", "8s", "--warmup", "0s"]);
+    let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 2, duration: 8s}}]"));
     assert_eq!(numbers(&run, ["hls.lost_packets", "hls.time_jumps", "hls.refused"]), [4.0, 0.0, 0.0]);
     assert!(run.summary["warnings"].to_string().contains("hls.lost_packets"), "{}", run.summary["warnings"]);
     for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
@@ -102,12 +99,12 @@ fn weir_reports_packets_and_frames_that_are_missing_inside_of_segments() {
             let (air, url) = on_air(HlsSettings { container, part, ..settings() }, &faults);
             let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
             soon("four seconds are there", || received().is_some_and(|frames| frames >= 120));
-            let arguments =
-                ["-c", "2", "-d", "11s", "--warmup", "0s", "--threshold", "frames.ratio >= 99.9%"];
-            let run = measure(["play", &url].into_iter().chain(arguments));
+            let run = measure(&format!(
+                "warmup: 0s\nthresholds: ['frames.ratio >= 99.9%']\nworkloads: [{{play: '{url}', clients: 2, duration: 11s}}]"
+            ));
             let [frames, announced] = numbers(&run, ["frames", "frames_announced"]);
             assert_eq!(announced - frames, 2.0 * 4.0, "{container:?} {part:?}: {frames} of {announced}");
-            assert_eq!(run.code, 99, "{}", run.err);
+            assert_eq!(run.missed, Some(Thresholds), "{:?}", run.failures());
             assert_eq!(numbers(&run, ["hls.lost_packets", "hls.time_jumps", "hls.fragment_gaps"]), [0.0; 3]);
         }
     }
@@ -116,13 +113,13 @@ fn weir_reports_packets_and_frames_that_are_missing_inside_of_segments() {
 /// Parts are encrypted each on its own, and whole segments as a whole: witnesses read all of them.
 #[test]
 fn segments_and_parts_that_the_origin_encrypts_are_decrypted_by_witnesses() {
-    let _machine = shared();
     for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
         for part in [None, Some(Duration::from_millis(200))] {
             let (air, url) = on_air(HlsSettings { container, part, key: Some(key()), ..settings() }, &[]);
             let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
             soon("four seconds are there", || received().is_some_and(|frames| frames >= 120));
-            let run = measure(["play", &url, "-c", "2", "-d", "7s", "--warmup", "0s"]);
+            let run =
+                measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 2, duration: 7s}}]"));
             assert_eq!(
                 numbers(&run, ["played", "hls.keys", "hls.undecrypted", "stalls"]),
                 [2.0, 2.0, 0.0, 0.0]
@@ -147,19 +144,17 @@ fn key() -> SegmentKey {
 
 #[test]
 fn weir_reports_gaps_and_asks_for_none() {
-    let _machine = shared();
     // Late enough for all viewers to be there, and all of them are told.
     let (air, url) = on_air(settings(), &["gap unit=10..11 stream=live/a"]);
-    let run = measure(["play", &url, "-c", "3", "-d", "16s", "--warmup", "0s"]);
+    let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 3, duration: 16s}}]"));
     assert_eq!(numbers(&run, ["hls.gaps", "hls.not_found", "hls.refused"]), [6.0, 0.0, 0.0]);
     assert_eq!(air.origin.effects().len(), 2);
 }
 
 #[test]
 fn a_playlist_that_stands_still_is_stale() {
-    let _machine = shared();
     let (_air, url) = on_air(settings(), &["stale at=3s for=6s viewer=1"]);
-    let run = measure(["play", &url, "-c", "2", "-d", "14s", "--warmup", "0s"]);
+    let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 2, duration: 14s}}]"));
     let stale = run.total("hls.stale");
     // Of 6 s the last 3.5 to 4.5 are stale, and the playlist is loaded every half second.
     assert!((4.0..=10.0).contains(&stale), "{stale}");
@@ -169,7 +164,6 @@ fn a_playlist_that_stands_still_is_stale() {
 /// Parts of 200 ms: each is asked for before it is there, and loaded once; a reload that is answered too early is counted, and harms nobody.
 #[test]
 fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
-    let _machine = shared();
     for (container, faults, early) in [
         (SegmentContainer::FragmentedMp4, &[][..], 0.0),
         // Of each connection that playlists are asked for on.
@@ -179,7 +173,7 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
         let (air, url) = on_air(hls, faults);
         let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
         soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
-        let run = measure(["play", &url, "-c", "3", "-d", "8s", "--warmup", "0s"]);
+        let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 3, duration: 8s}}]"));
         assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.early"]), [3.0, 3.0, early]);
         assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
         let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
@@ -188,7 +182,9 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
             "{announced} {loaded}"
         );
         // The same without parts.
-        let run = measure(["play", &url, "-c", "1", "-d", "6s", "--warmup", "0s", "--low-latency", "off"]);
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{url}', clients: 1, duration: 6s, low_latency: 'off'}}]"
+        ));
         assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.parts"]), [1.0, 0.0, 0.0]);
     }
 }
@@ -197,7 +193,6 @@ fn viewers_of_parts_wait_for_each_and_count_answers_that_come_too_early() {
 /// through nginx.
 #[test]
 fn viewers_of_parts_have_one_connection_by_http_2_and_two_by_http_1_1() {
-    let _machine = shared();
     let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = self_signed(folder.path());
@@ -212,10 +207,11 @@ fn viewers_of_parts_have_one_connection_by_http_2_and_two_by_http_1_1() {
         let own = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
         for (url, certificate) in [(through, nginx.certificate()), (own, chain.clone())] {
             for (version, connections) in [("2", 3.0), ("1.1", 6.0)] {
-                let few = ["-c", "3", "-d", "8s", "--warmup", "0s", "--cacert", &certificate];
-                let run = measure(["play", &url, "--http-version", version].into_iter().chain(few));
+                let run = measure(&format!(
+                    "warmup: 0s\ncacert: '{certificate}'\nworkloads: [{{play: '{url}', http_version: '{version}', clients: 3, duration: 8s}}]"
+                ));
                 let played = numbers(&run, ["played", "hls.low_latency", "hls.early"]);
-                assert_eq!(played, [3.0, 3.0, 0.0], "{url} {version}: {}", run.err);
+                assert_eq!(played, [3.0, 3.0, 0.0], "{url} {version}: {:?}", run.failures());
                 assert_eq!(
                     numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]),
                     [0.0; 4]
@@ -241,7 +237,6 @@ fn viewers_of_parts_have_one_connection_by_http_2_and_two_by_http_1_1() {
 /// Faults are of requests, whichever stream of a connection they come by: each is found by HTTP/2 as by HTTP/1.1.
 #[test]
 fn the_faults_that_are_scripted_are_found_by_http_2() {
-    let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = self_signed(folder.path());
     let identity = Identity { chain: chain.clone().into(), key: key.into() };
@@ -258,9 +253,9 @@ fn the_faults_that_are_scripted_are_found_by_http_2() {
         let config = OriginConfig { hls: settings(), ..config(&faults) };
         let air = air(&config.listening_secure(&HLS, ANY_PORT, identity.clone()));
         let url = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
-        let arguments =
-            ["-c", "4", "-d", "22s", "--warmup", "0s", "--cacert", &chain, "--http-version", version];
-        let run = measure(["play", &url].into_iter().chain(arguments));
+        let run = measure(&format!(
+            "warmup: 0s\ncacert: '{chain}'\nworkloads: [{{play: '{url}', clients: 4, duration: 22s, http_version: '{version}'}}]"
+        ));
         assert_eq!(
             numbers(&run, ["hls.not_found", "hls.refused", "hls.stale"]),
             [3.0, 4.0, 0.0],
@@ -282,7 +277,6 @@ fn the_faults_that_are_scripted_are_found_by_http_2() {
 /// A part that is late, and a reload that is answered too early.
 #[test]
 fn the_faults_of_parts_are_found_by_http_2() {
-    let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = self_signed(folder.path());
     let identity = Identity { chain: chain.clone().into(), key: key.into() };
@@ -296,11 +290,11 @@ fn the_faults_of_parts_are_found_by_http_2() {
         let parts = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
         soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
         let url = format!("https://{}/live/a.m3u8", air.origin.address("hlss").unwrap());
-        let arguments =
-            ["-c", "2", "-d", "10s", "--warmup", "0s", "--cacert", &chain, "--http-version", version];
-        let run = measure(["play", &url].into_iter().chain(arguments));
+        let run = measure(&format!(
+            "warmup: 0s\ncacert: '{chain}'\nworkloads: [{{play: '{url}', clients: 2, duration: 10s, http_version: '{version}'}}]"
+        ));
         let found = numbers(&run, ["played", "hls.low_latency", "hls.early", "stalls"]);
-        assert_eq!(found, [2.0, 2.0, 2.0, 1.0], "{version}: {}", run.err);
+        assert_eq!(found, [2.0, 2.0, 2.0, 1.0], "{version}: {:?}", run.failures());
         // Three parts of 200 ms are buffered, and at the most what lies between two pictures to begin with.
         let stalled = run.total("stalled");
         assert!((0.9..2.5).contains(&stalled), "{version}: a part that is late by 2.5 s cost {stalled} s");
@@ -312,7 +306,6 @@ fn the_faults_of_parts_are_found_by_http_2() {
 /// nginx ends a connection of HTTP/2 by GOAWAY (NO_ERROR) after `keepalive_requests`, while it still holds what it has taken before.
 #[test]
 fn connections_that_nginx_ends_after_twenty_requests_cost_viewers_of_parts_nothing() {
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
         let hls = HlsSettings { part: Some(Duration::from_millis(200)), ..settings() };
@@ -321,17 +314,28 @@ fn connections_that_nginx_ends_after_twenty_requests_cost_viewers_of_parts_nothi
         soon("two seconds are there", || parts().is_some_and(|frames| frames >= 60));
         let url = nginx.briefly(&nginx.secure_way_to(air.origin.address("hls").unwrap(), "/live/a.m3u8"));
         let certificate = nginx.certificate();
-        let run = measure(["play", &url, "-c", "3", "-d", "12s", "--warmup", "0s", "--cacert", &certificate]);
-        assert_eq!(numbers(&run, ["played", "hls.low_latency", "hls.early"]), [3.0, 3.0, 0.0], "{}", run.err);
+        let run = measure(&format!(
+            "warmup: 0s\ncacert: '{certificate}'\nworkloads: [{{play: '{url}', clients: 3, duration: 12s}}]"
+        ));
+        assert_eq!(
+            numbers(&run, ["played", "hls.low_latency", "hls.early"]),
+            [3.0, 3.0, 0.0],
+            "{:?}",
+            run.failures()
+        );
         assert_eq!(numbers(&run, ["hls.refused", "hls.not_found", "hls.skipped", "hls.stale"]), [0.0; 4]);
-        assert_eq!(numbers(&run, ["stalls", "starved", "hls.http2_waits"]), [0.0; 3], "{}", run.err);
+        assert_eq!(numbers(&run, ["stalls", "starved", "hls.http2_waits"]), [0.0; 3], "{:?}", run.failures());
         let [announced, loaded] = numbers(&run, ["hls.announced", "hls.loaded"]);
         assert!(
             loaded >= 3.0 * 11.0 && (0.0..=3.0 * 0.5).contains(&(announced - loaded)),
             "{announced} {loaded}"
         );
         // 98: weir was the limit, and the run says nothing of nginx.
-        assert!([0, 98].contains(&run.code) && run.slots("failed") == 0, "{}", run.err);
+        assert!(
+            [None, Some(Invalid)].contains(&run.missed) && run.slots("failed") == 0,
+            "{:?}",
+            run.failures()
+        );
         let seen = nginx.take_versions();
         assert!(seen.iter().all(|[_, version, _]| version == "HTTP/2.0"), "{seen:?}");
         let mut by_port = BTreeMap::new();
@@ -347,11 +351,10 @@ fn connections_that_nginx_ends_after_twenty_requests_cost_viewers_of_parts_nothi
 /// Streams of one folder are variants of one; a viewer plays what its link brings.
 #[test]
 fn viewers_change_to_the_variant_that_their_link_can_bring() {
-    let _machine = shared();
     let (air, url) = on_air(settings(), &[]);
     let publish = |name: &str, rate: &str| {
         let url = air.url.replace("/live/a", &format!("/live/{name}"));
-        Publishing::start(&url, &["--gop", "1s", "--bitrate", rate])
+        Publishing::start(&url, &format!("gop: 1s, bitrate: {rate}"))
     };
     let _publishing = [publish("low", "300kbps"), publish("high", "2mbps")];
     for name in ["live/low", "live/high"] {
@@ -360,9 +363,9 @@ fn viewers_change_to_the_variant_that_their_link_can_bring() {
     }
     for (names, bandwidth, switches) in [("low,high", "50mbps", 1.0), ("high,low", "800kbps", 1.0)] {
         let url = url.replace("/a.m3u8", &format!("/{names}.m3u8"));
-        let arguments =
-            ["-c", "2", "-d", "9s", "--warmup", "0s", "--variant", "auto", "--bandwidth", bandwidth];
-        let run = measure(["play", &url].into_iter().chain(arguments));
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{url}', clients: 2, duration: 9s, variant: auto, bandwidth: {bandwidth}}}]"
+        ));
         assert_eq!(numbers(&run, ["played", "hls.switches"]), [2.0, 2.0 * switches], "{names}");
         assert_eq!(numbers(&run, ["hls.refused", "hls.skipped", "hls.went_back", "hls.stale"]), [0.0; 4]);
         // Most of what is played is of the last variant.
@@ -374,7 +377,6 @@ fn viewers_change_to_the_variant_that_their_link_can_bring() {
 /// By IPv6; and a witness reads the clock stamps of weir's publisher, whichever container they are in.
 #[test]
 fn witnesses_tell_the_latency_of_stamped_pictures_and_the_playlists_dates_agree() {
-    let _machine = shared();
     for container in [SegmentContainer::TransportStream, SegmentContainer::FragmentedMp4] {
         let hls = HlsSettings { container, ..settings() };
         let config = OriginConfig { hls, ..config(&[]) };
@@ -383,7 +385,7 @@ fn witnesses_tell_the_latency_of_stamped_pictures_and_the_playlists_dates_agree(
         assert!(url.starts_with("http://[::1]:"), "{url}");
         let received = || air.origin.counts().stream("live/a").map(|stream| stream.received.video);
         soon("four seconds are there", || received().is_some_and(|frames| frames >= 110));
-        let run = measure(["play", &url, "-c", "2", "-d", "8s", "--warmup", "0s"]);
+        let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 2, duration: 8s}}]"));
         assert_eq!(numbers(&run, ["played", "stalls", "wall_latencies"]), [2.0, 0.0, 0.0]);
         let value = |figure: &str, statistic: &str| run.spread(figure)[statistic].as_f64().unwrap();
         // A frame comes with its segment, a second and a reload behind its capture at the most; those of the beginning are older.

@@ -1,23 +1,22 @@
 //! Servers and tools of others: nginx with its RTMP module, ffmpeg, ffprobe.
 
-use crate::support::{Nginx, Publishing, measure, program, shared, soon, start_measuring, weir};
+use crate::support::{Publishing, measure, start};
 use std::path::Path;
 use std::process::Command;
+use weir_runner::ErrorKind::Interrupted;
+use weir_testing::{Nginx, number_in, program, soon};
 
 /// Bytes of C0 + C1 + C2, or S0 + S1 + S2 (RTMP 1.0, section 5.2): nginx counts messages only.
 const HANDSHAKE: f64 = 3_073.0;
 
 #[test]
 fn nginx_counts_the_same_bytes_and_viewers_count_the_same_frames() {
-    let _machine = shared();
     let nginx = Nginx::start();
     let url = nginx.url("a");
-    let mut command = weir();
     // They wait for the publisher, so they get all that it sends; then they see its end.
-    command.args(["play", &url, "-c", "6", "-d", "10s", "--warmup", "0s", "--drain", "500ms"]);
-    let watching = start_measuring(&mut command);
-    soon("six wait", || number(&nginx.statistics(), "nclients") == Some(6.0));
-    let sent = measure(["publish", &url, "-d", "3s", "--warmup", "0s", "--drain", "500ms"]);
+    let watching = start(&format!("drain: 500ms\nworkloads: [{{play: '{url}', clients: 6, duration: 10s}}]"));
+    soon("six wait", || number_in(&nginx.statistics(), "nclients") == Some(6.0));
+    let sent = measure(&format!("warmup: 0s\ndrain: 500ms\nworkloads: [{{publish: '{url}', duration: 3s}}]"));
     let stream = nginx.statistics();
     let got = watching.finish();
 
@@ -29,28 +28,25 @@ fn nginx_counts_the_same_bytes_and_viewers_count_the_same_frames() {
     }
     // nginx's page: of the stream, frames to six viewers; beside them each got codec settings and metadata.
     let (_, of_stream) = stream.split_once("<stream>").expect("the stream is on nginx's page");
-    let of_frames = number(of_stream, "bytes_out").unwrap();
+    let of_frames = number_in(of_stream, "bytes_out").unwrap();
     let beside = (got.total("media") - of_frames) / 6.0;
     assert!((0.0..1_000.0).contains(&beside), "{} of {of_frames} bytes", got.total("media"));
     assert_eq!(beside.fract(), 0.0, "the same for each viewer");
     // Of the whole server, every byte after the handshake; the publisher left before nginx's goodbye.
-    let of_server = number(&nginx.statistics(), "bytes_out").unwrap();
+    let of_server = number_in(&nginx.statistics(), "bytes_out").unwrap();
     let received = got.total("received") + sent.total("received") - 7.0 * HANDSHAKE;
     assert!((0.0..=300.0).contains(&(of_server - received)), "{received} of {of_server} bytes");
 }
 
 #[test]
 fn a_file_that_ffmpeg_publishes_to_nginx_has_as_many_frames_as_ffprobe_counts() {
-    let _machine = shared();
     let nginx = Nginx::start();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("clip.flv");
     make_clip(&file, 4);
     let url = nginx.url("clip");
-    let mut command = weir();
-    command.args(["play", &url, "-c", "6", "-d", "11s", "--warmup", "0s", "--drain", "500ms"]);
-    let watching = start_measuring(&mut command);
-    soon("six wait", || number(&nginx.statistics(), "nclients") == Some(6.0));
+    let watching = start(&format!("drain: 500ms\nworkloads: [{{play: '{url}', clients: 6, duration: 11s}}]"));
+    soon("six wait", || number_in(&nginx.statistics(), "nclients") == Some(6.0));
     quiet(program("ffmpeg", "ffmpeg").args(["-v", "warning", "-re", "-i"]).arg(&file).args([
         "-c",
         "copy",
@@ -75,10 +71,9 @@ fn a_file_that_ffmpeg_publishes_to_nginx_has_as_many_frames_as_ffprobe_counts() 
 
 #[test]
 fn ffmpeg_and_ffprobe_play_what_weir_publishes_to_nginx_without_a_warning() {
-    let _machine = shared();
     let nginx = Nginx::start();
     let url = nginx.url("a");
-    let publishing = Publishing::start(&url, &["--gop", "1s"]);
+    let publishing = Publishing::start(&url, "gop: 1s");
     soon("nginx has the stream", || nginx.statistics().contains("<publishing/>"));
     let entries = "stream=codec_name,width,height,r_frame_rate,channels";
     let probed = quiet(program("ffprobe", "ffmpeg").args([
@@ -95,23 +90,20 @@ fn ffmpeg_and_ffprobe_play_what_weir_publishes_to_nginx_without_a_warning() {
     }
     quiet(program("ffmpeg", "ffmpeg").args(["-v", "warning", "-i", &url, "-t", "3", "-f", "null", "-"]));
     let sent = publishing.finish();
-    assert_eq!((sent.code, sent.well()), (105, 1));
+    assert_eq!((sent.missed, sent.well()), (Some(Interrupted), 1));
 }
 
 #[test]
 fn a_file_of_ffmpegs_is_looped_with_continuous_timestamps() {
-    let _machine = shared();
     let nginx = Nginx::start();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("clip.flv");
     make_clip(&file, 2);
     let url = nginx.url("loop");
-    let _publishing = Publishing::start(&url, &["--file", file.to_str().unwrap()]);
+    let _publishing = Publishing::start(&url, &format!("file: '{}'", file.display()));
     soon("nginx has the stream", || nginx.statistics().contains("<publishing/>"));
     let watching =
-        start_measuring(weir().args([
-            "play", &url, "-c", "2", "-d", "8s", "--warmup", "0s", "--drain", "200ms", "--buffer", "2s",
-        ]));
+        start(&format!("drain: 200ms\nworkloads: [{{play: '{url}', clients: 2, duration: 8s, buffer: 2s}}]"));
     let packets = quiet(
         program("ffprobe", "ffmpeg")
             .args(["-v", "warning", "-select_streams", "v", "-read_intervals", "%+6", "-of", "csv=p=0"])
@@ -155,10 +147,4 @@ fn quiet(command: &mut Command) -> String {
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && err.is_empty(), "{command:?}: {} {err}", output.status);
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// The first number in an element of nginx's page.
-pub(crate) fn number(page: &str, element: &str) -> Option<f64> {
-    let (_, rest) = page.split_once(&format!("<{element}>"))?;
-    rest.split_once('<')?.0.parse().ok()
 }

@@ -1,11 +1,11 @@
 //! RTSP: players and publishers of others at weir's origin: ffmpeg by TLS, GStreamer as a publisher and as a viewer that pauses.
 
-use crate::rtsp::self_signed;
-use crate::support::{KilledOnDrop, Publishing, config, program, shared, soon};
+use crate::support::{Publishing, config};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
 use weir_origin::{ANY_PORT, Identity, Origin, RTSP};
+use weir_testing::{KilledOnDrop, program, self_signed, soon};
 
 fn origin() -> (Origin, String) {
     let origin = Origin::start(&config(&[]).listening(&RTSP, ANY_PORT)).unwrap();
@@ -30,7 +30,6 @@ fn gstreamer(arguments: &[&str]) -> (KilledOnDrop, Lines<BufReader<ChildStdout>>
 
 #[test]
 fn ffmpeg_publishes_and_plays_by_tls() {
-    let _machine = shared();
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = self_signed(folder.path());
     let identity = Identity { chain: chain.into(), key: key.into() };
@@ -53,7 +52,6 @@ fn ffmpeg_publishes_and_plays_by_tls() {
 
 #[test]
 fn gstreamer_publishes_by_udp_and_by_tcp_and_nothing_is_lost() {
-    let _machine = shared();
     for protocol in ["udp", "tcp"] {
         let (origin, url) = origin();
         let (mut client, _) = gstreamer(&["publish", &url, protocol]);
@@ -70,10 +68,9 @@ fn gstreamer_publishes_by_udp_and_by_tcp_and_nothing_is_lost() {
 
 #[test]
 fn a_viewer_of_gstreamer_pauses_and_plays_on() {
-    let _machine = shared();
     for protocol in ["tcp", "udp"] {
         let (origin, url) = origin();
-        let publishing = Publishing::start(&url, &["--gop", "1s", "--audio-bitrate", "0"]);
+        let publishing = Publishing::start(&url, "gop: 1s, audio_bitrate: 0");
         is_on_air(&origin);
         let (mut client, mut said) = gstreamer(&["play", &url, protocol]);
         assert_eq!(said.next().unwrap().unwrap(), "ready", "{protocol}");

@@ -1,22 +1,19 @@
 //! HLS: weir plays what nginx's RTMP module cuts into segments, and what ffmpeg's muxer does with nginx as the web server.
 
-use crate::support::{
-    KilledOnDrop, Nginx, Publishing, Run, measure, no_file_has, program, shared, soon, undisturbed,
-};
+use crate::support::{Publishing, Run, measure};
 use std::collections::BTreeSet;
+use weir_runner::ErrorKind::Invalid;
+use weir_testing::{KilledOnDrop, Nginx, no_file_has, program, soon, undisturbed};
 
 #[test]
 fn viewers_of_nginx_load_each_segment_once_and_play_without_a_stall() {
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        let _publishing = Publishing::start(
-            &nginx.url("a").replace("/live/", "/hls/"),
-            &["--gop", "1s", "--bitrate", "1mbps"],
-        );
+        let _publishing =
+            Publishing::start(&nginx.url("a").replace("/live/", "/hls/"), "gop: 1s, bitrate: 1mbps");
         let url = nginx.playlist("a");
         soon("four segments are there", || nginx.segments("a") >= 4);
-        let run = measure(["play", &url, "-c", "5", "-d", "12s", "--warmup", "0s"]);
+        let run = measure(&format!("warmup: 0s\nworkloads: [{{play: '{url}', clients: 5, duration: 12s}}]"));
         plays(&run, 5.0);
         // From three target durations before the end, what twelve seconds bring: no viewer is much behind or before another.
         let seconds = run.total("hls.loaded");
@@ -28,15 +25,15 @@ fn viewers_of_nginx_load_each_segment_once_and_play_without_a_stall() {
 /// A server that tells its viewers apart by cookies sees as many as there are, and each with its own.
 #[test]
 fn each_viewer_sends_its_own_cookie_back() {
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        let _publishing = Publishing::start(
-            &nginx.url("a").replace("/live/", "/hls/"),
-            &["--gop", "1s", "--bitrate", "1mbps"],
-        );
+        let _publishing =
+            Publishing::start(&nginx.url("a").replace("/live/", "/hls/"), "gop: 1s, bitrate: 1mbps");
         soon("four segments are there", || nginx.segments("a") >= 4);
-        let run = measure(["play", &nginx.playlist_of_members("a"), "-c", "5", "-d", "6s", "--warmup", "0s"]);
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{}', clients: 5, duration: 6s}}]",
+            nginx.playlist_of_members("a")
+        ));
         plays(&run, 5.0);
         let members = nginx.members();
         assert!(members.iter().all(|[.., status]| status == "200"), "{members:?}");
@@ -54,7 +51,6 @@ fn each_viewer_sends_its_own_cookie_back() {
 
 #[test]
 fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
         // Pictures that are decoded in another order than they are shown, with and without sound; noise is what fills a rate.
@@ -80,16 +76,10 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
             command.args(["-hls_flags", "delete_segments+temp_file"]).arg(directory.join("a.m3u8"));
             let _muxer = KilledOnDrop::start(&mut command);
             soon("five segments are there", || nginx.segments(&format!("{name}/a")) >= 5);
-            let run = measure([
-                "play",
-                &nginx.playlist(&format!("{name}/a")),
-                "-c",
-                "3",
-                "-d",
-                "6s",
-                "--warmup",
-                "0s",
-            ]);
+            let run = measure(&format!(
+                "warmup: 0s\nworkloads: [{{play: '{}', clients: 3, duration: 6s}}]",
+                nginx.playlist(&format!("{name}/a"))
+            ));
             plays(&run, 3.0);
         }
     });
@@ -99,11 +89,10 @@ fn viewers_of_ffmpegs_muxer_play_ts_and_fragmented_mp4_from_slow_to_fast() {
 #[test]
 fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
     const KEY: &[u8; 16] = b"0sixteen secrets";
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
         let live = nginx.url("encrypted");
-        let _publishing = Publishing::start(&live, &["--gop", "1s", "--bitrate", "300kbps"]);
+        let _publishing = Publishing::start(&live, "gop: 1s, bitrate: 300kbps");
         let directory = nginx.hls().join("encrypted");
         std::fs::create_dir(&directory).unwrap();
         std::fs::write(directory.join("a.key"), KEY).unwrap();
@@ -125,7 +114,9 @@ fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
             let _muxer = KilledOnDrop::start(command.arg(directory.join(format!("{name}.m3u8"))));
             soon("five segments are there", || nginx.segments(&format!("encrypted/{name}")) >= 5);
             let playlist = nginx.playlist(&format!("encrypted/{name}"));
-            let run = measure(["play", &playlist, "-c", "3", "-d", "6s", "--warmup", "0s"]);
+            let run = measure(&format!(
+                "warmup: 0s\nworkloads: [{{play: '{playlist}', clients: 3, duration: 6s}}]"
+            ));
             plays(&run, 3.0);
             assert_eq!((run.total("hls.keys"), run.total("hls.undecrypted")), (3.0, 0.0), "{name}");
             assert_eq!(run.total("hls.decrypted"), run.total("hls.segments"), "{name}: all are witnesses");
@@ -134,8 +125,10 @@ fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
         }
         // A server that hands out another key than it encrypts with.
         std::fs::write(directory.join("a.key"), b"another secret!!").unwrap();
-        let run =
-            measure(["play", &nginx.playlist("encrypted/without"), "-c", "1", "-d", "3s", "--warmup", "0s"]);
+        let run = measure(&format!(
+            "warmup: 0s\nworkloads: [{{play: '{}', clients: 1, duration: 3s}}]",
+            nginx.playlist("encrypted/without")
+        ));
         assert_eq!((run.total("hls.decrypted"), run.total("stamped")), (0.0, 0.0));
         assert!(run.total("hls.undecrypted") >= 2.0);
         assert!(
@@ -151,7 +144,6 @@ fn segments_that_ffmpeg_encrypts_are_decrypted_by_witnesses() {
 fn viewers_of_a_recording_begin_in_its_middle_and_seek() {
     const APART: &[&str] =
         &["-var_stream_map", "v:0,agroup:sound a:0,agroup:sound", "-master_pl_name", "all.m3u8"];
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
         for (name, more, playlist, variants) in [("whole", &[][..], "0", 0.0), ("apart", APART, "all", 3.0)] {
@@ -178,9 +170,9 @@ fn viewers_of_a_recording_begin_in_its_middle_and_seek() {
             let file = if more.is_empty() { "0.m3u8" } else { "%v.m3u8" };
             assert!(command.arg(directory.join(file)).status().unwrap().success());
             let url = nginx.playlist(&format!("{name}/{playlist}"));
-            let arguments =
-                ["-c", "3", "-d", "9s", "--warmup", "0s", "--start-at", "20s", "--seek", "every:2s"];
-            let run = measure(["play", &url].into_iter().chain(arguments));
+            let run = measure(&format!(
+                "warmup: 0s\nworkloads: [{{play: '{url}', clients: 3, duration: 9s, start_at: '20s', seek: 'every:2s'}}]"
+            ));
             assert_eq!(run.total("played"), 3.0, "{name}: {:#}", run.summary["verdict"]);
             let figures = ["stalls", "starved", "hls.stale", "hls.refused", "hls.not_found", "hls.skipped"];
             assert!(
@@ -202,18 +194,16 @@ fn viewers_of_a_recording_begin_in_its_middle_and_seek() {
 /// What weir counts by version is what nginx was asked by: over TLS HTTP/2, on one connection a viewer, unless the other is asked for.
 #[test]
 fn over_tls_nginx_is_asked_by_http_2_and_by_http_1_1_where_that_is_asked_for() {
-    let _machine = shared();
     undisturbed(|| {
         let nginx = Nginx::start();
-        let _publishing = Publishing::start(
-            &nginx.url("a").replace("/live/", "/hls/"),
-            &["--gop", "1s", "--bitrate", "1mbps"],
-        );
+        let _publishing =
+            Publishing::start(&nginx.url("a").replace("/live/", "/hls/"), "gop: 1s, bitrate: 1mbps");
         soon("four segments are there", || nginx.segments("a") >= 4);
         let (url, certificate) = (nginx.secure_playlist("a"), nginx.certificate());
-        let few = ["-c", "3", "-d", "6s", "--warmup", "0s", "--cacert", &certificate];
         for (version, protocol) in [("auto", "HTTP/2.0"), ("2", "HTTP/2.0"), ("1.1", "HTTP/1.1")] {
-            let run = measure(["play", &url, "--http-version", version].into_iter().chain(few));
+            let run = measure(&format!(
+                "warmup: 0s\ncacert: '{certificate}'\nworkloads: [{{play: '{url}', http_version: '{version}', clients: 3, duration: 6s}}]"
+            ));
             plays(&run, 3.0);
             let seen = nginx.take_versions();
             assert!(seen.iter().all(|[_, version, _]| version == protocol), "{seen:?}");
@@ -230,8 +220,12 @@ fn over_tls_nginx_is_asked_by_http_2_and_by_http_1_1_where_that_is_asked_for() {
             assert_eq!(run.total("hls.http2_requests"), by_http2, "{version}");
         }
         // A server that is asked by a version that it does not speak.
-        let run = measure(["play", &nginx.playlist("a"), "-c", "1", "-d", "2s", "--http-version", "2"]);
-        assert!(run.err.contains("the server speaks HTTP/1.1 on this link, and not HTTP/2"), "{}", run.err);
+        let run = measure(&format!(
+            "workloads: [{{play: '{}', clients: 1, duration: 2s, http_version: '2'}}]",
+            nginx.playlist("a")
+        ));
+        let words = run.failure().3;
+        assert!(words.contains("the server speaks HTTP/1.1 on this link, and not HTTP/2"), "{words}");
     });
 }
 
@@ -245,7 +239,7 @@ fn plays(run: &Run, clients: f64) {
     assert!(run.total("hls.segments") >= 3.0 * clients && run.total("hls.reloads") >= 2.0 * clients);
     nothing_is_missing(run);
     // 98: weir was the limit, and the run says nothing of nginx.
-    assert!([0, 98].contains(&run.code), "{}", run.err);
+    assert!([None, Some(Invalid)].contains(&run.missed), "{:?}", run.failures());
 }
 
 /// What witnesses see inside of segments that are well.

@@ -1,17 +1,17 @@
 //! nginx with libnginx-mod-rtmp, on free loopback ports.
 
-use super::free_port;
+use crate::free_port;
+use crate::process::{KilledOnDrop, program, soon};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use weir_testing::{KilledOnDrop, program, soon};
 
 /// A running nginx, ended with the test.
-pub(crate) struct Nginx {
+pub struct Nginx {
     process: KilledOnDrop,
     /// Where it plays and publishes.
     address: SocketAddr,
@@ -23,22 +23,23 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    pub(crate) fn start() -> Self {
+    /// One with room for 256 connections.
+    pub fn start() -> Self {
         Self::with_connections(256)
     }
 
     /// A server whose worker has this many connections, its own included.
-    pub(crate) fn with_connections(connections: u32) -> Self {
+    pub fn with_connections(connections: u32) -> Self {
         Self::at(Ipv4Addr::LOCALHOST, connections)
     }
 
     /// The same, at an address of this machine.
-    pub(crate) fn at(host: Ipv4Addr, connections: u32) -> Self {
+    pub fn at(host: Ipv4Addr, connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (port, http, https, brief_https) = (free_port(), free_port(), free_port(), free_port());
         let path = directory.path().display();
         let module = "/usr/lib/nginx/modules/ngx_rtmp_module.so";
-        let there = std::path::Path::new(module).exists();
+        let there = Path::new(module).exists();
         assert!(there, "{module} is missing; apt-get install nginx libnginx-mod-rtmp");
         let over_tls = |port: u16, rule: &str| {
             format!(
@@ -77,9 +78,7 @@ impl Nginx {
         for path in [directory.path(), &hls] {
             std::fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
         }
-        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-        std::fs::write(directory.path().join("chain.pem"), made.cert.pem()).unwrap();
-        std::fs::write(directory.path().join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+        self_signed(directory.path());
         let file = directory.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();
         let mut command = program("/usr/sbin/nginx", "nginx libnginx-mod-rtmp");
@@ -92,42 +91,43 @@ impl Nginx {
         Self { process, address: (host, port).into(), http, https, brief_https, directory }
     }
 
-    pub(crate) fn url(&self, stream: &str) -> String {
+    /// Where a stream is published and played by RTMP.
+    pub fn url(&self, stream: &str) -> String {
         format!("rtmp://{}/live/{stream}", self.address)
     }
 
     /// Where it has its playlists and segments, and serves whatever lies there.
-    pub(crate) fn hls(&self) -> PathBuf {
+    pub fn hls(&self) -> PathBuf {
         self.directory.path().join("hls")
     }
 
     /// The playlist of a stream, or one below [`Self::hls`].
-    pub(crate) fn playlist(&self, stream: &str) -> String {
+    pub fn playlist(&self, stream: &str) -> String {
         format!("http://127.0.0.1:{}/hls/{stream}.m3u8", self.http)
     }
 
     /// The same over TLS, by HTTP/2 or HTTP/1.1, whichever the client asks for.
-    pub(crate) fn secure_playlist(&self, stream: &str) -> String {
+    pub fn secure_playlist(&self, stream: &str) -> String {
         format!("https://127.0.0.1:{}/hls/{stream}.m3u8", self.https)
     }
 
     /// A path of another server of this machine, over TLS.
-    pub(crate) fn secure_way_to(&self, server: SocketAddr, path: &str) -> String {
+    pub fn secure_way_to(&self, server: SocketAddr, path: &str) -> String {
         format!("https://127.0.0.1:{}/to/{}{path}", self.https, server.port())
     }
 
     /// The same, where nginx ends each connection after twenty requests (`keepalive_requests`).
-    pub(crate) fn briefly(&self, url: &str) -> String {
+    pub fn briefly(&self, url: &str) -> String {
         url.replace(&format!(":{}/", self.https), &format!(":{}/", self.brief_https))
     }
 
     /// The certificate that it shows there.
-    pub(crate) fn certificate(&self) -> String {
+    pub fn certificate(&self) -> String {
         self.directory.path().join("chain.pem").display().to_string()
     }
 
     /// Of each request over TLS since the last call: the client's port, the version of HTTP, and the status of the answer.
-    pub(crate) fn take_versions(&self) -> Vec<[String; 3]> {
+    pub fn take_versions(&self) -> Vec<[String; 3]> {
         let log = self.directory.path().join("versions.log");
         let text = std::fs::read_to_string(&log).unwrap();
         std::fs::write(&log, "").unwrap();
@@ -135,34 +135,34 @@ impl Nginx {
     }
 
     /// The same playlist, for those who send back the cookie that comes with it: others are refused its segments.
-    pub(crate) fn playlist_of_members(&self, stream: &str) -> String {
+    pub fn playlist_of_members(&self, stream: &str) -> String {
         format!("http://127.0.0.1:{}/members/{stream}.m3u8", self.http)
     }
 
     /// Of each segment that one of these was sent: port and cookie of who asked for it, and the status of the answer.
-    pub(crate) fn members(&self) -> Vec<[String; 3]> {
+    pub fn members(&self) -> Vec<[String; 3]> {
         let log = std::fs::read_to_string(self.directory.path().join("members.log")).unwrap();
         log.lines().map(three_words).collect()
     }
 
     /// How many segments a playlist names.
-    pub(crate) fn segments(&self, stream: &str) -> usize {
+    pub fn segments(&self, stream: &str) -> usize {
         let playlist = std::fs::read_to_string(self.hls().join(format!("{stream}.m3u8")));
         playlist.map_or(0, |text| text.matches("#EXTINF").count())
     }
 
     /// The process that started its worker.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.process.0.id()
     }
 
     /// What it has written into its log of errors.
-    pub(crate) fn errors(&self) -> String {
+    pub fn errors(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("error.log")).unwrap()
     }
 
     /// Its own statistics, as XML.
-    pub(crate) fn statistics(&self) -> String {
+    pub fn statistics(&self) -> String {
         let mut link = TcpStream::connect(("127.0.0.1", self.http)).unwrap();
         link.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         let mut page = String::new();
@@ -181,4 +181,24 @@ impl Drop for Nginx {
         let _ = kill_process(Pid::from_child(&self.process.0), Signal::TERM);
         let _ = self.process.0.wait();
     }
+}
+
+/// A certificate for 127.0.0.1 that no authority has signed, as PEM: the chain and its key, in files of this folder.
+///
+/// # Panics
+/// It cannot be made or written.
+pub fn self_signed(folder: &Path) -> [String; 2] {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let pem = [("chain.pem", made.cert.pem()), ("key.pem", made.signing_key.serialize_pem())];
+    pem.map(|(name, pem)| {
+        let path = folder.join(name);
+        std::fs::write(&path, pem).unwrap();
+        path.to_str().unwrap().to_owned()
+    })
+}
+
+/// The first number in an element of nginx's page.
+pub fn number_in(page: &str, element: &str) -> Option<f64> {
+    let (_, rest) = page.split_once(&format!("<{element}>"))?;
+    rest.split_once('<')?.0.parse().ok()
 }
