@@ -8,8 +8,9 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
+use weir_setting::ONLY;
 
-static ONLY: OnceLock<Networks> = OnceLock::new();
+static ALLOWED: OnceLock<Networks> = OnceLock::new();
 
 /// Some networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Networks {
 
     /// From now on this process connects to addresses in these networks and to no others. What was said first holds.
     pub fn restrict(self) {
-        let _ = ONLY.set(self);
+        let _ = ALLOWED.set(self);
     }
 }
 
@@ -57,7 +58,7 @@ impl fmt::Display for Forbidden {
         let Self { address, only } = self;
         write!(
             f,
-            "its owner lets it load {} only, and {address} is not there; start it with --only",
+            "its owner lets it load {} only, and {address} is not there; start it with {ONLY}",
             only.join(", ")
         )
     }
@@ -76,12 +77,12 @@ impl From<Forbidden> for io::Error {
 /// # Errors
 /// It may not.
 pub fn check(address: IpAddr) -> Result<(), Forbidden> {
-    ONLY.get().map_or(Ok(()), |networks| networks.check(address))
+    ALLOWED.get().map_or(Ok(()), |networks| networks.check(address))
 }
 
 /// Whether there are networks that this process may not connect to.
 pub fn is_restricted() -> bool {
-    ONLY.get().is_some()
+    ALLOWED.get().is_some()
 }
 
 /// Of the addresses of a name those that this process may connect to.

@@ -28,7 +28,7 @@ impl Fingerprint {
     /// The cryptography provider supports no version of TLS.
     pub(crate) fn client(self) -> Result<ClientConfig, Error> {
         let provider = Arc::new(provider::default_provider());
-        let verifier = Arc::new(Pinned { fingerprint: self, provider: Arc::clone(&provider) });
+        let verifier = Arc::new(PinnedVerifier { fingerprint: self, provider: Arc::clone(&provider) });
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
         Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
     }
@@ -60,12 +60,12 @@ impl FromStr for Fingerprint {
 
 /// Accepts one certificate.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedVerifier {
     fingerprint: Fingerprint,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -16,6 +16,7 @@ use weir_engine::agents::{AgentEnd, SecondLines, briefly};
 use weir_engine::plan::Segment;
 use weir_engine::record::kernel_clock::KernelClock;
 use weir_observe::{TargetEnvironment, TargetSample};
+use weir_setting::{LABEL, ONLY, WATCH};
 
 /// The subject on which coordinators call all agents.
 pub const CALL: &str = "weir.call";
@@ -158,7 +159,7 @@ impl Hello {
             return Ok(());
         }
         Err(format!(
-            "what agent {name} says of itself has {bytes} bytes, and a coordinator takes {LARGEST_HELLO}; give fewer or shorter --label, --only and --watch"
+            "what agent {name} says of itself has {bytes} bytes, and a coordinator takes {LARGEST_HELLO}; give fewer or shorter {LABEL}, {ONLY} and {WATCH}"
         ))
     }
 

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use weir_setting::{CREDS, NATS_TOKEN_FILE};
 use weir_shard::clock;
 
 /// Time between two calls of [`StateMachine::handle_timeout`].
@@ -81,7 +82,7 @@ pub enum NatsError {
         words: String,
     },
     /// The server refuses these credentials.
-    #[error("NATS at {0} refuses these credentials; give --nats-token-file or --creds")]
+    #[error("NATS at {place} refuses these credentials; give {} or {}", NATS_TOKEN_FILE, CREDS, place = .0)]
     Refused(String),
     /// What is there does not speak as a NATS server does.
     #[error(

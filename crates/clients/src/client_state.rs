@@ -2,6 +2,7 @@
 
 use crate::shard_recorder::{Ending, ON_TIME, PlannedStart, ShardRecorder};
 use std::num::NonZeroU16;
+use std::sync::LazyLock;
 use std::time::Duration;
 use tracing::debug;
 use weir_metrics::common::{
@@ -10,6 +11,14 @@ use weir_metrics::common::{
     STARVING,
 };
 use weir_metrics::{Failure, Moment, Recorder, Spread};
+use weir_setting::named;
+
+/// What is said of a client that was let in and waited for media.
+static NO_MEDIA: LazyLock<String> = LazyLock::new(|| {
+    named(
+        "the server accepted, but sent no media within {timeout}: perhaps this stream is not being published",
+    )
+});
 
 /// How far a client has come. Each phase but the last has a deadline and a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -483,10 +492,7 @@ impl ClientState {
             ClientPhase::Requesting => {
                 (Failure::RequestTimeout, "the server did not answer the request in time")
             }
-            ClientPhase::Waiting => (
-                Failure::NoMedia,
-                "the server accepted, but sent no media within --timeout: perhaps this stream is not being published",
-            ),
+            ClientPhase::Waiting => (Failure::NoMedia, &NO_MEDIA),
             ClientPhase::Opening | ClientPhase::Playing | ClientPhase::Over => {
                 (Failure::NoMedia, "media came, but no decodable frame in time")
             }

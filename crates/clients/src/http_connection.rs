@@ -7,7 +7,7 @@ mod received;
 
 pub use self::link_end::{EndedLink, LinkEnd};
 
-use self::received::Received;
+use self::received::AnswerProgress;
 use crate::client_session::End;
 use crate::cookie_jar::CookieJar;
 use crate::host_clock::HostClock;
@@ -449,7 +449,7 @@ impl HttpConnection {
                 return Answer::More;
             };
             match self.receive(place, bytes) {
-                Received::Piece(piece) => {
+                AnswerProgress::Piece(piece) => {
                     self.body += piece.len() as u64;
                     if self.next.is_none() {
                         return Answer::Piece(piece);
@@ -460,7 +460,7 @@ impl HttpConnection {
                         self.follow();
                     }
                 }
-                Received::Head(response) => {
+                AnswerProgress::Head(response) => {
                     debug!(target: "http", client = self.client, status = response.status, "answered");
                     self.keep_cookies(&response, context.now);
                     if !response.is_redirect() {
@@ -474,7 +474,7 @@ impl HttpConnection {
                         Err(words) => return Answer::Failed(Failure::RedirectFailed, words),
                     }
                 }
-                Received::End => {
+                AnswerProgress::End => {
                     self.links.borrow_mut()[place].is_used = true;
                     if self.next.is_none() {
                         self.end();
@@ -482,8 +482,8 @@ impl HttpConnection {
                     }
                     self.follow();
                 }
-                Received::More => return Answer::More,
-                Received::Failed(answer) => return answer,
+                AnswerProgress::More => return Answer::More,
+                AnswerProgress::Failed(answer) => return answer,
             }
         }
     }

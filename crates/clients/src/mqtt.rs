@@ -30,7 +30,7 @@ mod workload;
 
 pub use figures::{BEGAN_ALONE, CONNECTS};
 pub use filling::{Filling, FillingError};
-pub use options::{MessageProperties, MqttOptions, NAMELESS_SESSION, SubscriptionSettings, Will};
+pub use options::{MessageProperties, MqttOptions, SubscriptionSettings, Will, nameless_session};
 pub use pace::Arrivals;
 pub use published::Published;
 pub use run_messages::RunMessages;

@@ -4,6 +4,7 @@ use crate::suggest::meant;
 use std::fmt;
 use std::net::Ipv6Addr;
 use weir_address::{KeyNumbers, SecretUrl, has_unescaped_password, shown};
+use weir_setting::STREAMS;
 use weir_shard::tls::ServerName;
 
 /// What a URL says, template expanded.
@@ -153,7 +154,8 @@ pub enum TargetError {
     },
     /// A template, and nothing says how many streams it stands for.
     #[error(
-        "{url}: {{i}} stands for streams 0 to N - 1; say how many with --streams N (streams: in a scenario)"
+        "{url}: {{i}} stands for streams 0 to N - 1; say how many with {}",
+        STREAMS.to("N").beside_flag(" (streams: in a scenario)")
     )]
     NoStreams {
         /// The URL.
@@ -493,7 +495,7 @@ mod tests {
         assert_eq!(check("rtmp://h/l/s", None), Ok(()));
         for (url, streams, words) in [
             ("rtmp://h/l/s", Some(3), "3 streams, and no {i} in a URL"),
-            ("rtmp://h/l/s{i}", None, "--streams N"),
+            ("rtmp://h/l/s{i}", None, "`streams: N`"),
             ("rtmp://h/l/s{x}", Some(3), "{x} stands for nothing"),
             ("rtmp://h/l/{i}{", Some(3), "{ stands for nothing"),
             ("rtmp://h/l/s3cret{x}", Some(3), "rtmp://h/l/…: {x} stands"),

@@ -124,7 +124,7 @@ fn what_goes_wrong_is_one_line_and_tells_the_servers_fault_from_the_askers() {
             "no service or channel is 'Four'; it has GR/27 One (3273601024)",
             false,
         ),
-        (server.url(""), MirakurunOptions::default(), "--services 8", false),
+        (server.url(""), MirakurunOptions::default(), "`services: 8`", false),
     ] {
         let error = discover(&url, &options).err().unwrap();
         let said = error.to_string();

@@ -473,7 +473,7 @@ fn an_acknowledgement_that_is_repeated_is_counted() {
 #[test]
 fn a_broker_that_closes_the_link_before_connack_may_not_know_mqtt_5() {
     for make in [publishers as fn(&_) -> _, subscribers] {
-        for (version, more) in [(MqttVersion::V5, "; try --mqtt-version 3.1.1"), (MqttVersion::V311, "")] {
+        for (version, more) in [(MqttVersion::V5, "; try `mqtt_version: 3.1.1`"), (MqttVersion::V311, "")] {
             let mut stage = Stage::new(&make(&MqttOptions { version, ..options(Qos::AtMostOnce) }), version);
             stage.breaks();
             let words = stage.rig.world.take_failures().remove(0).words;

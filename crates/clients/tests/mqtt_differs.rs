@@ -224,7 +224,7 @@ fn what_is_no_websocket_of_mqtt_is_named() {
     let (mut rig, mut client) = socket_client(false);
     rig.dispatch(&mut *client, Event::Bytes(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"));
     assert_eq!(rig.world.take_ended()[0].1, Ending::Failed(Failure::Rejected));
-    assert_eq!(rig.world.take_failures()[0].words, "no WebSocket: 404 Not Found; see --ws-path");
+    assert_eq!(rig.world.take_failures()[0].words, "no WebSocket: 404 Not Found; see `ws_path`");
     let (mut rig, mut client) = socket_client(false);
     let answer = upgraded(&rig.take_sent(), "Sec-WebSocket-Protocol: mqtt\r\n");
     rig.dispatch(&mut *client, Event::Bytes(&[&answer[..], &[0x81, 1, b'x']].concat()));

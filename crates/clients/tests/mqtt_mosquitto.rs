@@ -488,7 +488,7 @@ fn a_broker_that_asks_for_a_certificate_is_shown_one() {
         mqtt::play(&url("t/#"), &PlayOptions { tls: nameless, ..PlayOptions::default() }, &options).unwrap();
     let (kind, words) = failure(&stranger);
     assert_eq!(kind, Failure::TlsFailed, "{words}");
-    assert!(words.contains("give one with --cert and --key"), "{words}");
+    assert!(words.contains("give one with `cert` and `key`"), "{words}");
 }
 
 /// Messages keep their schedule though the broker holds them up, and what was not sent is counted.

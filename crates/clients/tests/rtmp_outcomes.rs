@@ -78,7 +78,7 @@ fn a_server_that_consents_and_sends_nothing_has_no_media() {
     let mut dialogue = Dialogue::new(&player(), 0, POLITE);
     dialogue.connect();
     dialogue.advance(4 * SECOND);
-    assert_failed(&mut dialogue, Failure::NoMedia, "sent no media within --timeout");
+    assert_failed(&mut dialogue, Failure::NoMedia, "sent no media within `timeout`");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use weir_libraries::{Library, Reader};
 use weir_record::{Decoder, Encoder, Format, Framing, Record, Schema, Value};
 use weir_report::EncodingTimes;
 use weir_runner::{ErrorKind, RunError};
+use weir_setting::{AVRO_ENCODING, DECODER, PAYLOAD, PER_MESSAGE};
 
 /// CPU time that one encoding is measured for before the other has its turn.
 const TURN_SECONDS: f64 = 0.02;
@@ -77,14 +78,18 @@ impl<'p> MeasuredDecoder<'p> {
             && matches!(format, Format::Avro(framing) if framing != Framing::Schemaless)
         {
             let name = library.name();
-            let line =
-                format!("--decoder {name} reads records without a frame alone; leave --avro-encoding out");
+            let line = format!(
+                "{} reads records without a frame alone; leave {AVRO_ENCODING} out",
+                DECODER.to(name)
+            );
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         if library != Library::Weir && payloads.per_message() > 1 {
             let name = library.name();
-            let line =
-                format!("--decoder {name} reads one record a message; leave --per-message and --payload out");
+            let line = format!(
+                "{} reads one record a message; leave {PER_MESSAGE} and {PAYLOAD} out",
+                DECODER.to(name)
+            );
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         let text = weir_files::read_text(&options.schema, weir_record::MAX_SCHEMA)
@@ -190,7 +195,10 @@ fn same(schema: &Schema, both: [&Payloads; 2], sides: &[MeasuredDecoder<'_>]) ->
                 let name = side.library.name();
                 RunError::new(
                     ErrorKind::Usage,
-                    format!("--decoder {name} cannot be compared, record {number}: {cause}; leave it out"),
+                    format!(
+                        "{} cannot be compared, record {number}: {cause}; leave it out",
+                        DECODER.to(name)
+                    ),
                 )
             })?;
         }

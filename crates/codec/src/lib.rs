@@ -9,7 +9,7 @@ mod saving;
 use cpu_time::still;
 use decoders::{MeasuredDecoder, sides};
 use machine_watch::MachineWatch;
-use payloads::{Fixed, Payloads};
+use payloads::{Payloads, StoredMessage};
 use saving::SavingTarget;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ impl CodecOptions {
 
 /// What a comparison came to.
 #[derive(Debug)]
-pub struct Compared {
+pub struct ComparisonOutcome {
     /// The comparison.
     pub comparison: CodecComparison,
     /// A line a repetition, if [they were asked for](CodecOptions::original).
@@ -94,13 +94,14 @@ pub fn compare(
     options: &CodecOptions,
     interrupt: &AtomicBool,
     say: &dyn Fn(&str),
-) -> Result<Compared, RunError> {
+) -> Result<ComparisonOutcome, RunError> {
     let framing = options.framing;
     let schema = schema(&options.schema)?;
     // A place that cannot be had is better known before.
     let places = options.save.iter().map(|text| SavingTarget::open(text, options, &schema, interrupt, say));
     let mut places = places.collect::<Result<Vec<_>, _>>()?;
-    let fixed = options.payload.as_deref().map(|path| Fixed::read(path, &schema, framing)).transpose()?;
+    let fixed =
+        options.payload.as_deref().map(|path| StoredMessage::read(path, &schema, framing)).transpose()?;
     let avro = Payloads::new(&schema, Format::Avro(framing), options, fixed.as_ref())?;
     let json = Payloads::new(&schema, Format::Json, options, fixed.as_ref())?;
     let mut sides = sides(&schema, [&avro, &json], options)?;
@@ -145,9 +146,11 @@ pub fn compare(
     let times: Vec<EncodingTimes> = sides.iter().map(MeasuredDecoder::times).collect();
     let (pair, others) = times.split_at(2);
     match (CodecComparison::new(subject, [&pair[0], &pair[1]], others), stopped) {
-        (Some(comparison), stopped) => {
-            Ok(Compared { comparison: CodecComparison { saving, verdict, ..comparison }, original, stopped })
-        }
+        (Some(comparison), stopped) => Ok(ComparisonOutcome {
+            comparison: CodecComparison { saving, verdict, ..comparison },
+            original,
+            stopped,
+        }),
         (None, Some(when)) => Err(interrupted(&format!("{when}: nothing can be compared before two"))),
         (None, None) => Err(still()),
     }

@@ -4,6 +4,7 @@ use crate::{CodecOptions, usage};
 use std::path::Path;
 use weir_record::{Decoder, Encoder, Format, Framing, Generator, Schema};
 use weir_runner::{ErrorKind, RunError};
+use weir_setting::{PAYLOAD, RECORDS};
 
 /// Bytes of payloads that are made of one encoding.
 const MOST_BYTES: usize = 1 << 30;
@@ -27,14 +28,14 @@ impl Payloads {
         schema: &Schema,
         format: Format,
         options: &CodecOptions,
-        fixed: Option<&Fixed>,
+        fixed: Option<&StoredMessage>,
     ) -> Result<Self, RunError> {
         let mut generator = Generator::new(schema, options.seed);
         let mut encoder = Encoder::new(schema, format).compressed(options.compression);
         let per_message = fixed.map_or_else(|| options.per_message.into(), |fixed| fixed.records);
         let fixed = fixed.map(|fixed| fixed.payload(schema, format)).transpose()?;
         let full = |number| {
-            let line = format!("{number} records fill 1 GiB in {format}; ask for fewer with --records");
+            let line = format!("{number} records fill 1 GiB in {format}; ask for fewer with {RECORDS}");
             RunError::new(ErrorKind::Usage, line)
         };
         let (mut payloads, mut bytes) = (Vec::new(), 0);
@@ -84,13 +85,13 @@ impl Payloads {
 }
 
 /// A message that was read from a file, and is sent again and again.
-pub(crate) struct Fixed {
+pub(crate) struct StoredMessage {
     format: Format,
     payload: Vec<u8>,
     records: u64,
 }
 
-impl Fixed {
+impl StoredMessage {
     pub(crate) fn read(path: &Path, schema: &Schema, framing: Framing) -> Result<Self, RunError> {
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let format = if is_json { Format::Json } else { Format::Avro(framing) };
@@ -98,7 +99,7 @@ impl Fixed {
         let mut decoder = decoder(schema, format);
         let (mut records, mut found) = (decoder.records(&payload), 0);
         let wrong = |words: &dyn std::fmt::Display| {
-            RunError::new(ErrorKind::Usage, format!("--payload {}: {words}", path.display()))
+            RunError::new(ErrorKind::Usage, format!("{}: {words}", PAYLOAD.to(path.display().to_string())))
         };
         while let Some(record) = records.next() {
             record.map_err(|error| wrong(&error))?;

@@ -15,6 +15,7 @@ use weir_record::{Decoder, Format, Schema};
 use weir_report::{SavingComparison, SavingTimes};
 use weir_runner::records::destination;
 use weir_runner::{ErrorKind, RunError};
+use weir_setting::SAVE;
 
 /// What the tables' names begin with.
 const TABLE: &str = "weir_codec";
@@ -53,7 +54,7 @@ impl<'a> SavingTarget<'a> {
         say: &'a dyn Fn(&str),
     ) -> Result<Self, RunError> {
         let destination = destination(text, options.save_password_file.as_deref(), &HttpTrust::System)
-            .map_err(|line| RunError::new(ErrorKind::Usage, format!("--save: {line}")))?;
+            .map_err(|line| RunError::new(ErrorKind::Usage, format!("{SAVE}: {line}")))?;
         let side = |format, name: &str| {
             let decode = Decode::records(schema, format).with_writers(Box::new(schema.clone()));
             let table = format!("{TABLE}_{name}");

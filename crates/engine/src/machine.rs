@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use weir_observe::{
     Figure, MachineFacts, MachinePoint, MachineSource, MachineUsage, MachineValues, Sample, Window,
 };
+use weir_setting::INTERFACES;
 
 /// Share of the load that is left out at either end.
 const TRIM: f64 = 0.2;
@@ -278,7 +279,7 @@ fn reason(facts: &MachineFacts, absent: &[&str]) -> String {
             "; its rates need two collections a minute: let it collect every 30 s or more often".to_owned()
         }
         _ if (misses("tx") || misses("rx")) && !misses("cpu") => {
-            format!("; it knows no interface named {interfaces}: choose others with --interface")
+            format!("; it knows no interface named {interfaces}: choose others with {INTERFACES}")
         }
         _ => String::new(),
     }
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "node_exporter http://h:9100 gave no tx, rx; it knows no interface named eth*, en*: choose others with --interface"
+                "node_exporter http://h:9100 gave no tx, rx; it knows no interface named eth*, en*: choose others with `interfaces`"
             ]
         );
         for point in &mut course {

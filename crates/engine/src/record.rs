@@ -24,6 +24,7 @@ use crate::summary::RunFacts;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
+use weir_setting::OUTPUT;
 
 pub(crate) use client_lines::{LEFT_OUT, LeftOut};
 pub use directory::{make_directory, make_private, write_whole};
@@ -94,11 +95,11 @@ pub enum RecordError {
 }
 
 /// What helps against a full disk.
-fn make_room(error: &io::Error) -> &'static str {
+fn make_room(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::StorageFull {
-        "; make room there, or write elsewhere with -o DIR"
+        format!("; make room there, or write elsewhere with {}", OUTPUT.to("DIR"))
     } else {
-        ""
+        String::new()
     }
 }
 

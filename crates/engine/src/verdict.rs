@@ -22,6 +22,7 @@ use checks::CheckName;
 use stage::REMEDY_OF_PAUSES;
 use weir_metrics::{Recorder, Side, common, grouped};
 use weir_protocols::OwnExcess;
+use weir_setting::named;
 
 /// Share of the slots that may be missed.
 const MISSED: f64 = 0.001;
@@ -90,8 +91,9 @@ pub(crate) fn of_lost_thread(thread: usize, at_seconds: f64, words: &str) -> Rea
 pub(crate) fn of_lost_agent(name: &str, at_seconds: f64, words: &str, is_allowed: bool) -> Reason {
     let state = if is_allowed { VerdictState::Degraded } else { VerdictState::Invalid };
     let text = format!("agent {name} was lost after {at_seconds:.0} s: {words}");
-    let remedy = "look at its machine and at the way to NATS; --allow-lost lets a run go on without some";
-    certain("agent_lost", state, text, remedy)
+    let remedy =
+        named("look at its machine and at the way to NATS; {allow_lost} lets a run go on without some");
+    certain("agent_lost", state, text, &remedy)
 }
 
 /// An agent that began later than the others.
@@ -141,14 +143,14 @@ pub(crate) fn of_workload(protocol: &str, total: &Recorder, slots: Slots) -> Vec
             grouped(slots.missed),
             grouped(slots.planned)
         ),
-        remedy: "lower --arrival, or give weir more cores",
+        remedy: "lower {arrival}, or give weir more cores",
         ..Check::new("missed_slots", missed, MISSED)
     }
     .reasons();
     reasons.extend(
         Check {
             text: format!("clients failed on this machine, not on the target: {}", kinds.join(", ")),
-            remedy: "raise `ulimit -n`, add addresses with --bind-addr, see `weir doctor`",
+            remedy: "raise `ulimit -n`, add addresses with {bind_addr}, see `weir doctor`",
             ..Check::new("local_failures", clients as f64, 1.0)
         }
         .reasons(),
@@ -168,7 +170,7 @@ fn keyframe_waits(total: &Recorder, slots: Slots) -> Check {
             grouped(waiting),
             grouped(slots.planned)
         ),
-        remedy: "let viewers stay for longer than keyframes are apart (-d, --life)",
+        remedy: "let viewers stay for longer than keyframes are apart ({duration}, {life})",
         degraded_from: SOME_KEYFRAME_WAITS,
         voids: total.counter(common::PLAYED) > 0,
         ..Check::new("keyframe_waits", waiting as f64 / slots.planned.max(1) as f64, MOST_KEYFRAME_WAITS)

@@ -1,5 +1,7 @@
 //! What can go wrong with a store: in what its URL says, and while it saves, by what to do about it.
 
+use weir_setting::CACERT;
+
 /// A store that did not save.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -26,7 +28,8 @@ pub enum DatabaseError {
     /// A URL of ClickHouse that has more than user, password, host, port and database.
     #[error(
         "a place in ClickHouse has no options but sslmode=disable (no TLS); write clickhouse://user@host:port/database, or clickhouses:// for TLS, with \
-         --cacert FILE unless the system trusts the certificate"
+         {} unless the system trusts the certificate",
+        CACERT.to("FILE")
     )]
     Options,
     /// An `sslmode` that there is not.
@@ -59,8 +62,9 @@ pub enum ClusterError {
     Topic,
     /// A URL with more than user, password, brokers and topic.
     #[error(
-        "a cluster of Kafka has no options but sslmode=disable (no TLS); write kafka://user@host:9092/topic, or kafkas:// for TLS, with --cacert FILE unless \
-         the system trusts the certificate"
+        "a cluster of Kafka has no options but sslmode=disable (no TLS); write kafka://user@host:9092/topic, or kafkas:// for TLS, with {} unless \
+         the system trusts the certificate",
+        CACERT.to("FILE")
     )]
     Options,
     /// A password of nobody.

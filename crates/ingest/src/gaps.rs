@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_metrics::several;
+use weir_setting::named;
 
 /// Publishers whose holes are told apart; those of others are counted together.
 const PUBLISHERS_KEPT: usize = 4_096;
@@ -146,12 +147,12 @@ impl fmt::Display for Missing {
 
 impl fmt::Display for DropCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.write_str(&named(match self {
             Self::QosZero => {
-                "the subscription is at QoS 0, at which a broker drops what a slow client does not take; use -q 1"
+                "the subscription is at QoS 0, at which a broker drops what a slow client does not take; use {qos_of_ingest} 1"
             }
             Self::SessionLost => {
-                "it has forgotten the session with what it held; have it keep sessions longer (--session, and the \
+                "it has forgotten the session with what it held; have it keep sessions longer ({session}, and the \
                  broker's own limit and persistence)"
             }
             Self::QueueFull => {
@@ -163,7 +164,7 @@ impl fmt::Display for DropCause {
                  autosave_interval); if it was not, more waited than it keeps for one client (mosquitto: max_queued_messages, EMQX: \
                  max_mqueue_len)"
             }
-        })
+        }))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::rows::Rows;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use weir_setting::MAX_MESSAGE;
 use weir_shard::{MessageSender, clock};
 
 /// Bytes of payload from which on a batch is saved, however few records they are.
@@ -197,7 +198,7 @@ fn decode(
 ) -> Result<usize, DecodeFailure> {
     if message.too_large > 0 {
         let size = message.too_large;
-        let words = format!("a message of {size} bytes; {max_message} are taken (--max-message)");
+        let words = format!("a message of {size} bytes; {max_message} are taken ({MAX_MESSAGE})");
         return Err(DecodeFailure::Dead(words));
     }
     decode.decode(buffer.payload(message), max_message, rows)

@@ -14,6 +14,7 @@ use weir_mqtt::property::Properties;
 use weir_mqtt::{
     Client, ClientEvent, ClientOptions, Mark, PacketKind, Property, PropertyBuffer, Qos, ReasonCode, Version,
 };
+use weir_setting::{CLIENT_ID, MQTT_VERSION, QOS_OF_INGEST, WS_PATH, named};
 use weir_shard::{Context, Event, Session, SessionId, World, clock};
 use weir_web::websocket::OpeningError;
 use weir_web::{Carrier, CarrierError, SocketRequest};
@@ -386,10 +387,11 @@ impl Session<ReceiverState> for Receiver {
                 let remedy = match failure {
                     Failure::ConnectionRefused => "; start the broker, or correct host and port",
                     _ if self.phase == ReceiverPhase::Handshaking && !self.resuming => {
-                        ", before it answered; check that what listens there speaks MQTT, and try --mqtt-version 3.1.1"
+                        ", before it answered; check that what listens there speaks MQTT, and try {mqtt_version} 3.1.1"
                     }
                     _ => "",
                 };
+                let remedy = named(remedy);
                 Err((format!("{words}{remedy}"), for_good))
             }
             _ => Ok(()),
@@ -524,7 +526,7 @@ impl Reading<'_> {
             ClientEvent::Refused(connack) => {
                 let mut words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
                 if connack.reason == ReasonCode::UnsupportedProtocolVersion && version == Version::V5 {
-                    words.push_str("; try --mqtt-version 3.1.1");
+                    words.push_str(&format!("; try {}", MQTT_VERSION.to("3.1.1")));
                 }
                 let for_good = !matches!(
                     connack.reason,
@@ -538,9 +540,9 @@ impl Reading<'_> {
                 let words = disconnect.reason.words(PacketKind::Disconnect, &disconnect.properties, version);
                 let taken_over = disconnect.reason == ReasonCode::SessionTakenOver;
                 let remedy = if taken_over {
-                    "; another client has the same name: give one of them another with --client-id"
+                    format!("; another client has the same name: give one of them another with {CLIENT_ID}")
                 } else {
-                    ""
+                    String::new()
                 };
                 self.outcome.refused = Some((format!("{words}{remedy}"), taken_over));
             }
@@ -552,7 +554,7 @@ impl Reading<'_> {
                         self.outcome.refused = Some((words, true));
                     } else if reason.code() < self.options.qos.bits() {
                         let words = format!(
-                            "SUBACK grants QoS {} instead of {}: messages could be lost; ask for less with -q",
+                            "SUBACK grants QoS {} instead of {}: messages could be lost; ask for less with {QOS_OF_INGEST}",
                             reason.code(),
                             self.options.qos.bits()
                         );
@@ -570,7 +572,7 @@ impl Reading<'_> {
 fn explained(error: &CarrierError, resuming: bool) -> (String, bool) {
     let (words, is_lasting) = match error {
         CarrierError::Opening(OpeningError::Refused { status, .. }) => {
-            (format!("{error}; see --ws-path"), *status < 500 && *status != 429)
+            (format!("{error}; see {WS_PATH}"), *status < 500 && *status != 429)
         }
         CarrierError::Opening(OpeningError::Subprotocol(_)) => (error.to_string(), true),
         _ => (error.to_string(), false),

@@ -265,7 +265,7 @@ pub fn run_with_drain(
         };
         Ok::<_, std::io::Error>(match (finish, link) {
             (Finish::Failed(words), _) => (Err(words), is_left_behind && settings.destination.is_server()),
-            (_, Err(Broken { words, is_unanswered })) => (Err(words), is_unanswered),
+            (_, Err(LinkLoss { words, is_unanswered })) => (Err(words), is_unanswered),
             (Finish::Enough, Ok(())) => (Ok(Ended::Enough), false),
             (Finish::Done, Ok(())) => (Ok(Ended::Stopped), false),
         })
@@ -321,7 +321,7 @@ impl Ending<'_> {
 }
 
 /// A store, or what is wrong with it when it is time to stop.
-type Opened = Result<Box<dyn Store>, String>;
+type OpenOutcome = Result<Box<dyn Store>, String>;
 
 /// Opens a store on a thread of its own: nothing that its server does, or does not, holds up the end.
 fn opened(
@@ -329,7 +329,7 @@ fn opened(
     waits: bool,
     ending: &Ending<'_>,
     say: &(dyn Fn(&str) + Sync),
-) -> Result<Opened, IngestError> {
+) -> Result<OpenOutcome, IngestError> {
     let name = store.name();
     let stop = ending.stop.clone();
     let is_over = || ending.lasts(GRACE.min(ending.drain));
@@ -401,7 +401,7 @@ impl Drop for FinishedOnDrop {
 }
 
 /// Why there is no connection to the broker any more.
-struct Broken {
+struct LinkLoss {
     words: String,
     /// Whether there never was one, and the broker did not say why.
     is_unanswered: bool,
@@ -422,7 +422,7 @@ struct Links<'a> {
 
 impl Links<'_> {
     /// Connects, again and again, until the saving thread has ended, or it is time to stop.
-    fn run(&self, shard: &mut Shard<ReceiverState>) -> Result<(), Broken> {
+    fn run(&self, shard: &mut Shard<ReceiverState>) -> Result<(), LinkLoss> {
         // A process before this one may have begun the session.
         let clean = self.source.options.clean_start;
         let mut session = if clean { MqttSession::new() } else { MqttSession::continued() };
@@ -437,11 +437,11 @@ impl Links<'_> {
             subscribed_once |= was_subscribed;
             if shard.world.finished || self.ending.has_begun() {
                 let away = away.filter(|_| !subscribed_once);
-                return away.map_or(Ok(()), |words| Err(Broken { words, is_unanswered: true }));
+                return away.map_or(Ok(()), |words| Err(LinkLoss { words, is_unanswered: true }));
             }
             let words = format!("{}: {words}", self.source.name);
             if *for_good || !subscribed_once && !self.waits {
-                return Err(Broken { words, is_unanswered: !for_good });
+                return Err(LinkLoss { words, is_unanswered: !for_good });
             }
             if began.elapsed() > STEADY {
                 wait = BACK_OFF.0;

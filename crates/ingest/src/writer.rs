@@ -405,7 +405,7 @@ mod tests {
     fn what_is_too_large_is_no_row() {
         let ran = run(&["a", "123456789"], BOUNDS, []);
         assert_eq!(ran.shelf.kept, [b"a"]);
-        assert_eq!(ran.shelf.dead, ["a message of 9 bytes; 8 are taken (--max-message)"]);
+        assert_eq!(ran.shelf.dead, ["a message of 9 bytes; 8 are taken (`max_message`)"]);
     }
 
     #[test]

@@ -103,18 +103,18 @@ pub(crate) fn append_escaped(unit: &[u8], out: &mut Vec<u8>) {
 
 /// The bytes of a NAL unit with the emulation prevention bytes taken out.
 #[derive(Debug, Clone)]
-pub(crate) struct Unescaped<'a> {
+pub(crate) struct UnescapedBytes<'a> {
     bytes: std::slice::Iter<'a, u8>,
     zeros: u8,
 }
 
-impl<'a> Unescaped<'a> {
+impl<'a> UnescapedBytes<'a> {
     pub(crate) fn new(unit: &'a [u8]) -> Self {
         Self { bytes: unit.iter(), zeros: 0 }
     }
 }
 
-impl Iterator for Unescaped<'_> {
+impl Iterator for UnescapedBytes<'_> {
     type Item = u8;
 
     fn next(&mut self) -> Option<u8> {
@@ -174,7 +174,7 @@ mod tests {
             let mut escaped = Vec::new();
             append_escaped(&unit, &mut escaped);
             prop_assert!(!escaped.windows(3).any(|window| window[..2] == [0, 0] && window[2] < 3));
-            prop_assert_eq!(Unescaped::new(&escaped).collect::<Vec<_>>(), unit);
+            prop_assert_eq!(UnescapedBytes::new(&escaped).collect::<Vec<_>>(), unit);
         }
 
         #[test]

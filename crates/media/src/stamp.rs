@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::nal::{Framing, Unescaped, UnitType, units};
+use crate::nal::{Framing, UnescapedBytes, UnitType, units};
 
 /// Identifies weir's stamps among the SEI messages of others. No byte of it is zero.
 pub const STAMP_UUID: [u8; 16] = *b"\x77\x65\x69\x72\x9d\x1e\x4c\x5b\xa6\x3f\x8e\x2d\x51\xc7\xb4\x19";
@@ -133,7 +133,7 @@ impl Stamp {
         if UnitType::of(unit) != Some(UnitType::Sei) {
             return None;
         }
-        let mut bytes = Unescaped::new(&unit[1..]);
+        let mut bytes = UnescapedBytes::new(&unit[1..]);
         // sei_message() after sei_message(), clause 7.3.2.3.1, until what is left is no header any more.
         loop {
             let payload_type = sei_number(&mut bytes)?;
@@ -169,7 +169,7 @@ impl Stamp {
         }
     }
 
-    fn from_payload(mut bytes: Unescaped<'_>) -> Option<Self> {
+    fn from_payload(mut bytes: UnescapedBytes<'_>) -> Option<Self> {
         for expected in STAMP_UUID {
             if bytes.next()? != expected {
                 return None;
@@ -249,7 +249,7 @@ fn put_septets(field: &mut [u8], value: u128) {
     }
 }
 
-fn take_septets(bytes: &mut Unescaped<'_>, length: usize) -> Option<u128> {
+fn take_septets(bytes: &mut UnescapedBytes<'_>, length: usize) -> Option<u128> {
     (0..length).try_fold(0, |value, _| {
         let byte = bytes.next()?;
         (byte & MARK != 0).then_some(value << 7 | u128::from(byte & !MARK))
@@ -257,7 +257,7 @@ fn take_septets(bytes: &mut Unescaped<'_>, length: usize) -> Option<u128> {
 }
 
 /// payloadType or payloadSize: a run of 0xff, and the rest.
-fn sei_number(bytes: &mut Unescaped<'_>) -> Option<usize> {
+fn sei_number(bytes: &mut UnescapedBytes<'_>) -> Option<usize> {
     let mut number = 0;
     loop {
         let byte = bytes.next()?;

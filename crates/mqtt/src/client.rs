@@ -11,7 +11,7 @@ mod options;
 mod session;
 
 pub use event::{ClientEvent, Message};
-pub use granted::Granted;
+pub use granted::ServerLimits;
 pub use options::{Acknowledging, ClientOptions, WillOptions};
 pub use session::{Resend, Session};
 
@@ -53,7 +53,7 @@ pub struct Client {
     phase: ClientPhase,
     output: Vec<u8>,
     aliases: Aliases,
-    granted: Granted,
+    granted: ServerLimits,
     /// The large message that is under way.
     large: Option<(Qos, Option<PacketId>, bool)>,
     /// When the last packet was written.
@@ -127,7 +127,7 @@ impl Client {
             phase: ClientPhase::Connecting,
             output,
             aliases: Aliases::default(),
-            granted: Granted::before(&options),
+            granted: ServerLimits::before(&options),
             large: None,
             last_sent: now,
             pinged: None,
@@ -188,7 +188,7 @@ impl Client {
     }
 
     /// What the server takes.
-    pub fn granted(&self) -> &Granted {
+    pub fn granted(&self) -> &ServerLimits {
         &self.granted
     }
 

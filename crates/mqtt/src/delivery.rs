@@ -27,7 +27,7 @@ pub enum Arrival {
 
 /// What a tracker lacks of the messages of one publisher, whose end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unreceived {
+pub struct MissingMessages {
     /// Messages behind the last that came, if they are followed.
     pub behind: u64,
     /// Messages that did not come and that may never have been published.
@@ -125,8 +125,8 @@ impl DeliveryTracker {
 
     /// The messages missing from a publisher that has sent those below `end`, if it is unknown whether
     /// those in `excused` should come: ranges in order, ends not included.
-    pub fn unreceived(&self, publisher: u64, end: u64, excused: &[(u64, u64)]) -> Unreceived {
-        let Some(place) = self.places.get(&publisher) else { return Unreceived::default() };
+    pub fn unreceived(&self, publisher: u64, end: u64, excused: &[(u64, u64)]) -> MissingMessages {
+        let Some(place) = self.places.get(&publisher) else { return MissingMessages::default() };
         self.tracks[*place].unreceived(end, excused)
     }
 
@@ -204,7 +204,7 @@ impl Track {
         }
     }
 
-    fn unreceived(&self, end: u64, excused: &[(u64, u64)]) -> Unreceived {
+    fn unreceived(&self, end: u64, excused: &[(u64, u64)]) -> MissingMessages {
         let end = if self.onward == Onward::All { end.max(self.next) } else { self.next };
         let tail = (self.next, end);
         let gaps = self.gaps.iter().copied().chain([tail]);
@@ -219,7 +219,7 @@ impl Track {
             found += found_last;
         }
         // The tail is the last of them.
-        Unreceived { behind: tail.1 - tail.0, excused: found, excused_behind: found_last }
+        MissingMessages { behind: tail.1 - tail.0, excused: found, excused_behind: found_last }
     }
 
     #[cold]
@@ -292,16 +292,16 @@ mod tests {
         }
         // 4, 5 are missing before the last that came, 7 to 9 behind it.
         let unreceived = |excused: &[(u64, u64)]| deliveries.unreceived(7, 10, excused);
-        assert_eq!(unreceived(&[]), Unreceived { behind: 3, ..Unreceived::default() });
+        assert_eq!(unreceived(&[]), MissingMessages { behind: 3, ..MissingMessages::default() });
         assert_eq!(
             unreceived(&[(0, 1), (5, 8), (9, 12)]),
-            Unreceived { behind: 3, excused: 3, excused_behind: 2 }
+            MissingMessages { behind: 3, excused: 3, excused_behind: 2 }
         );
         assert_eq!(
             deliveries.unreceived(7, 5, &[(4, 5)]),
-            Unreceived { excused: 1, ..Unreceived::default() }
+            MissingMessages { excused: 1, ..MissingMessages::default() }
         );
-        assert_eq!(deliveries.unreceived(8, 5, &[]), Unreceived::default());
+        assert_eq!(deliveries.unreceived(8, 5, &[]), MissingMessages::default());
         // A publisher of which messages should have come, and none did.
         deliveries.expect(9, 4);
         assert_eq!(deliveries.unreceived(9, 6, &[]).behind, 2);
@@ -317,7 +317,7 @@ mod tests {
         }
         deliveries.take(8, 4, || 4);
         deliveries.interrupt();
-        assert_eq!(deliveries.unreceived(7, 50, &[]), Unreceived::default(), "there is no subscription");
+        assert_eq!(deliveries.unreceived(7, 50, &[]), MissingMessages::default(), "there is no subscription");
         // Of one it is known from where on; of the other it shows.
         deliveries.resume(8, 20);
         assert_eq!(deliveries.take(8, 21, || 0), Some(Arrival::Ahead { missing: 1 }));

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::{InterfaceNameError, Watch};
 use weir_http::{HttpError, shown_text};
+use weir_setting::{NODE_EXPORTER, PROMETHEUS, PROMETHEUS_INSTANCE, Setting};
 
 /// Why an [`Sampler`](crate::Sampler) could not be made. Once made, an sampler does not fail: what it
 /// cannot read is `None` in the sample.
@@ -48,10 +49,10 @@ pub enum ObserveError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MachineError {
     /// The text is no URL of a server.
-    #[error("{flag} '{text}' is no URL of a server; write {example}")]
+    #[error("{setting} '{text}' is no URL of a server; write {example}")]
     NotAUrl {
-        /// The flag that it was given to.
-        flag: &'static str,
+        /// What it was given to.
+        setting: Setting<'static>,
         /// The text, without its secrets.
         text: String,
         /// A URL that would do.
@@ -70,7 +71,8 @@ pub enum MachineError {
     /// The server answers with something else.
     #[error(
         "{address} answers, but not as a node_exporter: node_cpu_seconds_total and its like are not in it; \
-         a node_exporter (0.16 or newer) listens on port 9100, a Prometheus is given with --prometheus"
+         a node_exporter (0.16 or newer) listens on port 9100, a Prometheus is given with {}",
+        PROMETHEUS
     )]
     NotNodeExporter {
         /// The server's address.
@@ -79,7 +81,8 @@ pub enum MachineError {
     /// The server answers with something else.
     #[error(
         "{address} answers, but not as a Prometheus ({words}); a Prometheus listens on port 9090, a \
-         node_exporter is given with --node-exporter"
+         node_exporter is given with {}",
+        NODE_EXPORTER
     )]
     NotPrometheus {
         /// The server's address.
@@ -98,9 +101,10 @@ pub enum MachineError {
     },
     /// It collects from several, and which one is the target's was not said, or is not among them.
     #[error(
-        "the Prometheus at {address} has the figures of {}{}: say which with --prometheus-instance",
+        "the Prometheus at {address} has the figures of {}{}: say which with {}",
         instances.join(", "),
-        asked.as_ref().map_or_else(String::new, |asked| format!(", and not of {asked}"))
+        asked.as_ref().map_or_else(String::new, |asked| format!(", and not of {asked}")),
+        PROMETHEUS_INSTANCE
     )]
     WhichMachine {
         /// The server's address.
@@ -131,7 +135,7 @@ impl MachineError {
 }
 
 impl MachineError {
-    pub(crate) fn not_a_url(text: &str, flag: &'static str, example: &'static str) -> Self {
-        Self::NotAUrl { flag, text: shown_text(text), example }
+    pub(crate) fn not_a_url(text: &str, setting: Setting<'static>, example: &'static str) -> Self {
+        Self::NotAUrl { setting, text: shown_text(text), example }
     }
 }

@@ -6,6 +6,7 @@ use crate::exposition::{Metric, metrics};
 use crate::machine::{CpuTime, InterfaceBytes, Reading};
 use crate::{Interfaces, MachineError, MachineFacts, MachineSource, MachineValues};
 use weir_http::{Http, HttpAddress, HttpTrust, refusal};
+use weir_setting::NODE_EXPORTER;
 
 /// Version 0.0.4 is the format that [`metrics`] reads.
 const ACCEPT: &str = "text/plain;version=0.0.4";
@@ -32,7 +33,7 @@ impl NodeExporter {
     /// Scrapes it once. A URL without a path means `/metrics`.
     pub(crate) fn new(url: &str, interfaces: Interfaces, trust: &HttpTrust) -> Result<Self, MachineError> {
         let address = HttpAddress::parse(url)
-            .ok_or_else(|| MachineError::not_a_url(url, "--node-exporter", "http://HOST:9100"))?;
+            .ok_or_else(|| MachineError::not_a_url(url, NODE_EXPORTER, "http://HOST:9100"))?;
         let address = if address.is_bare() { address.below("metrics") } else { address };
         let unheard =
             |source| MachineError::Unheard { what: "node_exporter", address: address.to_string(), source };

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::{Interfaces, MachineError, MachineFacts, MachineSource, MachineValues};
 use weir_http::{Http, HttpAddress, HttpTrust, refusal};
+use weir_setting::PROMETHEUS;
 
 /// A point is asked for when it is this old: what was collected just before it has come in by then.
 const LAG: Duration = Duration::from_secs(2);
@@ -97,7 +98,7 @@ impl Prometheus {
         trust: &HttpTrust,
     ) -> Result<Self, MachineError> {
         let address = HttpAddress::parse(url)
-            .ok_or_else(|| MachineError::not_a_url(url, "--prometheus", "http://HOST:9090"))?;
+            .ok_or_else(|| MachineError::not_a_url(url, PROMETHEUS, "http://HOST:9090"))?;
         let shown = address.to_string();
         let unheard = |source| MachineError::Unheard { what: "Prometheus", address: shown.clone(), source };
         let http = Http::new(&address, trust).map_err(unheard)?;
@@ -503,7 +504,7 @@ mod tests {
             let line = chosen(&both, instance).unwrap_err().to_string();
             assert!(
                 line.contains("figures of a:9100, b:9100")
-                    && line.contains("say which with --prometheus-instance"),
+                    && line.contains("say which with `prometheus_instance`"),
                 "{line}"
             );
             assert_eq!(line.contains("and not of c:9100"), instance.is_some());

@@ -85,18 +85,18 @@ fn announced_at_end(hidden: &str) -> Next {
 }
 
 /// What to make of one word.
-struct Shown {
+struct RedactedWord {
     text: String,
     hides_rest: bool,
     next: Next,
 }
 
 /// One word, by its own looks.
-fn redact_word(word: &str) -> Shown {
+fn redact_word(word: &str) -> RedactedWord {
     let name = &word[..word.find(['=', ':']).unwrap_or(word.len())];
     let announced = if is_announcement(name) { Next::SecretUnlessFlag } else { Next::Open };
-    let hidden = |text: String| Shown { text, hides_rest: true, next: announced };
-    let open = |next| Shown { text: word.to_owned(), hides_rest: false, next };
+    let hidden = |text: String| RedactedWord { text, hides_rest: true, next: announced };
+    let open = |next| RedactedWord { text: word.to_owned(), hides_rest: false, next };
     match word {
         "-p" => return open(Next::PasswordOrPlace),
         "-P" => return open(Next::Secret),
@@ -117,9 +117,11 @@ fn redact_word(word: &str) -> Shown {
     let mut separators = word.match_indices(['=', ':']).map(|(index, _)| index);
     match separators.find(|&index| is_sensitive(name_before(&word[..index]))) {
         // `Authorization:` at the end of an argument: the next one is the secret.
-        Some(index) if index + 1 == word.len() => Shown { text: word, hides_rest: false, next: Next::Secret },
+        Some(index) if index + 1 == word.len() => {
+            RedactedWord { text: word, hides_rest: false, next: Next::Secret }
+        }
         Some(index) => hidden(format!("{}{MASK}", &word[..=index])),
-        None => Shown { text: word, hides_rest: false, next: announced },
+        None => RedactedWord { text: word, hides_rest: false, next: announced },
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: false,
         loads_ahead: false,
+        served: None,
         clients: viewer::one,
         make: |making| bulk::play(making.urls, &making.options, making.given.read::<Filler>()?.into()),
     }),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use weir_clients::{AudioCodec, FrameRate, MaterialOptions, PublishOptions, WorkloadError};
 use weir_metrics::{BitRate, parse_duration};
+use weir_setting::PAYLOAD;
 
 /// Options of publishers of pictures and sound.
 #[derive(Args)]
@@ -113,5 +114,10 @@ fn gop(text: &str) -> Result<Duration, String> {
 fn size(text: &str) -> Result<(u16, u16), String> {
     text.split_once('x')
         .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
-        .ok_or_else(|| format!("'{text}' is not a picture size; write for example 1280x720, and of messages --payload size:955"))
+        .ok_or_else(|| {
+            format!(
+                "'{text}' is not a picture size; write for example 1280x720, and of messages {}",
+                PAYLOAD.to("size:955")
+            )
+        })
 }

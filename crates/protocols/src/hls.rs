@@ -27,8 +27,10 @@ use crate::group::Group;
 use crate::http;
 use crate::link::Bandwidth;
 use crate::protocol::{Excess, Play, Protocol, Serve};
+use crate::served_stream::ServedStream;
 use crate::unfilled::SEGMENT_VIEWER;
 use crate::viewer;
+use std::time::Duration;
 use weir_clients::{Placeholders, Scheme, ts};
 use weir_metrics::Schema;
 
@@ -156,6 +158,12 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: false,
         loads_ahead: true,
+        served: Some(ServedStream {
+            arguments: &["--segment", "1s"],
+            // Viewers begin three segments of 1 s behind the end of a playlist.
+            delay: Duration::from_secs(6),
+            ..ServedStream::published(&SCHEMES, "/live/doctor.m3u8")
+        }),
         clients: viewer::one,
         make: |making| {
             let Bandwidth { bandwidth } = making.given.read()?;

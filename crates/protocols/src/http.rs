@@ -4,6 +4,7 @@ use crate::given::Given;
 use crate::secret::variable;
 use clap::Args;
 use weir_clients::{Credentials, GivenFields, HttpOptions, WorkloadError};
+use weir_setting::HEADER;
 
 /// The variable with `user:password` for HTTP.
 const CREDENTIALS: &str = "WEIR_HTTP_CREDENTIALS";
@@ -27,7 +28,7 @@ pub(crate) fn options(given: &Given) -> Result<HttpOptions, WorkloadError> {
 /// The fields that were given.
 pub(crate) fn fields(given: &Given) -> Result<GivenFields, WorkloadError> {
     let Fields { header } = given.read()?;
-    GivenFields::parse(&header).map_err(|error| WorkloadError::Options(format!("--header: {error}")))
+    GivenFields::parse(&header).map_err(|error| WorkloadError::Options(format!("{HEADER}: {error}")))
 }
 
 #[cfg(test)]

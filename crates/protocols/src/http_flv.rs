@@ -10,6 +10,7 @@ use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::http;
 use crate::protocol::{Play, Protocol, Serve};
+use crate::served_stream::ServedStream;
 use crate::unfilled::VIEWER;
 use crate::viewer::{self, Viewer};
 use weir_clients::{Placeholders, Scheme, ts};
@@ -33,6 +34,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: false,
         loads_ahead: false,
+        served: Some(ServedStream::published(&SCHEMES, "/live/doctor.flv")),
         clients: viewer::one,
         make: |making| {
             let options = viewer::options(making.options, making.given)?;

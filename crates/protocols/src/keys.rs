@@ -14,6 +14,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use weir_setting::Setting;
 
 /// The one kind of value behind which there is a number and no path, as in `size:955`.
 const SIZE: &str = "size";
@@ -105,9 +106,10 @@ impl Protocol {
             (whose, _) => format!("an option of {}", whose.join(", ")),
         };
         let there = if known.is_empty() { "no options".to_owned() } else { known.join(", ") };
-        let flag = name.replace('_', "-");
+        let setting = Setting::of(name);
         Err(format!(
-            "--{flag} (`{name}`) is {whose} and means nothing to {}; leave it out; `{}` has {there}",
+            "{} is {whose} and means nothing to {}; leave it out; `{}` has {there}",
+            setting.beside_flag(format!(" (`{name}`)")),
             self.named(),
             verb.name(),
         ))
@@ -171,12 +173,12 @@ mod tests {
         let said = rtmp.check(Verb::Play, &given).unwrap_err();
         assert_eq!(
             said,
-            "--qos (`qos`) is an option of mqtt:// and mqtts:// and mqtt+ws:// and mqtt+wss:// and means nothing to rtmp:// and rtmps://; leave it out; \
+            "`qos` is an option of mqtt:// and mqtts:// and mqtt+ws:// and mqtt+wss:// and means nothing to rtmp:// and rtmps://; leave it out; \
              `play` has witness_every, decode, buffer, digest_handshake, end_grace, reconnect"
         );
         assert_eq!(of_scheme("mqtt").unwrap().check(Verb::Play, &Given::default().with("qos", "1")), Ok(()));
         let said = of_scheme("bulk").unwrap().check(Verb::Publish, &given).unwrap_err();
-        assert!(said.contains("--buffer (`buffer`) is an option of `play`"), "{said}");
+        assert!(said.contains("`buffer` is an option of `play`"), "{said}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod protocol;
 mod rtmp;
 mod rtsp;
 mod secret;
+mod served_stream;
 mod srt;
 mod table;
 mod unfilled;
@@ -37,6 +38,7 @@ pub use protocol::{
     Verb,
 };
 pub use secret::first_line;
+pub use served_stream::{ServedStream, StreamSource};
 pub use srt::passphrase as srt_passphrase;
 pub use table::{
     PROTOCOLS, check_templates, columns_of, datagrams, given_up, groups_of, has_messages, is_udp, of_scheme,

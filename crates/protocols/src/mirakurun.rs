@@ -36,6 +36,8 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: true,
         loads_ahead: false,
+        // The streams of Mirakurun are those of a tuner server, and are read in the same way.
+        served: Some(mpegts::SERVICE),
         clients: |given| {
             let Ok(said) = given.read::<Services>() else { return 1 };
             said.services.unwrap_or(said.service.len() as u32).max(1)

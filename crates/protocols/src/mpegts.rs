@@ -5,6 +5,7 @@ use crate::comeback::Reconnect;
 use crate::group::Group;
 use crate::http;
 use crate::protocol::{Excess, Play, Protocol, Serve};
+use crate::served_stream::{ServedStream, StreamSource};
 use crate::unfilled::TS_VIEWER;
 use crate::viewer::{self, Viewer};
 use weir_clients::{Placeholders, ts};
@@ -20,6 +21,10 @@ pub(crate) const UNKNOWN_LOSSES: Excess = Excess {
     invalid_from: None,
     words: "how many packets are missing is not known at {count} places ({beside} gaps in all): the rate scatters there by more than the counters can hide, as without null packets; ts.lost_estimate has the least that it can be",
 };
+
+/// The first service of the origin's tuners.
+pub(crate) const SERVICE: ServedStream =
+    ServedStream { source: StreamSource::Origin, ..ServedStream::published(ts::SCHEMES, "/1.ts") };
 
 /// Streams over HTTP and HTTPS.
 pub(crate) const PROTOCOL: Protocol = Protocol {
@@ -39,6 +44,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: false,
         loads_ahead: false,
+        served: Some(SERVICE),
         clients: viewer::one,
         make: |making| {
             let options = viewer::options(making.options, making.given)?;

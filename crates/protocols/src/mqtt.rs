@@ -25,6 +25,7 @@ use weir_clients::mqtt::{
 };
 use weir_clients::{Credentials, GivenFields, Password, PublishOptions, Workload, WorkloadError};
 use weir_metrics::{BitRate, parse_duration, parse_rate};
+use weir_setting::{AVRO_ENCODING, CREDENTIALS, SCHEMA_ID};
 
 /// Longest time for a count that is planned: a year.
 const LONGEST: f64 = 31_536_000.0;
@@ -63,6 +64,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: Some(asked::least_published),
         discovers: false,
         loads_ahead: false,
+        served: None,
         clients: viewer::one,
         make: |making| {
             let subscriptions: Subscriptions = making.given.read()?;
@@ -278,31 +280,33 @@ impl Messages {
             Payload::AvroJson(path) => of(path, RecordFormat::AvroJson),
         };
         let wrong = |words: &str| Err(WorkloadError::Options(words.to_owned()));
+        let avro_encoding = AVRO_ENCODING.beside_flag(" (`avro_encoding`)");
+        let schema_id = SCHEMA_ID.beside_flag(" (`schema_id`)");
         if self.records.is_some() && !matches!(filling, Filling::Records { .. }) {
             return wrong(
                 "records are of avro:, json: and avro-json: payloads; name a schema, or leave records out",
             );
         }
         if self.avro_encoding.is_some() && !matches!(self.payload, Payload::Avro(_)) {
-            return wrong(
-                "--avro-encoding (`avro_encoding`) is of avro: payloads; write avro:FILE.avsc, or leave it out",
-            );
+            return wrong(&format!(
+                "{avro_encoding} is of avro: payloads; write avro:FILE.avsc, or leave it out"
+            ));
         }
         match (self.avro_encoding, self.schema_id) {
             (Some(framing), None) if framing.is_registered() => {
-                return wrong(
-                    "confluent and apicurio records carry the id of their schema; give it by --schema-id (`schema_id`)",
-                );
+                return wrong(&format!(
+                    "confluent and apicurio records carry the id of their schema; give it by {schema_id}"
+                ));
             }
             (Some(Framing::Confluent), Some(id)) if id > u32::MAX.into() => {
-                return wrong(
-                    "--schema-id (`schema_id`): confluent records have room for an id of 32 bits; write apicurio",
-                );
+                return wrong(&format!(
+                    "{schema_id}: confluent records have room for an id of 32 bits; write apicurio"
+                ));
             }
             (framing, Some(_)) if !framing.is_some_and(Framing::is_registered) => {
-                return wrong(
-                    "--schema-id (`schema_id`) is of --avro-encoding confluent and apicurio; name one, or leave it out",
-                );
+                return wrong(&format!(
+                    "{schema_id} is of {AVRO_ENCODING} confluent and apicurio; name one, or leave it out"
+                ));
             }
             _ => {}
         }
@@ -360,9 +364,9 @@ impl Dialogue {
         let Self { connection, path, fields, users, delivery } = self;
         let connect = &connection.connect;
         if users.credentials.is_some() && (connect.user.is_some() || connect.password_file.is_some()) {
-            let words =
-                "--credentials (`credentials`) has the users and passwords; leave user and password_file out";
-            return Err(WorkloadError::Options(words.to_owned()));
+            let users = CREDENTIALS.beside_flag(" (`credentials`)");
+            let words = format!("{users} has the users and passwords; leave user and password_file out");
+            return Err(WorkloadError::Options(words));
         }
         let mut credentials = users.read()?;
         let password = connect.password()?;

@@ -2,12 +2,14 @@
 
 use crate::given::Given;
 use crate::group::Group;
+use crate::served_stream::ServedStream;
 use crate::unfilled::{INGESTER, Unfilled};
 use std::time::Duration;
 use weir_clients::mqtt::RunMessages;
 use weir_clients::{Column, Placeholders, PlayOptions, PublishOptions, Scheme, Workload, WorkloadError};
 use weir_metrics::{BitRate, Counter, Recorder, Schema, grouped};
 use weir_origin::Server;
+use weir_setting::named;
 
 /// A protocol.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ pub struct Excess {
     pub above: f64,
     /// How much of that makes a run invalid, of what weir itself did not do. Less of it degrades the run, in place of a warning.
     pub invalid_from: Option<f64>,
-    /// What is counted and what to look at, with both numbers as `{count}` and `{beside}`.
+    /// What is counted and what to look at, with both numbers as `{count}` and `{beside}`, and names of settings in braces.
     pub words: &'static str,
 }
 
@@ -91,7 +93,8 @@ impl Excess {
     fn said(&self, totals: &Recorder) -> Option<String> {
         let (count, beside) = (totals.counter(self.counter), totals.counter(self.beside));
         let is_excess = count as f64 > beside as f64 * self.above;
-        let words = || self.words.replace("{count}", &grouped(count)).replace("{beside}", &grouped(beside));
+        let numbers = || self.words.replace("{count}", &grouped(count)).replace("{beside}", &grouped(beside));
+        let words = || named(&numbers());
         is_excess.then(words)
     }
 }
@@ -126,6 +129,8 @@ pub struct Play {
     pub discovers: bool,
     /// Whether viewers load ahead of what they show: a server that is a little too slow is not seen before that is used up.
     pub loads_ahead: bool,
+    /// How weir's own origin serves viewers a stream, by which it is measured what one costs; `None` where that is not measured.
+    pub served: Option<ServedStream>,
     /// How many viewers there are for each URL if nothing says how many.
     pub clients: fn(&Given) -> u32,
     /// Makes viewers.

@@ -5,6 +5,7 @@ use crate::comeback::{self, EndGrace, Reconnect};
 use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::protocol::{DatagramCounts, Making, Play, Protocol, Publish, Serve};
+use crate::served_stream::ServedStream;
 use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::Args;
@@ -34,6 +35,7 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: false,
         loads_ahead: false,
+        served: Some(ServedStream::published(rtsp::SCHEMES, "/live/doctor")),
         clients: viewer::one,
         make: play,
     }),

@@ -16,6 +16,7 @@ use crate::content::{self, Content, Stamp};
 use crate::group::Group;
 use crate::mpegts::{UNKNOWN_LOSSES, WHOLE};
 use crate::protocol::{DatagramCounts, Excess, Play, Protocol, Publish, Serve};
+use crate::served_stream::{ServedStream, StreamSource};
 use crate::unfilled::{PUBLISHER, TS_VIEWER};
 use crate::viewer::{self, Viewer};
 use weir_clients::{Link, Placeholders, Scheme, ts};
@@ -29,7 +30,7 @@ const DROPPED: Excess = Excess {
     beside: figures::RECEIVED,
     above: 0.0,
     invalid_from: None,
-    words: "{count} packets had not come when their time was over (srt.dropped), beside {beside} that came: the path loses more than the latency has time to repair; ask for three to four round trips (srt.round_trip) of it with --srt-latency",
+    words: "{count} packets had not come when their time was over (srt.dropped), beside {beside} that came: the path loses more than the latency has time to repair; ask for three to four round trips (srt.round_trip) of it with {srt_latency}",
 };
 
 /// Packets that the keys do not open are dropped like lost ones.
@@ -97,6 +98,10 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
         least_published: None,
         discovers: false,
         loads_ahead: false,
+        served: Some(ServedStream {
+            source: StreamSource::Srt,
+            ..ServedStream::published(SCHEMES, "?streamid=#!::r=live/doctor,m=request")
+        }),
         clients: viewer::one,
         make: |making| {
             let options = viewer::options(making.options, making.given)?;

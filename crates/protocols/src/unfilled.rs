@@ -8,7 +8,7 @@ use weir_metrics::FigureGroup;
 pub struct Unfilled {
     /// The groups. Only those of which no client of the kind ever records anything, since a threshold on their figures is refused.
     pub groups: &'static [FigureGroup],
-    /// Why they are empty, and what to ask instead: what follows a colon.
+    /// Why they are empty, and what to ask instead: what follows a colon, with names of settings in braces.
     pub instead: &'static str,
 }
 
@@ -46,7 +46,7 @@ const PLAYS_NOTHING: Unfilled = Unfilled {
 };
 const DECODES_NOTHING: Unfilled = Unfilled {
     groups: &[FigureGroup::Decoding],
-    instead: "only viewers of pictures and sound are decoded (--decode)",
+    instead: "only viewers of pictures and sound are decoded ({decode})",
 };
 const SENDS_NOTHING: Unfilled = Unfilled {
     groups: &[FigureGroup::Sending],
@@ -111,7 +111,7 @@ pub(crate) const SUBSCRIBER: &[Unfilled] = &[
     },
     Unfilled {
         groups: &[FigureGroup::Expected],
-        instead: "nothing says how much is to come; say so (--expect 2Mbps), or ask for messages.rate > 100/s",
+        instead: "nothing says how much is to come; say so ({expect} 2Mbps), or ask for messages.rate > 100/s",
     },
 ];
 

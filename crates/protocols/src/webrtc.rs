@@ -9,12 +9,13 @@ use crate::http;
 use crate::link::{self, Bandwidth, Queue};
 use crate::protocol::{Circumstances, Excess, Play, Protocol, Publish, Serve};
 use crate::secret::{first_line, variable};
+use crate::served_stream::{ServedStream, StreamSource};
 use crate::unfilled::{PUBLISHER, VIEWER};
 use crate::viewer::{self, Viewer};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use weir_clients::rtc::VideoCodec;
-use weir_clients::{Placeholders, PlayOptions, RtcOptions, WorkloadError, rtc};
+use weir_clients::{Placeholders, PlayOptions, RtcOptions, Scheme, WorkloadError, rtc};
 use weir_metrics::common::{PLAYED, UNITS};
 
 /// Of what is lost for good, after repair, one packet in a hundred is seen in most pictures.
@@ -74,6 +75,7 @@ pub(crate) const WHEP: Protocol = Protocol {
             let options = viewer_options(making.options, making.given)?;
             rtc::whep(making.urls, &options, &rtc_options(making.given)?)
         },
+        served: Some(served(rtc::WHEP_SCHEMES)),
         ..PLAY
     }),
     ..SIGNALLED
@@ -105,6 +107,12 @@ pub(crate) const WHIP: Protocol = Protocol {
     }),
     ..SIGNALLED
 };
+
+/// A stream with sound that WebRTC has. Viewers of it are sent datagrams, whatever carries the signalling.
+const fn served(schemes: &'static [Scheme]) -> ServedStream {
+    let stream = ServedStream::published(schemes, "/live/doctor");
+    ServedStream { source: StreamSource::RtmpWithOpus, is_costly: true, ..stream }
+}
 
 /// What the ways of signalling have in common.
 const SIGNALLED: Protocol = Protocol {
@@ -145,6 +153,7 @@ const PLAY: Play = Play {
     least_published: None,
     discovers: false,
     loads_ahead: false,
+    served: Some(served(rtc::OVEN_SCHEMES)),
     clients: viewer::one,
     make: |making| {
         let options = viewer_options(making.options, making.given)?;

@@ -42,7 +42,7 @@ pub(crate) fn digest(summary: &Summary) -> Document {
 /// Of a run in which nothing was measured: why, what helps, and what is known beside that. Tables of it would be dashes.
 fn of_nothing(summary: &Summary, headline: &Headline) -> Document {
     let mut facts = vec![Fact::new("Why", headline.line.clone()).tone(Tone::Bad)];
-    facts.extend(headline.remedy.map(|remedy| Fact::new("Remedy", remedy)));
+    facts.extend(headline.remedy.as_deref().map(|remedy| Fact::new("Remedy", remedy)));
     facts.extend(run_facts(summary));
     let mut sections = vec![Section::new("Run", vec![Part::Facts(facts)])];
     if !headline.is_whole {

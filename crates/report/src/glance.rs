@@ -13,6 +13,7 @@ use weir_engine::summary::{
     OtherLoad, Outcome, ProcessLoad, Role, StageSummary, Summary, ThreadLoad, VerdictState, WorkloadSummary,
 };
 use weir_metrics::Failure;
+use weir_setting::WATCH;
 
 /// From this share of a limit on it is called reached.
 const REACHED: f64 = 0.9;
@@ -176,7 +177,7 @@ fn limit(summary: &Summary) -> Glance {
             format!("{}: unknown, nothing was heard of it at the end", names.of_unheard(label))
         }));
     if stage.targets.is_empty() && stage.unheard.is_empty() {
-        lines.push("The server was not watched: --watch says what it used".to_owned());
+        lines.push(format!("The server was not watched: {WATCH} says what it used"));
     }
     Glance { question, answer, lines, tone }
 }

@@ -14,7 +14,7 @@ use weir_metrics::common::names;
 const NAMED: usize = 3;
 
 /// What helps clients that were let in, and saw nothing for as long as they were there.
-const UNPUBLISHED: &str = "check its name, and that it is being published: `weir publish URL` makes a stream; a run longer than --timeout says what failed";
+const UNPUBLISHED: &str = "check its name, and that it is being published: `weir publish URL` makes a stream; a run longer than {timeout} says what failed";
 
 /// What to do where viewers still wait for a keyframe at a run's end.
 const TOO_SHORT: &str =
@@ -26,7 +26,7 @@ pub(crate) struct Headline {
     /// `nothing answered at ws://127.0.0.1:3333 (connection refused, 16 of 16)`.
     pub(crate) line: String,
     /// What helps, if anything is known to.
-    pub(crate) remedy: Option<&'static str>,
+    pub(crate) remedy: Option<String>,
     /// Whether the line has all that is known of the failures.
     pub(crate) is_whole: bool,
 }
@@ -59,9 +59,9 @@ pub(crate) fn headline(summary: &Summary) -> Option<Headline> {
         let waits = |name| workloads.iter().map(|it| it.total.total(name)).sum::<f64>();
         let is_waiting = waits(names::KEYFRAME_WAITS) > waits(names::KEYFRAME_WAITS_OVER);
         let remedy = match is_silent {
-            _ if is_waiting => Some(TOO_SHORT),
+            _ if is_waiting => Some(TOO_SHORT.to_owned()),
             true => Some(remedy(Failure::HandshakeTimeout, Carrier::Other)),
-            false => (is_over && plays).then_some(UNPUBLISHED),
+            false => (is_over && plays).then(|| weir_setting::named(UNPUBLISHED)),
         };
         return Some(Headline { line, remedy, is_whole: true });
     };

@@ -11,6 +11,7 @@ use crate::table::{DifferenceColumn, RunColumn, finding_tone, finding_word, scal
 use weir_answers::compare::Unlike;
 use weir_answers::history::{FEWEST_RUNS, History, LevelChange};
 use weir_answers::table::{Finding, TableFigure};
+use weir_setting::JSON;
 
 /// What changed between two runs is listed up to this many keys.
 const MOST_KEYS: usize = 8;
@@ -143,7 +144,7 @@ fn causes(history: &History) -> Vec<Fact> {
             let mut lines: Vec<_> = run.unlike_before.iter().take(MOST_KEYS).map(line).collect();
             let more = run.unlike_before.len().saturating_sub(MOST_KEYS);
             if more > 0 {
-                lines.push(format!("and {more} more; --json has them all"));
+                lines.push(format!("and {more} more; {JSON} has them all"));
             }
             Fact { lines, ..Fact::new(moment(run.started_at_seconds, ' '), "") }
         })

@@ -26,6 +26,7 @@ use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, LoadKind, Scenario, Step as ScenarioStep, Variant};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_report::load_line;
+use weir_setting::{AT_LEAST, CLIENTS, CONFIRM, FROM, HOLD, OF, SLICE, Setting};
 use weir_shard::clock;
 
 /// Most clients that are tried by default: more than twice what any known server carries.
@@ -133,14 +134,16 @@ impl<'a> CapacitySearch<'a> {
         let mut subject = Subject::new(base, kind, search.clients, arrivals_per_second)
             .map_err(RunError::with(of.wrong))?;
         if search.clients.is_some() && kind != LoadKind::Arrivals {
-            let line =
-                "--clients is of --of arrivals; what else is counted has a number that is searched for";
+            let line = format!(
+                "{CLIENTS} is of {}; what else is counted has a number that is searched for",
+                OF.to("arrivals")
+            );
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         if let Some(command) = &search.prepare {
             subject.base_mut().before.insert(0, ScenarioStep::Run(command.clone()));
         }
-        let slice_seconds = whole_seconds(search.slice, "--slice")?;
+        let slice_seconds = whole_seconds(search.slice, &SLICE)?;
         let criteria = criteria(&subject.base().thresholds, kind, subject.asked());
         let goal = goal(&subject, search, slice_seconds)?;
         let trials = Self { subject, criteria, goal, arrivals_per_second, slice_seconds, of };
@@ -170,8 +173,11 @@ impl<'a> CapacitySearch<'a> {
     /// It is more than may be tried.
     pub fn only(mut self, load: Option<u32>) -> Result<Self, RunError> {
         if let Some(load) = load.filter(|load| *load > self.goal.most) {
-            let line =
-                format!("--at-least {load} is more than {}, the most that may be tried", self.goal.most);
+            let line = format!(
+                "{} is more than {}, the most that may be tried",
+                AT_LEAST.to(load.to_string()),
+                self.goal.most
+            );
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         self.goal.at_least = load;
@@ -417,16 +423,17 @@ fn goal(subject: &Subject, search: &SearchSettings, slice_seconds: u32) -> Resul
     let most = if subject.kind() == LoadKind::Arrivals { most.min(allowed) } else { most };
     let first = match search.from {
         Some(from) if from > most => {
-            let line = format!("--from {from} is more than {most}, the most that may be tried");
+            let line =
+                format!("{} is more than {most}, the most that may be tried", FROM.to(from.to_string()));
             return Err(RunError::new(ErrorKind::Usage, line));
         }
         Some(from) => from,
         None => subject.kind().usual_first().min(most),
     };
     let budget = search.budget;
-    let seconds = |asked: Option<Duration>, flag: &str, usual: u32, part: u32| {
+    let seconds = |asked: Option<Duration>, setting: &Setting<'static>, usual: u32, part: u32| {
         let usual = usual_seconds(budget, usual, part).max(FEWEST_SLICES * slice_seconds);
-        let seconds = asked.map_or(Ok(usual), |span| whole_seconds(span, flag))?;
+        let seconds = asked.map_or(Ok(usual), |span| whole_seconds(span, setting))?;
         Ok::<_, RunError>(seconds.div_ceil(slice_seconds) * slice_seconds)
     };
     // What they have loaded ahead hides an overload for longer than a short trial takes, and each load that seems to be carried for
@@ -436,8 +443,8 @@ fn goal(subject: &Subject, search: &SearchSettings, slice_seconds: u32) -> Resul
         first,
         most,
         precision: search.precision,
-        short_seconds: seconds(search.hold, "--hold", hold, part)?,
-        long_seconds: seconds(search.confirm, "--confirm", CONFIRM_SECONDS, 20)?,
+        short_seconds: seconds(search.hold, &HOLD, hold, part)?,
+        long_seconds: seconds(search.confirm, &CONFIRM, CONFIRM_SECONDS, 20)?,
         passes: PASSES,
         failures: FAILURES,
         most_trials: MOST_TRIALS,
@@ -472,10 +479,10 @@ fn announcement(trial: &PlannedTrial, number: usize, is_single: bool) -> String 
     }
 }
 
-fn whole_seconds(span: Duration, flag: &str) -> Result<u32, RunError> {
+fn whole_seconds(span: Duration, setting: &Setting<'_>) -> Result<u32, RunError> {
     let seconds = span.as_secs_f64();
     if !(1.0..=86_400.0).contains(&seconds) {
-        return Err(RunError::new(ErrorKind::Usage, format!("{flag}: give a time from 1s to 24h")));
+        return Err(RunError::new(ErrorKind::Usage, format!("{setting}: give a time from 1s to 24h")));
     }
     Ok(seconds.ceil() as u32)
 }

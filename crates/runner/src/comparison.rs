@@ -1,7 +1,7 @@
 //! Runs of two sides or more, read from their directories and compared.
 
 use crate::answer::{Answer, check_summary};
-use crate::recompute::{self, Recomputed};
+use crate::recompute::{self, RecomputedRun};
 use crate::{ErrorKind, RunError};
 use std::path::{Path, PathBuf};
 use weir_answers::capacity::CapacitySummary;
@@ -173,6 +173,6 @@ fn of_series(directory: &Path, summary: &SeriesSummary, variant: &str, name: &st
 }
 
 fn read(directory: &Path, repetition: Option<u32>) -> Result<ComparedRun, RunError> {
-    let Recomputed { head, summary, .. } = recompute::of_run(directory)?;
+    let RecomputedRun { head, summary, .. } = recompute::of_run(directory)?;
     Ok(ComparedRun { name: directory.display().to_string(), repetition, head, summary })
 }

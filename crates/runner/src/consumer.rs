@@ -6,7 +6,7 @@ use crate::machine::trust;
 use crate::tls::TlsOptions;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_clients::mqtt::{MqttSource, MqttVersion, NAMELESS_SESSION, PublishTimes, Qos, is_random};
+use weir_clients::mqtt::{MqttSource, MqttVersion, PublishTimes, Qos, is_random, nameless_session};
 use weir_clients::{Workload, shown};
 use weir_consumer::{MakeIngester, Probe, Tables};
 use weir_engine::WorkloadFacts;
@@ -121,7 +121,7 @@ pub(crate) fn consuming(
             // Below it has a name, which is this run's alone.
             let options = mqtt.options(Qos::AtLeastOnce, 1).map_err(|error| wrong(error.to_string()))?;
             if options.leaves_sessions() {
-                return Err(wrong(NAMELESS_SESSION.to_owned()));
+                return Err(wrong(nameless_session()));
             }
             let save = into.save.as_deref().unwrap_or_default();
             check_several(save, source.filter(), numbers.len(), generators).map_err(&wrong)?;

@@ -13,6 +13,7 @@ use weir_ingest::{
 };
 use weir_protocols::mqtt::Dialogue;
 use weir_record::{Format, Framing, UnknownFraming};
+use weir_setting::SCHEMA_REGISTRY;
 
 /// The table of payloads that no schema gives a name to.
 const RAW_TABLE: &str = "messages";
@@ -166,8 +167,9 @@ fn format(into: &IntoSpec) -> Result<Format, SettingsError> {
                 )?;
             if framing.is_registered() && into.schema_registry.is_none() {
                 let words = format!(
-                    "{framing} records carry the id of their schema; say where schemas are found with --schema-registry \
-                     (`schema_registry`): a URL, or a file of JSON such as {{\"7\": \"old.avsc\"}}"
+                    "{framing} records carry the id of their schema; say where schemas are found with {}: \
+                     a URL, or a file of JSON such as {{\"7\": \"old.avsc\"}}",
+                    SCHEMA_REGISTRY.beside_flag(" (`schema_registry`)")
                 );
                 return Err(SettingsError::Option("avro_encoding", words));
             }

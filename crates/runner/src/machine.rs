@@ -7,6 +7,7 @@ use std::time::Duration;
 use weir_engine::scenario::Scenario;
 use weir_http::HttpTrust;
 use weir_observe::{Interfaces, MachineError, MachineFacts, Remote, Sampler};
+use weir_setting::{BASE, NODE_EXPORTER, PROMETHEUS};
 
 /// The step of mirakc's measurement, which is that of ten minutes and more.
 const LONGEST_STEP: Duration = Duration::from_secs(10);
@@ -59,9 +60,9 @@ pub fn watch(
         !scenario.interfaces.is_empty() || scenario.base.as_ref().is_some_and(|it| !it.get().is_zero());
     if machines.is_empty() && asked {
         let remedy = if is_here {
-            "give --base a time, as in --base 3s"
+            format!("give {BASE} a time, as in {}", BASE.to("3s"))
         } else {
-            "give --node-exporter or --prometheus"
+            format!("give {NODE_EXPORTER} or {PROMETHEUS}")
         };
         let line =
             format!("`base` and `interfaces` are of the target's machine, and nothing reads it: {remedy}");
@@ -162,8 +163,8 @@ mod tests {
             let minute = Duration::from_secs(60);
             watch(&mut sampler, &scenario, &addresses(on), minute, ErrorKind::Usage).unwrap_err().to_string()
         };
-        assert!(refused("{base: 3s}", &["192.0.2.1"]).contains("--node-exporter"));
-        assert!(refused("{interfaces: [eth0]}", &["127.0.0.1"]).contains("--base 3s"));
+        assert!(refused("{base: 3s}", &["192.0.2.1"]).contains("`node_exporter`"));
+        assert!(refused("{interfaces: [eth0]}", &["127.0.0.1"]).contains("`base: 3s`"));
         assert!(refused("{prometheus_instance: 'a:9100'}", &["127.0.0.1"]).contains("without `prometheus`"));
     }
 }

@@ -13,6 +13,7 @@ use weir_engine::record::RunHead;
 use weir_engine::summary::Summary;
 use weir_files::MOST_DOCUMENT;
 use weir_report::quote;
+use weir_setting::NAME;
 
 /// How deep runs are looked for: those of a series lie in its directory, which may lie in one a day.
 const DEEPEST: usize = 4;
@@ -53,7 +54,7 @@ impl PastRuns<'_> {
         let mut labelled: Vec<(PathBuf, Labels)> = Vec::new();
         // Of hundreds of runs those that are meant are known by their first lines: the others are not read whole.
         for directory in found {
-            match read::<Labelled>(&directory, HEAD) {
+            match read::<LabelledRun>(&directory, HEAD) {
                 Ok(it) => labelled.push((directory, it.run)),
                 Err(why) => unread.push(why),
             }
@@ -92,7 +93,7 @@ impl PastRuns<'_> {
             }
             (Some(name), names) => format!("there is no run of '{name}'; there are: {}", listed(names)),
             (None, names) => {
-                format!("there are runs of several names; choose one with --name: {}", listed(names))
+                format!("there are runs of several names; choose one with {NAME}: {}", listed(names))
             }
         };
         Err(usage(&with_lines(&line, unread)))
@@ -134,7 +135,7 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 
 /// The part of `run.json` by which runs are chosen.
 #[derive(Deserialize)]
-struct Labelled {
+struct LabelledRun {
     run: Labels,
 }
 

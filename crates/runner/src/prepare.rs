@@ -22,6 +22,7 @@ use weir_engine::summary::{Role, RunFacts};
 use weir_engine::threshold::Threshold;
 use weir_observe::{GroupMemory, Sampler};
 use weir_protocols::{RunContext, Verb, of_url};
+use weir_setting::{BIND_ADDR, CACERT, RESOLVE, WATCH};
 use weir_shard::clock;
 
 pub use crate::generators::Generators;
@@ -242,7 +243,8 @@ pub fn check_watched(threshold: &Threshold, scenario: &Scenario) -> Result<(), S
     }
     if threshold.server_load().is_some() && scenario.watch.is_empty() {
         return Err(format!(
-            "threshold '{text}': no process is watched; name the server's: --watch name=nginx"
+            "threshold '{text}': no process is watched; name the server's: {}",
+            WATCH.to("name=nginx")
         ));
     }
     Ok(())
@@ -307,7 +309,10 @@ fn check_authorities(scenario: &Scenario) -> Result<(), String> {
     let mut plain = urls.map(|url| is_never_secure(url));
     let mut machines = scenario.prometheus.iter().chain(&scenario.node_exporter);
     if scenario.cacert.is_some() && plain.all(|it| it) && !machines.any(|url| url.starts_with("https:")) {
-        return Err("--cacert (`cacert`) is of TLS, and no URL is; leave it out, or write rtmps://, mqtts:// or wss://".to_owned());
+        let cacert = CACERT.beside_flag(" (`cacert`)");
+        return Err(format!(
+            "{cacert} is of TLS, and no URL is; leave it out, or write rtmps://, mqtts:// or wss://"
+        ));
     }
     Ok(())
 }
@@ -342,14 +347,17 @@ fn check_sources(sources: &[IpAddr], workloads: &[(WorkloadFacts, Workload)]) ->
             if let Some(address) = addresses.into_iter().find(|it| it.is_ipv4() != source.is_ipv4()) {
                 let family = if source.is_ipv4() { 4 } else { 6 };
                 return Err(format!(
-                    "--bind-addr {source}: no connection leads from there to {}; give addresses of the target's family, or --resolve {family}",
-                    address.ip()
+                    "{}: no connection leads from there to {}; give addresses of the target's family, or {}",
+                    BIND_ADDR.to(source.to_string()),
+                    address.ip(),
+                    RESOLVE.to(family.to_string())
                 ));
             }
         }
         UdpSocket::bind((*source, 0)).map_err(|error| {
             format!(
-                "--bind-addr {source}: {error}; give an address of this machine (`ip address` lists them)"
+                "{}: {error}; give an address of this machine (`ip address` lists them)",
+                BIND_ADDR.to(source.to_string())
             )
         })?;
     }

@@ -9,7 +9,7 @@ use weir_engine::summary::{Outcome, Summary};
 use weir_files::MOST_DOCUMENT;
 
 /// A run, summed up again from its lines.
-pub struct Recomputed {
+pub struct RecomputedRun {
     /// What was known before its first second.
     pub head: RunHead,
     /// What they come to.
@@ -20,7 +20,7 @@ pub struct Recomputed {
 ///
 /// # Errors
 /// It is no run's, or cannot be read.
-pub fn of_run(directory: &Path) -> Result<Recomputed, RunError> {
+pub fn of_run(directory: &Path) -> Result<RecomputedRun, RunError> {
     let (head, aggregator) =
         record::read(directory, weir_engine::ingest::schema_of).map_err(RunError::with(ErrorKind::Usage))?;
     let mut run = head.run.clone();
@@ -46,7 +46,7 @@ pub fn of_run(directory: &Path) -> Result<Recomputed, RunError> {
         }
     }
     summary.warnings.extend(damage);
-    Ok(Recomputed { head, summary })
+    Ok(RecomputedRun { head, summary })
 }
 
 /// What the parts of a run come to that agents have kept.

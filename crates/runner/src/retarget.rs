@@ -4,6 +4,7 @@ use crate::machine;
 use std::net::ToSocketAddrs;
 use weir_engine::scenario::Scenario;
 use weir_observe::Watch;
+use weir_setting::{NODE_EXPORTER, PROMETHEUS};
 
 /// Puts `target` (`host:port`) in the place of the server in every URL. The server is most often one of the same kind, so
 /// its processes are watched unless others are asked for; the machine's figures would be another machine's. A port that is
@@ -36,7 +37,7 @@ fn retarget_ports(watch: &mut Vec<String>, target: &str) -> Option<String> {
     if is_elsewhere(target) {
         let ports: Vec<String> = watch.extract_if(.., |text| is_port(text)).collect();
         return Some(format!(
-            "watch: {} is left out: {target} is not on this machine; --node-exporter and --prometheus watch another",
+            "watch: {} is left out: {target} is not on this machine; {NODE_EXPORTER} and {PROMETHEUS} watch another",
             ports.join(", ")
         ));
     }

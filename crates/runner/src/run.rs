@@ -14,7 +14,7 @@ use weir_engine::summary::Summary;
 pub use crate::session::Session;
 
 /// What a run came to, and whether its artefacts could be written.
-pub type Measured = (Summary, Result<(), RunError>);
+pub type MeasuredRun = (Summary, Result<(), RunError>);
 
 /// How long a run will be shown to take.
 pub fn length(prepared: &Prepared) -> Duration {
@@ -26,7 +26,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// The run could not be made.
-    pub fn run(&mut self, prepared: Prepared, directory: &Path) -> Result<Measured, RunError> {
+    pub fn run(&mut self, prepared: Prepared, directory: &Path) -> Result<MeasuredRun, RunError> {
         let prepared = agents::gather(prepared, self).inspect_err(|_| {
             // There was no run. What has something in it stays.
             let _ = std::fs::remove_dir(directory);
@@ -49,7 +49,7 @@ pub(crate) fn run_here(
     directory: &Path,
     interrupt: &Arc<AtomicBool>,
     watcher: &mut dyn Observer,
-) -> Result<Measured, RunError> {
+) -> Result<MeasuredRun, RunError> {
     prepared.facts.id = name_of(directory);
     watcher.begins(&prepared, length);
     let result = run::run(prepared, directory, interrupt, watcher);

@@ -1,6 +1,6 @@
 //! One run of a scenario with what is done before and after it: servers that are started and ended, files, waits.
 
-use crate::run::Measured;
+use crate::run::MeasuredRun;
 use crate::session::Session;
 use crate::steps::{SharedSteps, StepError, StepRunner};
 use crate::{ErrorKind, RunError, artefacts, background, prepare};
@@ -42,7 +42,7 @@ impl SteppedRun<'_> {
     pub(crate) fn run<'s>(
         &self,
         session: &mut Session<'s>,
-        start: impl FnOnce(Prepared, &mut Session<'s>) -> Result<Measured, RunError>,
+        start: impl FnOnce(Prepared, &mut Session<'s>) -> Result<MeasuredRun, RunError>,
     ) -> Result<(Summary, Option<RunError>), RunError> {
         let failed = |when: &str| {
             let when = when.to_owned();

@@ -18,6 +18,7 @@ use weir_answers::sweep::{LAYOUT, Rank, SweepFacts, SweepSummary, budget_of_next
 use weir_answers::table::{Table, TableRun};
 use weir_engine::scenario::{Turn, Variation};
 use weir_engine::summary::Summary;
+use weir_setting::BY;
 
 /// The figure that ranks runs without a watched process.
 pub const USUAL_FIGURE: &str = "startup.p50";
@@ -223,8 +224,8 @@ impl Answer for SweepSummary {
         if is_unknown_figure(self) {
             let Rank::Figure(name) = &self.ranked.by else { return None };
             return Some(format!(
-                "--by {}: no run has that figure; `weir figures` lists them",
-                weir_report::quote(name, 60)
+                "{}: no run has that figure; `weir figures` lists them",
+                BY.to(weir_report::quote(name, 60))
             ));
         }
         if !self.ranked.is_capacity() {

@@ -5,7 +5,7 @@ use crate::link::Link;
 use crate::link_error::LinkError;
 use crate::links::{EachKind, Links};
 use crate::session::{Session, SessionId};
-use crate::sys::Acknowledged;
+use crate::sys::AcknowledgedBytes;
 use crate::timer::{Deadline, Deadlines};
 use slab::Slab;
 use std::time::Duration;
@@ -61,6 +61,8 @@ impl<W> Deadlines for Guards<'_, W> {
 pub(crate) fn taken<W>(entry: &Entry<W>) -> SendProgress {
     match &entry.links.stream {
         Some(link) => SendProgress { acknowledged: link.acknowledged(), waits: link.unsent() > 0 },
-        None => SendProgress { acknowledged: Acknowledged { bytes: 0, ago: Duration::ZERO }, waits: false },
+        None => {
+            SendProgress { acknowledged: AcknowledgedBytes { bytes: 0, ago: Duration::ZERO }, waits: false }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! When an accepted link ends because its peer does not go on: one rule for all listeners.
 
 use crate::session::Progress;
-use crate::sys::Acknowledged;
+use crate::sys::AcknowledgedBytes;
 use crate::timer::Deadline;
 use std::time::Duration;
 use weir_metrics::Moment;
@@ -51,7 +51,7 @@ pub(crate) struct Guard {
 /// What the peer of a link has taken of what it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SendProgress {
-    pub(crate) acknowledged: Acknowledged,
+    pub(crate) acknowledged: AcknowledgedBytes,
     /// Whether more waits for it than the kernel keeps.
     pub(crate) waits: bool,
 }
@@ -139,7 +139,7 @@ impl Guard {
         if let GuardPhase::Asked(_) = self.phase {
             return DeadlineOutcome::NoRequest(self.limits.request);
         }
-        let SendProgress { acknowledged: Acknowledged { bytes, ago }, waits } = taken();
+        let SendProgress { acknowledged: AcknowledgedBytes { bytes, ago }, waits } = taken();
         let takes = std::mem::replace(&mut self.acknowledged, bytes) != bytes;
         // Not now: it may have been right behind the last look.
         let last = now - ago;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn taken(bytes: u64, seconds_ago: u64) -> SendProgress {
-        let acknowledged = Acknowledged { bytes, ago: Duration::from_secs(seconds_ago) };
+        let acknowledged = AcknowledgedBytes { bytes, ago: Duration::from_secs(seconds_ago) };
         SendProgress { acknowledged, waits: false }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::endpoint::{Endpoint, Transport};
 use crate::link_error::{LinkError, State};
-use crate::sys::{self, Acknowledged};
+use crate::sys::{self, AcknowledgedBytes};
 use mio::net::TcpStream;
 use rustls::{ClientConnection, ServerConfig, ServerConnection};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -30,7 +30,7 @@ pub(crate) struct Link {
 
 /// What came of bytes that were decrypted.
 #[derive(Debug)]
-pub(crate) struct Decrypted {
+pub(crate) struct DecryptOutcome {
     /// Whether the link has just opened.
     pub(crate) opened: bool,
     /// Why the link ends behind them, if it does.
@@ -143,8 +143,8 @@ impl Link {
     }
 
     /// Puts what was read into the TLS machine and moves what it holds in clear to `plain`.
-    pub(crate) fn decrypt(&mut self, mut cipher: &[u8], plain: &mut Vec<u8>) -> Decrypted {
-        let Some(tls) = &mut self.tls else { return Decrypted { opened: false, end: None } };
+    pub(crate) fn decrypt(&mut self, mut cipher: &[u8], plain: &mut Vec<u8>) -> DecryptOutcome {
+        let Some(tls) = &mut self.tls else { return DecryptOutcome { opened: false, end: None } };
         let mut end = None;
         while !cipher.is_empty() && end.is_none() {
             end = match tls.read_tls(&mut cipher) {
@@ -159,7 +159,7 @@ impl Link {
             self.state = State::Open;
         }
         self.flush();
-        Decrypted { opened, end }
+        DecryptOutcome { opened, end }
     }
 
     /// Sends what waits, until the kernel takes no more.
@@ -316,9 +316,9 @@ impl Link {
         sys::received_ago(self.stream.as_fd()).ok()
     }
 
-    pub(crate) fn acknowledged(&self) -> Acknowledged {
+    pub(crate) fn acknowledged(&self) -> AcknowledgedBytes {
         // A link that cannot be asked makes no progress.
-        sys::acknowledged(self.stream.as_fd()).unwrap_or(Acknowledged { bytes: 0, ago: Duration::ZERO })
+        sys::acknowledged(self.stream.as_fd()).unwrap_or(AcknowledgedBytes { bytes: 0, ago: Duration::ZERO })
     }
 }
 

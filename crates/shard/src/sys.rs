@@ -38,7 +38,7 @@ pub(crate) fn leave_out_packet_information(socket: BorrowedFd<'_>, is_ipv4: bool
 
 /// What the peer's machine has acknowledged of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Acknowledged {
+pub(crate) struct AcknowledgedBytes {
     /// Bytes since the connection was made.
     pub(crate) bytes: u64,
     /// How long ago its last acknowledgement came, one of no further bytes included.
@@ -49,10 +49,10 @@ pub(crate) struct Acknowledged {
 ///
 /// # Errors
 /// The kernel's, for a descriptor that is not a TCP socket; one older than Linux 4.1, which does not count them.
-pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<Acknowledged> {
+pub(crate) fn acknowledged(socket: BorrowedFd<'_>) -> io::Result<AcknowledgedBytes> {
     let info = tcp_info(socket, std::mem::offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>())?;
     let ago = Duration::from_millis(info.tcpi_last_ack_recv.into());
-    Ok(Acknowledged { bytes: info.tcpi_bytes_acked, ago })
+    Ok(AcknowledgedBytes { bytes: info.tcpi_bytes_acked, ago })
 }
 
 /// How long ago the last segment with data came, read or unread (tcp(7), `TCP_INFO`).

@@ -16,6 +16,7 @@ use rustls::{
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weir_setting::{CACERT, CERT, INSECURE, KEY};
 
 /// How a client secures its links.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +121,7 @@ pub fn client_config_offering(tls: &ClientTls, protocols: &[&[u8]]) -> Result<Ar
 pub(crate) fn words(error: &Error) -> String {
     match error {
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server asks for a certificate of the client; give one with --cert and --key".to_owned()
+            format!("the server asks for a certificate of the client; give one with {CERT} and {KEY}")
         }
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             "the server speaks none of the protocols that were offered (ALPN), perhaps another version of HTTP only".to_owned()
@@ -142,7 +143,9 @@ pub(crate) fn words(error: &Error) -> String {
 /// The peer's certificate is signed by itself, and was not given as one to be trusted.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the server's certificate is self-signed: --cacert FILE with that certificate trusts it, --insecure takes any"
+    "the server's certificate is self-signed: {} with that certificate trusts it, {} takes any",
+    CACERT.to("FILE"),
+    INSECURE
 )]
 struct SelfSigned;
 

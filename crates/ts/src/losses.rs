@@ -49,14 +49,14 @@ pub(crate) struct Losses {
     unsure: u64,
     /// Intervals about which nothing was known when they came but what the counters say.
     unknown: u64,
-    broken: Broken,
+    broken: BrokenIntervals,
     /// What the counters have said, up to the last reference.
     counted: u64,
 }
 
 /// All broken intervals whose own scatter hides what is missing: together they may show it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Broken {
+struct BrokenIntervals {
     /// What is missing by the rate, and by the counters.
     missing: f64,
     counted: f64,
@@ -67,7 +67,7 @@ struct Broken {
     bias: f64,
 }
 
-impl Broken {
+impl BrokenIntervals {
     /// How many packets are missing from all of them, if that is known.
     fn estimate(&self) -> Option<u64> {
         let (hidden, deviation) = (self.missing - self.counted, self.variance.sqrt());

@@ -3,7 +3,7 @@
 use crate::args::Check;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use crate::print::Asked;
+use crate::print::AnswerOutput;
 use crate::rows;
 use crate::run::said;
 use crate::screen::{Screen, is_for_drawing};
@@ -94,7 +94,7 @@ fn no_stream(args: &Check, bytes: u64) -> RunError {
 }
 
 fn print(check: &StreamCheck, args: &Check) -> Result<(), RunError> {
-    let asked = Asked { format: "text", json: args.json.as_deref(), quiet: args.quiet };
+    let asked = AnswerOutput { format: "text", json: args.json.as_deref(), quiet: args.quiet };
     asked.print(None, &|format, text, out| match format {
         "json" => check.write_json(out),
         _ => text.write_check(check, out),

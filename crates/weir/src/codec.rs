@@ -3,7 +3,7 @@
 use crate::args::Codec;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
-use crate::print::{Asked, note, written};
+use crate::print::{AnswerOutput, note, written};
 use std::io::Write;
 use weir_codec::{CodecOptions, compare, interrupted};
 use weir_record::Framing;
@@ -15,7 +15,7 @@ pub(crate) fn codec(args: &Codec) -> Result<Exit, RunError> {
     let interrupt = interrupt_flag()?;
     let compared = compare(&options, &interrupt, &|line| note(format_args!("weir: {line}")))?;
     written(std::io::stdout().lock().write_all(compared.original.as_bytes()))?;
-    let asked = Asked { format: "text", json: args.json.as_deref(), quiet: args.quiet };
+    let asked = AnswerOutput { format: "text", json: args.json.as_deref(), quiet: args.quiet };
     asked.print(None, &|format, text, out| match format {
         "json" => compared.comparison.write_json(out),
         _ => text.write_codec(&compared.comparison, out),

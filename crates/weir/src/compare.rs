@@ -2,7 +2,7 @@
 
 use crate::args::Compare;
 use crate::exit::Exit;
-use crate::print::Asked;
+use crate::print::AnswerOutput;
 use weir_answers::compare::{Comparison, LimitFinding, Options};
 use weir_report::Report;
 use weir_runner::{ErrorKind, RunError, comparison};
@@ -21,7 +21,7 @@ pub(crate) fn compare(args: &Compare) -> Result<Exit, RunError> {
         limits: args.fail_on.clone(),
     };
     let comparison = comparison::of_sides(&sides, &options)?;
-    let asked = Asked { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
+    let asked = AnswerOutput { format: &args.format, json: args.json.as_deref(), quiet: args.quiet };
     asked.print(None, &|format, text, out| comparison.write(format, text, out))?;
     Ok(exit(&comparison))
 }

@@ -10,7 +10,7 @@ use weir_protocols::{schema_of, schemes};
 use weir_runner::{ErrorKind, RunError};
 
 /// Figures of some clients: whose, and which.
-pub(crate) struct Declared {
+pub(crate) struct DeclaredFigures {
     pub(crate) of: String,
     pub(crate) figures: Vec<Figure>,
 }
@@ -24,7 +24,7 @@ pub(crate) fn figures(args: &Figures) -> Result<Exit, RunError> {
     };
     let declared = declared();
     let mut page = String::new();
-    for Declared { of, figures } in &declared {
+    for DeclaredFigures { of, figures } in &declared {
         let asked: Vec<_> = figures.iter().filter(|figure| is_asked(figure)).collect();
         if !asked.is_empty() {
             let gap = if page.is_empty() { "" } else { "\n" };
@@ -48,20 +48,20 @@ pub(crate) fn figures(args: &Figures) -> Result<Exit, RunError> {
 }
 
 /// The figures of all clients, then those of each protocol, then those of workloads that save messages.
-pub(crate) fn declared() -> Vec<Declared> {
+pub(crate) fn declared() -> Vec<DeclaredFigures> {
     let common = weir_metrics::common::FIGURES;
-    let mut declared = vec![Declared { of: "Every client".to_owned(), figures: common.to_vec() }];
+    let mut declared = vec![DeclaredFigures { of: "Every client".to_owned(), figures: common.to_vec() }];
     for scheme in schemes() {
         let Some(schema) = schema_of(scheme) else { continue };
         let own: Vec<_> = schema.figures().skip(common.len()).copied().collect();
         match declared.iter_mut().skip(1).find(|it| it.figures == own) {
             Some(known) => known.of.push_str(&format!(" {scheme}://")),
             None if own.is_empty() => {}
-            None => declared.push(Declared { of: format!("Only {scheme}://"), figures: own }),
+            None => declared.push(DeclaredFigures { of: format!("Only {scheme}://"), figures: own }),
         }
     }
     let saving = weir_engine::ingest::SCHEMA.figures().skip(common.len()).copied().collect();
-    declared.push(Declared { of: "Only workloads that save messages".to_owned(), figures: saving });
+    declared.push(DeclaredFigures { of: "Only workloads that save messages".to_owned(), figures: saving });
     declared
 }
 

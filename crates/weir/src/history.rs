@@ -2,7 +2,7 @@
 
 use crate::args::History as Arguments;
 use crate::exit::Exit;
-use crate::print::Asked;
+use crate::print::AnswerOutput;
 use weir_report::Report;
 use weir_runner::RunError;
 use weir_runner::past_runs::PastRuns;
@@ -17,7 +17,7 @@ pub(crate) fn history(args: &Arguments) -> Result<Exit, RunError> {
         figures: &args.figures,
     };
     let history = runs.history()?;
-    let asked = Asked { format: &args.format, json: args.json.as_deref(), quiet: false };
+    let asked = AnswerOutput { format: &args.format, json: args.json.as_deref(), quiet: false };
     asked.print(None, &|format, text, out| history.write(format, text, out))?;
     Ok(Exit::Passed)
 }

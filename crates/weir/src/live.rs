@@ -46,7 +46,7 @@ pub(crate) struct Live {
 /// How it is shown.
 enum View {
     /// A table that is drawn over itself.
-    Drawn(Box<Drawn>),
+    Drawn(Box<LiveDisplay>),
     /// A line every this many seconds.
     Plain(u32),
     /// Nothing.
@@ -79,12 +79,12 @@ impl View {
         if options.no_tui || verbose || log::is_on() || !is_for_drawing() {
             return Self::Plain(if verbose { 1 } else { PLAIN_EVERY });
         }
-        Self::Drawn(Box::new(Drawn::new(length)))
+        Self::Drawn(Box::new(LiveDisplay::new(length)))
     }
 }
 
 /// What is drawn over itself.
-struct Drawn {
+struct LiveDisplay {
     screen: Screen,
     table: Table,
     /// What stands in the table's place where it does not fit.
@@ -93,7 +93,7 @@ struct Drawn {
     draws: u128,
 }
 
-impl Drawn {
+impl LiveDisplay {
     fn new(length: Duration) -> Self {
         // A run until Ctrl-C has no part of it done.
         let length = Some(length).filter(|length| *length <= LONGEST);

@@ -18,7 +18,7 @@ use weir_runner::{AnswerSoFar, RunError};
 const SHARE: u32 = 10;
 
 /// The page of what runs, if there is one.
-pub(crate) struct LivePage(Option<Shown>);
+pub(crate) struct LivePage(Option<PageContent>);
 
 /// What a run is one of.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +46,12 @@ impl Wholes {
     }
 }
 
-struct Shown {
+struct PageContent {
     outlets: Outlets,
     /// What stands above the run that goes on.
     wholes: Wholes,
     /// The run that goes on.
-    run: Option<Watched>,
+    run: Option<WatchedRun>,
     /// The last run's parts stand below it.
     has_ended: bool,
 }
@@ -62,7 +62,7 @@ impl LivePage {
     /// # Errors
     /// See [`Outlets::open`].
     pub(crate) fn start(options: &LiveOptions, name: &str) -> Result<Self, RunError> {
-        let shown = |outlets| Shown { outlets, wholes: Wholes::default(), run: None, has_ended: false };
+        let shown = |outlets| PageContent { outlets, wholes: Wholes::default(), run: None, has_ended: false };
         Ok(Self(Outlets::open(options, name)?.map(shown)))
     }
 
@@ -74,7 +74,7 @@ impl LivePage {
         let agents = LiveAgents::of(&prepared.load);
         let facts = RunFacts { agents: agents.facts(), ..prepared.facts.clone() };
         shown.run =
-            Some(Watched { facts, agents, scenario: prepared.scenario.clone(), next: Instant::now() });
+            Some(WatchedRun { facts, agents, scenario: prepared.scenario.clone(), next: Instant::now() });
     }
 
     /// A second of it is complete.
@@ -164,7 +164,7 @@ impl Drop for LivePage {
     }
 }
 
-impl Shown {
+impl PageContent {
     /// Shows a run's summary below what stands above it, its agents below its head. It is rendered on the page's own thread.
     fn show(&self, summary: Summary, agents: Option<Part>) {
         let above = self.wholes.parts();
@@ -207,7 +207,7 @@ fn parts(page: &str, prefix: &str) -> Vec<Part> {
 }
 
 /// A run that goes on.
-struct Watched {
+struct WatchedRun {
     facts: RunFacts,
     agents: LiveAgents,
     scenario: Scenario,

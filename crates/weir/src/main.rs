@@ -15,6 +15,7 @@ mod doctor;
 mod documentation;
 mod exit;
 mod figures;
+mod flags;
 mod help;
 mod history;
 mod ingest;
@@ -53,6 +54,7 @@ use std::process::ExitCode;
 use weir_runner::{ErrorKind, RunError, prepare, url_lists};
 
 fn main() -> ExitCode {
+    weir_setting::spell(flags::flag);
     weir_files::warn_with(|line| print::note(format_args!("weir: {line}")));
     let arguments = outlets::live_address_joined(args::qos_spelled_out(std::env::args_os()));
     let matches = help::command().get_matches_from(arguments);

@@ -53,7 +53,7 @@ pub(crate) fn check_answer(print: &Print, noun: &str, each: &str) -> Result<(), 
 
 /// Prints the report of a run as asked.
 pub(crate) fn print(summary: &Summary, print: &Print, directory: &Path) -> Result<(), RunError> {
-    let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    let asked = AnswerOutput { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
     let directory = Some(directory.display().to_string());
     asked.print(None, &|format, text, out| {
         summary.write(format, &Text { directory: directory.clone(), ..text.clone() }, out)
@@ -68,13 +68,13 @@ pub(crate) fn show(
     answer: Option<String>,
     write: WriteAs<'_>,
 ) -> Result<(), RunError> {
-    let asked = Asked { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
+    let asked = AnswerOutput { format: &print.format, json: print.json.as_deref(), quiet: print.quiet };
     let answer = answer.map_or_else(String::new, |line| format!("Answer: {line}\n"));
     asked.print(Some(format!("\n{answer}Files: {}\n", directory.display())), write)
 }
 
 /// How the answer to a question is printed.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AnswerOutput<'a> {
     /// What goes to stdout.
     pub(crate) format: &'a str,
     /// Where it goes as JSON as well; `-` for stdout, instead of the text.
@@ -83,7 +83,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) quiet: bool,
 }
 
-impl Asked<'_> {
+impl AnswerOutput<'_> {
     /// Prints it, and below a text this.
     pub(crate) fn print(&self, below: Option<String>, write: WriteAs<'_>) -> Result<(), RunError> {
         let bytes = |format: &str| {

@@ -6,7 +6,7 @@ use crate::args;
 use crate::exit::Exit;
 use crate::interrupt::interrupt_flag;
 use crate::print::{note, written};
-use account::{Account, Carried, LeftInSocket};
+use account::{Account, DirectionCounts, LeftInSocket};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
@@ -92,7 +92,7 @@ struct Client {
 
 struct State {
     links: [EmulatedLink; 2],
-    carried: [Carried; 2],
+    carried: [DirectionCounts; 2],
     on_its_way: BinaryHeap<Reverse<Datagram>>,
     bytes: usize,
     serial: u64,
@@ -185,7 +185,7 @@ impl Relay {
         let state = State {
             links: [0, 1]
                 .map(|way| EmulatedLink::new(impairment, args.seed.wrapping_mul(2).wrapping_add(way))),
-            carried: [Carried::default(); 2],
+            carried: [DirectionCounts::default(); 2],
             on_its_way: BinaryHeap::new(),
             bytes: 0,
             serial: 0,
@@ -341,7 +341,7 @@ impl Relay {
         for Reverse(datagram) in &state.on_its_way {
             state.carried[datagram.direction as usize].on_its_way += 1;
         }
-        let [to_peer, to_clients] = state.carried.map(Carried::finished);
+        let [to_peer, to_clients] = state.carried.map(DirectionCounts::finished);
         let State { taken_clients: clients, refused_clients, failed_clients, .. } = *state;
         Account { clients, refused_clients, failed_clients, to_peer, to_clients }
     }

@@ -12,7 +12,7 @@ use weir_answers::sweep::SweepSummary;
 use weir_runner::RunError;
 use weir_runner::answer::{Answer, check_summary};
 use weir_runner::artefacts::write_artefacts;
-use weir_runner::recompute::{self, Recomputed};
+use weir_runner::recompute::{self, RecomputedRun};
 
 /// Prints the report of a finished or crashed run.
 pub(crate) fn report(args: &Report) -> Result<Exit, RunError> {
@@ -25,7 +25,7 @@ pub(crate) fn report(args: &Report) -> Result<Exit, RunError> {
         return answer;
     }
     check_summary(directory)?;
-    let Recomputed { summary, .. } = recompute::of_run(directory)?;
+    let RecomputedRun { summary, .. } = recompute::of_run(directory)?;
     if args.write {
         write_artefacts(&summary, directory)?;
     }

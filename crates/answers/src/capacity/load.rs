@@ -4,6 +4,7 @@ use std::time::Duration;
 use weir_engine::scenario::{LoadKind, Scenario, Span, StageSpec, Step, WorkloadSpec};
 use weir_engine::summary::Role;
 use weir_protocols::asked::{self, Asked};
+use weir_setting::{CLIENTS, OF};
 
 /// A scenario whose capacity is searched: what is counted, and of which workload.
 #[derive(Clone, Debug)]
@@ -31,10 +32,13 @@ pub enum SubjectError {
     #[error("the scenario has not one workload that publishes; leave one whose publishers are counted")]
     Publishers,
     /// A rate of arrivals needs to know how many arrive.
-    #[error("arrivals are of a number of clients that stays the same; say how many come: --clients N")]
+    #[error("arrivals are of a number of clients that stays the same; say how many come: {}", CLIENTS.to("N"))]
     NoClients,
     /// Messages are MQTT's.
-    #[error("messages a second are of a workload that publishes to mqtt:// or mqtts://; choose another --of")]
+    #[error(
+        "messages a second are of a workload that publishes to mqtt:// or mqtts://; choose another {}",
+        OF
+    )]
     NoMessages,
     /// Streams differ in their URLs.
     #[error(

@@ -4,7 +4,7 @@
 //! real runs do. What is measured of a run is what weir measures: a mean over its seconds, or a percentile of its distribution.
 
 use super::FEWEST_FOR_INTERVAL;
-use super::summary::{Measured, differences};
+use super::summary::{UncorrectedDifference, differences};
 use crate::table::{Difference, FEWEST_FOR_DIFFERENCE, Finding, TableFigure, Values};
 use proptest::prelude::*;
 use weir_engine::summary::units::FigureUnit;
@@ -107,7 +107,7 @@ fn comparison(random: &mut fastrand::Rng, runs: usize, inserted: &[&str], change
             let mut side = |level| (0..runs).map(|_| run(random, share, measure, level)).collect();
             let base = side(1.0);
             let other = side(if inserted.contains(&name) { 1.0 + change } else { 1.0 });
-            Measured::new(figure, Values::Apart(base, other))
+            UncorrectedDifference::new(figure, Values::Apart(base, other))
         })
         .collect();
     differences(&measured.iter().collect::<Vec<_>>(), 0.02)
@@ -180,9 +180,9 @@ proptest! {
             (0..runs).map(|_| run(&mut random, 0.03, Measure::Mean, level)).collect()
         };
         let (base, other) = (side(1.0), side(1.0 + change));
-        let there = Measured::new(&figure, Values::Apart(base.clone(), other.clone()));
-        let back = Measured::new(&figure, Values::Apart(other, base));
-        let one = |it: &Measured<'_>| differences(&[it], 0.02).remove(0);
+        let there = UncorrectedDifference::new(&figure, Values::Apart(base.clone(), other.clone()));
+        let back = UncorrectedDifference::new(&figure, Values::Apart(other, base));
+        let one = |it: &UncorrectedDifference<'_>| differences(&[it], 0.02).remove(0);
         let (there, back) = (one(&there), one(&back));
         let mirrored = match there.finding {
             Finding::Better => Finding::Worse,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_clients::meant;
 use weir_engine::summary::{Point, RunFacts, VerdictState};
+use weir_setting::{ANYWAY, FAIL_ON};
 
 /// The version of the layout; `docs/compare.schema.json` follows it.
 pub const LAYOUT: &str = "weir.compare/1";
@@ -51,7 +52,7 @@ pub enum ComparisonError {
         left_out: Vec<String>,
     },
     /// They are not alike.
-    #[error("these runs are not alike:\n{}--anyway compares them, and says so", lines(.0))]
+    #[error("these runs are not alike:\n{}{} compares them, and says so", lines(.0), ANYWAY)]
     Unlike(Vec<Unlike>),
     /// No run has such a figure.
     #[error("no run has a figure '{figure}'; {}", .nearest.as_ref().map_or_else(|| format!("there are: {}", .known.join(", ")), |it| format!("did you mean '{it}'?")))]
@@ -64,7 +65,7 @@ pub enum ComparisonError {
         known: Vec<String>,
     },
     /// A limit is in another unit than its figure.
-    #[error("--fail-on '{limit}': '{figure}' is in another unit; give a change of that, or in percent")]
+    #[error("{} '{limit}': '{figure}' is in another unit; give a change of that, or in percent", FAIL_ON)]
     Unit {
         /// The limit.
         limit: String,
@@ -119,14 +120,14 @@ pub struct Course {
 }
 
 /// A figure of a side against the base, before it is corrected for the others.
-pub(super) struct Measured<'a> {
+pub(super) struct UncorrectedDifference<'a> {
     figure: &'a TableFigure,
     values: Values,
     contrast: Option<Contrast>,
 }
 
 /// What each figure comes to, corrected for all of them.
-pub(super) fn differences(measured: &[&Measured<'_>], margin: f64) -> Vec<Difference> {
+pub(super) fn differences(measured: &[&UncorrectedDifference<'_>], margin: f64) -> Vec<Difference> {
     let probabilities: Vec<f64> = measured.iter().filter_map(|it| it.p()).collect();
     let mut corrected = corrected(&probabilities).into_iter();
     measured.iter().map(|it| it.difference(it.p().and_then(|_| corrected.next()), margin)).collect()
@@ -178,7 +179,7 @@ impl Comparison {
         let mut measured = Vec::new();
         for (at, side) in sides.iter().enumerate().skip(1) {
             let paired = are_pairs(&sides[0], side);
-            let of = |figure| Measured::of(figure, of_side(0), of_side(at), paired);
+            let of = |figure| UncorrectedDifference::of(figure, of_side(0), of_side(at), paired);
             measured.push((at, paired, table.figures.iter().filter_map(of).collect::<Vec<_>>()));
         }
         let all: Vec<_> = measured.iter().flat_map(|(.., measured)| measured).collect();
@@ -286,7 +287,7 @@ fn beside<'a>(run: &TableRun, others: &'a [TableRun]) -> Option<&'a TableRun> {
     others.iter().find(|it| it.repetition == run.repetition)
 }
 
-impl<'a> Measured<'a> {
+impl<'a> UncorrectedDifference<'a> {
     fn of(figure: &'a TableFigure, base: &[TableRun], other: &[TableRun], paired: bool) -> Option<Self> {
         let value = |run: &TableRun| run.figures.get(&figure.name).copied();
         let pair = |run: &TableRun| Some((value(run)?, value(beside(run, other)?)?));

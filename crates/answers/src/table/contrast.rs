@@ -26,7 +26,7 @@ pub(crate) struct Contrast {
 }
 
 /// A mean that was estimated: its standard error and the degrees of freedom of that.
-struct Estimated {
+struct MeanEstimate {
     mean: f64,
     error: f64,
     freedom: f64,
@@ -89,7 +89,7 @@ impl Values {
 
     /// Other less base. Of two groups by Welch's formula, which does not take them to vary alike; of pairs by the differences in
     /// each.
-    fn estimated(&self) -> Option<Estimated> {
+    fn estimated(&self) -> Option<MeanEstimate> {
         match self {
             Self::Apart(base, other) => {
                 let (base, other) = (Group::of(base)?, Group::of(other)?);
@@ -98,13 +98,13 @@ impl Values {
                     / (one.powi(2) / (base.count - 1.0) + two.powi(2) / (other.count - 1.0));
                 // Where nothing varies any number of degrees will do.
                 let freedom = if freedom.is_finite() { freedom } else { base.count + other.count - 2.0 };
-                Some(Estimated { mean: other.mean - base.mean, error: (one + two).sqrt(), freedom })
+                Some(MeanEstimate { mean: other.mean - base.mean, error: (one + two).sqrt(), freedom })
             }
             Self::Pairs(pairs) => {
                 let differences: Vec<f64> = pairs.iter().map(|(base, other)| other - base).collect();
                 let group = Group::of(&differences)?;
                 let error = (group.variance / group.count).sqrt();
-                Some(Estimated { mean: group.mean, error, freedom: group.count - 1.0 })
+                Some(MeanEstimate { mean: group.mean, error, freedom: group.count - 1.0 })
             }
         }
     }
@@ -134,7 +134,7 @@ impl Group {
     }
 }
 
-impl Estimated {
+impl MeanEstimate {
     fn interval(&self) -> Option<Estimate> {
         let half = self.student()?.inverse_cdf(0.975) * self.error;
         Some(Estimate { mean: self.mean, low: self.mean - half, high: self.mean + half })
@@ -167,7 +167,7 @@ impl Contrast {
         let plain = values.estimated()?;
         let is_positive = values.all().all(|it| it > 0.0);
         let logarithms = is_positive.then(|| values.map(f64::ln)).and_then(|it| it.estimated());
-        let ratio = logarithms.as_ref().and_then(Estimated::interval).map(|it| Estimate {
+        let ratio = logarithms.as_ref().and_then(MeanEstimate::interval).map(|it| Estimate {
             mean: it.mean.exp(),
             low: it.low.exp(),
             high: it.high.exp(),

@@ -10,7 +10,7 @@ use weir_web::{Part, Response};
 const MOST_REPEATS: u32 = 2;
 
 /// What has come of the answer under way.
-pub(super) enum Received<'a> {
+pub(super) enum AnswerProgress<'a> {
     Head(Response),
     Piece(Piece<'a>),
     End,
@@ -20,55 +20,57 @@ pub(super) enum Received<'a> {
 
 impl HttpConnection {
     /// The next of the answer under way, on the link that it was asked for on.
-    pub(super) fn receive<'a>(&mut self, place: usize, bytes: &mut &'a [u8]) -> Received<'a> {
+    pub(super) fn receive<'a>(&mut self, place: usize, bytes: &mut &'a [u8]) -> AnswerProgress<'a> {
         let mut links = self.links.borrow_mut();
         let Some(http2) = &mut links[place].http2 else {
             self.is_answered |= !bytes.is_empty();
             return match self.responses.take(bytes) {
-                Ok(Some(Part::Head(response))) => Received::Head(response),
-                Ok(Some(Part::Piece(piece))) => Received::Piece(Piece::Borrowed(piece)),
-                Ok(Some(Part::End)) => Received::End,
-                Ok(None) => Received::More,
-                Err(error) => Received::Failed(Answer::Failed(Failure::MalformedInput, error.to_string())),
+                Ok(Some(Part::Head(response))) => AnswerProgress::Head(response),
+                Ok(Some(Part::Piece(piece))) => AnswerProgress::Piece(Piece::Borrowed(piece)),
+                Ok(Some(Part::End)) => AnswerProgress::End,
+                Ok(None) => AnswerProgress::More,
+                Err(error) => {
+                    AnswerProgress::Failed(Answer::Failed(Failure::MalformedInput, error.to_string()))
+                }
             };
         };
         let part = http2.poll(self.place);
         self.is_answered |= matches!(part, Ok(Some(_)));
         drop(links);
         match part {
-            Ok(Some(Http2Part::Head(response))) => Received::Head(response),
-            Ok(Some(Http2Part::Piece(piece))) => Received::Piece(Piece::Shared(piece)),
-            Ok(Some(Http2Part::End)) => Received::End,
-            Ok(None) => Received::More,
+            Ok(Some(Http2Part::Head(response))) => AnswerProgress::Head(response),
+            Ok(Some(Http2Part::Piece(piece))) => AnswerProgress::Piece(Piece::Shared(piece)),
+            Ok(Some(Http2Part::End)) => AnswerProgress::End,
+            Ok(None) => AnswerProgress::More,
             Err(error) => self.fail(&error),
         }
     }
 
     /// By HTTP/2 there is no answer, or no more of it.
-    fn fail(&mut self, error: &Http2Error) -> Received<'static> {
+    fn fail(&mut self, error: &Http2Error) -> AnswerProgress<'static> {
         let words = error.to_string();
         match error.kind {
             // RFC 9113, sections 6.8 and 8.7: a request that the server has not begun with may be sent again.
             Http2Failure::NotProcessed if self.repeats < MOST_REPEATS => {
                 (self.sent, self.repeats) = (None, self.repeats + 1);
-                Received::More
+                AnswerProgress::More
             }
             Http2Failure::NotProcessed => {
                 let times = MOST_REPEATS + 1;
                 self.reset(format!("{words}, {times} times in a row before it began with the request"))
             }
             Http2Failure::Reset => self.reset(words),
-            Http2Failure::Ended => Received::Failed(Answer::Failed(Failure::ClosedByPeer, words)),
+            Http2Failure::Ended => AnswerProgress::Failed(Answer::Failed(Failure::ClosedByPeer, words)),
             Http2Failure::Malformed | Http2Failure::Request => {
-                Received::Failed(Answer::Failed(Failure::MalformedInput, words))
+                AnswerProgress::Failed(Answer::Failed(Failure::MalformedInput, words))
             }
         }
     }
 
     /// The answer to this request alone does not come.
-    fn reset(&mut self, words: String) -> Received<'static> {
+    fn reset(&mut self, words: String) -> AnswerProgress<'static> {
         self.next = None;
         self.end();
-        Received::Failed(Answer::Reset(Failure::Reset, words))
+        AnswerProgress::Failed(Answer::Reset(Failure::Reset, words))
     }
 }

@@ -8,6 +8,7 @@ use crate::target::Target;
 use std::sync::Arc;
 use weir_metrics::Failure;
 use weir_metrics::common::SENT;
+use weir_setting::WS_PATH;
 use weir_shard::Context;
 use weir_web::websocket::OpeningError;
 use weir_web::{CarrierError, SocketRequest};
@@ -116,7 +117,7 @@ fn failure(error: &CarrierError) -> End {
                 503 => Failure::Unavailable,
                 _ => Failure::Rejected,
             };
-            return (failure, format!("{error}; see --ws-path"));
+            return (failure, format!("{error}; see {WS_PATH}"));
         }
         _ => Failure::MalformedInput,
     };

@@ -1,7 +1,7 @@
 //! Who each client of a workload is: its identifier, its user, and what else of CONNECT is its own.
 
 use super::draw::mixed;
-use super::options::{MqttOptions, NAMELESS_SESSION, Will};
+use super::options::{MqttOptions, Will, nameless_session};
 use super::template::{ClientNames, Part, parts};
 use crate::shard_recorder::{PlannedStart, Turn};
 use crate::target::{Credentials, Password};
@@ -52,7 +52,7 @@ impl Identities {
     /// What CONNECT has no room for, or sessions of MQTT 3.1.1 without names.
     pub(super) fn new(role: &str, options: &MqttOptions) -> Result<Self, WorkloadError> {
         if options.leaves_sessions() {
-            return Err(WorkloadError::Options(NAMELESS_SESSION.to_owned()));
+            return Err(WorkloadError::Options(nameless_session()));
         }
         // Not the same in two runs, nor in two workloads of one.
         let micros = weir_shard::clock::wall_nanos() / 1_000;
@@ -218,7 +218,7 @@ mod tests {
             Identities::new("sub", &options).err().map(|error| error.to_string())
         };
         for nameless in [None, Some("dev-{random:4}")] {
-            assert!(refused(Version::V311, nameless, 60).unwrap().contains("say --client-id"));
+            assert!(refused(Version::V311, nameless, 60).unwrap().contains("say `client_id`"));
             assert_eq!(
                 (refused(Version::V311, nameless, 0), refused(Version::V5, nameless, 60)),
                 (None, None)

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_mqtt::packet::RetainHandling;
 use weir_mqtt::{EncodeError, Property, PropertyBuffer, Qos, Version};
+use weir_setting::{CLIENT_ID, SESSION};
 use weir_web::GivenFields;
 
 /// A message that the broker publishes when a client is gone without DISCONNECT.
@@ -83,8 +84,14 @@ impl MessageProperties {
 }
 
 /// The error about a session that no other client would ever go on with.
-pub const NAMELESS_SESSION: &str = "a broker keeps a session of MQTT 3.1.1 for ever, under a name that is to be the same in the next run: \
-     say --client-id (`client_id`) without {random:N}, leave --session (`session`) out, or speak version 5";
+pub fn nameless_session() -> String {
+    format!(
+        "a broker keeps a session of MQTT 3.1.1 for ever, under a name that is to be the same in the next run: \
+         say {} without {{random:N}}, leave {} out, or speak version 5",
+        CLIENT_ID.beside_flag(" (`client_id`)"),
+        SESSION.beside_flag(" (`session`)")
+    )
+}
 
 /// What only MQTT has.
 #[derive(Clone, Debug)]

@@ -4,9 +4,12 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 use weir_metrics::Moment;
+use weir_setting::BREAK_EVERY;
 
 /// How a client fails that does not come back from one.
-pub(super) const BROKEN: &str = "the link was broken on purpose (--break-every)";
+pub(super) fn broken() -> String {
+    format!("the link was broken on purpose ({BREAK_EVERY})")
+}
 
 /// When links break. Shared by all clients of a workload in this process.
 #[derive(Debug)]

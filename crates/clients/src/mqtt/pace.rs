@@ -33,13 +33,13 @@ pub(super) struct Pace {
     /// Nanoseconds between two messages, in the mean.
     interval: f64,
     count: u64,
-    drawn: Option<Box<Drawn>>,
+    drawn: Option<Box<DrawnPace>>,
 }
 
 /// Intervals that are drawn. Each is a function of the seed and the message's number, and a moment the sum of those before it, which is
 /// kept of the next message and of some before that.
 #[derive(Clone, Debug)]
-struct Drawn {
+struct DrawnPace {
     is_poisson: bool,
     seed: u64,
     next: Mark,
@@ -54,7 +54,7 @@ struct Mark {
     nanos: f64,
 }
 
-impl Drawn {
+impl DrawnPace {
     /// The interval before a message.
     fn interval(&self, number: u64, mean: f64) -> f64 {
         let fraction = fraction(self.seed, number);
@@ -92,7 +92,7 @@ impl Pace {
     pub(super) fn arriving(mut self, arrivals: Arrivals, seed: u64) -> Self {
         let first = Mark { number: 0, nanos: 0.0 };
         let drawn = |is_poisson| {
-            let mut drawn = Drawn { is_poisson, seed, next: first, marks: VecDeque::new() };
+            let mut drawn = DrawnPace { is_poisson, seed, next: first, marks: VecDeque::new() };
             drawn.next.nanos = drawn.interval(0, self.interval);
             drawn.marks.push_back(drawn.next);
             Some(Box::new(drawn))
@@ -148,7 +148,7 @@ impl Pace {
         due.min(self.count)
     }
 
-    fn drawn_by(&self, drawn: &Drawn, nanos: u64) -> u64 {
+    fn drawn_by(&self, drawn: &DrawnPace, nanos: u64) -> u64 {
         let mut mark = drawn.next;
         while mark.nanos as u64 <= nanos {
             if mark.number >= drawn.next.number + MOST_COUNTED {

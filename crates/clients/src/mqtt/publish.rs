@@ -13,7 +13,7 @@ use super::carrier::Carrier;
 use super::figures::{
     AWAY, BEGAN_ALONE, CONNECTS, HELD_UP, NO_ANSWER, PUBLISH_LAG, RECONNECTS, SESSIONS_LOST, UNACKNOWLEDGED,
 };
-use super::outage::BROKEN;
+use super::outage::broken;
 use super::pace::Pace;
 use super::published::SentMessages;
 use super::read_outcome::{ReadOutcome, number_of};
@@ -465,7 +465,7 @@ impl ClientSession for Publisher {
             Some(Turn::LetGo) => return self.lose(Failure::HandshakeTimeout, NO_CONSENT, context),
             Some(Turn::Break) if self.phase == PublishPhase::Working => {
                 self.broken_by_run = true;
-                return self.lose(Failure::Reset, BROKEN, context);
+                return self.lose(Failure::Reset, &broken(), context);
             }
             Some(Turn::Break) => {}
             None if self.state.phase() < ClientPhase::Playing

@@ -4,14 +4,17 @@ use weir_metrics::Failure;
 use weir_mqtt::packet::{Connack, Disconnect};
 use weir_mqtt::property::Properties;
 use weir_mqtt::{PacketKind, Qos, ReasonCode, Version};
+use weir_setting::MQTT_VERSION;
 
 /// What helps at a broker that does not know MQTT 5.
-const TRY_OLDER: &str = "; try --mqtt-version 3.1.1";
+fn try_older() -> String {
+    format!("; try {}", MQTT_VERSION.to("3.1.1"))
+}
 
 /// The end of a link on which the broker had not answered CONNECT.
 pub(super) fn before_connack(words: &str, version: Version) -> String {
     // Some brokers of 3.1.1 say nothing to a version that they do not know (3.1.1, MQTT-3.1.2-2).
-    let more = if version == Version::V5 { TRY_OLDER } else { "" };
+    let more = if version == Version::V5 { try_older() } else { String::new() };
     format!("{words} before it answered CONNECT{more}")
 }
 
@@ -19,7 +22,7 @@ pub(super) fn before_connack(words: &str, version: Version) -> String {
 pub(super) fn of_connack(connack: &Connack<'_>, version: Version) -> (Failure, String) {
     let mut words = connack.reason.words(PacketKind::Connack, &connack.properties, version);
     if connack.reason == ReasonCode::UnsupportedProtocolVersion && version == Version::V5 {
-        words.push_str(TRY_OLDER);
+        words.push_str(&try_older());
     }
     (refused(connack.reason, Failure::Rejected), words)
 }
@@ -109,7 +112,7 @@ mod tests {
             reason: ReasonCode::UnsupportedProtocolVersion,
             properties: Properties::NONE,
         };
-        let words = "CONNACK 0x84 Unsupported Protocol Version; try --mqtt-version 3.1.1";
+        let words = "CONNACK 0x84 Unsupported Protocol Version; try `mqtt_version: 3.1.1`";
         assert_eq!(of_connack(&old, Version::V5), (Failure::Rejected, words.to_owned()));
         assert!(!of_connack(&old, Version::V311).1.contains("try"));
         for (qos, reason, words) in [

@@ -11,7 +11,7 @@ use self::responses::Responses;
 use super::broker_path::BrokerPath;
 use super::carrier::Carrier;
 use super::figures::{AWAY, CONNECTS, CUT, MISSING, RECONNECTS, SESSIONS_LOST};
-use super::outage::BROKEN;
+use super::outage::broken;
 use super::published::Published;
 use super::reconnect::{CLOSED, NO_CONSENT, Reconnecting, Turn};
 use super::session_time::{moment, since_start};
@@ -372,7 +372,7 @@ impl ClientSession for Subscriber {
                 if self.viewer.options.session.is_zero() {
                     self.viewer.lose_session();
                 }
-                self.lose(Failure::Reset, BROKEN, context)?;
+                self.lose(Failure::Reset, &broken(), context)?;
             }
             Some(Turn::Break) => {}
             None if self.viewer.state.phase() < ClientPhase::Playing

@@ -63,7 +63,7 @@ impl Server {
 
 /// What came out of a frame.
 #[derive(Debug)]
-pub(super) enum Unwrapped<'a> {
+pub(super) enum RelayedFrame<'a> {
     /// A datagram, and its sender.
     Datagram(SocketAddr, &'a mut [u8]),
     /// Others reach us at this address now.
@@ -301,7 +301,7 @@ impl Relay {
     }
 
     /// Takes a frame apart. What is to be answered waits for [`Self::flush`].
-    pub(super) fn unwrap<'a>(&mut self, now: Moment, frame: Frame<'a>) -> Result<Unwrapped<'a>, End> {
+    pub(super) fn unwrap<'a>(&mut self, now: Moment, frame: Frame<'a>) -> Result<RelayedFrame<'a>, End> {
         if !self.is_open {
             self.is_open = true;
             self.next_try = self.patience(now);
@@ -309,8 +309,8 @@ impl Relay {
         let message = match frame {
             Frame::Channel(number, bytes) => {
                 return Ok(match self.client.peer_of(number) {
-                    Some(peer) => Unwrapped::Datagram(peer, bytes),
-                    None => Unwrapped::Strange,
+                    Some(peer) => RelayedFrame::Datagram(peer, bytes),
+                    None => RelayedFrame::Strange,
                 });
             }
             Frame::Message(message) => message,
@@ -319,15 +319,15 @@ impl Relay {
             Ok(Event::Allocated(relayed)) => {
                 self.next_try = self.patience(now);
                 self.has_taken_over = true;
-                Ok(Unwrapped::Allocated(relayed))
+                Ok(RelayedFrame::Allocated(relayed))
             }
-            Ok(Event::Datagram(peer, bytes)) => Ok(Unwrapped::Datagram(peer, bytes)),
+            Ok(Event::Datagram(peer, bytes)) => Ok(RelayedFrame::Datagram(peer, bytes)),
             Ok(Event::Denied { peer, code, words }) => {
                 self.denied = Some(format!("no way to {peer}: {code} {words}"));
-                Ok(Unwrapped::Nothing)
+                Ok(RelayedFrame::Nothing)
             }
-            Ok(Event::Nothing) => Ok(Unwrapped::Nothing),
-            Ok(Event::Strange) => Ok(Unwrapped::Strange),
+            Ok(Event::Nothing) => Ok(RelayedFrame::Nothing),
+            Ok(Event::Strange) => Ok(RelayedFrame::Strange),
             Err(error) => Err((of_turn(&error), error.to_string())),
         }
     }

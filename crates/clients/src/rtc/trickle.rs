@@ -3,7 +3,7 @@
 
 use super::request::Request;
 use url::Url;
-use weir_rtc::signalling::http::{Patched, Restarted, restarted};
+use weir_rtc::signalling::http::{PatchOutcome, Restarted, restarted};
 use weir_rtc::transport::NewCredentials;
 use weir_web::{Ending, Part, Response, Responses};
 
@@ -131,13 +131,13 @@ impl Trickle {
                 None => Next::Over { taken: true },
             };
         }
-        match Patched::of(answer.status) {
-            Patched::Taken if std::mem::take(&mut self.again) => Next::Again,
-            Patched::Taken => self.over(true),
-            Patched::WrongTag if is_new && !std::mem::replace(&mut self.has_replaced_tag, true) => {
+        match PatchOutcome::of(answer.status) {
+            PatchOutcome::Taken if std::mem::take(&mut self.again) => Next::Again,
+            PatchOutcome::Taken => self.over(true),
+            PatchOutcome::WrongTag if is_new && !std::mem::replace(&mut self.has_replaced_tag, true) => {
                 Next::Again
             }
-            Patched::WrongTag | Patched::NotSupported | Patched::Failed(_) => self.over(false),
+            PatchOutcome::WrongTag | PatchOutcome::NotSupported | PatchOutcome::Failed(_) => self.over(false),
         }
     }
 

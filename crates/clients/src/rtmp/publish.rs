@@ -61,14 +61,14 @@ pub(super) struct Publisher {
     start: Moment,
     sequence_number: u32,
     /// Set while something waits for the server.
-    blocked: Option<Blocked>,
+    blocked: Option<Blockage>,
     /// Its present link is there.
     is_connected: bool,
 }
 
 /// A server that holds a publisher up.
 #[derive(Clone, Copy)]
-struct Blocked {
+struct Blockage {
     /// What its machine had acknowledged when that last grew.
     acknowledged: u64,
     /// When that was.
@@ -234,7 +234,7 @@ impl Publisher {
                 let acknowledged = context.acknowledged();
                 let idle = before.filter(|before| before.acknowledged == acknowledged);
                 let since = idle.map_or(now, |before| before.since);
-                Some(Blocked { acknowledged, since, look: now + self.options.send_timeout / LOOKS })
+                Some(Blockage { acknowledged, since, look: now + self.options.send_timeout / LOOKS })
             }
         };
     }

@@ -47,12 +47,12 @@ pub(super) struct Publisher {
     /// Tracks that are set up.
     tracks: usize,
     /// Set while something waits for the server.
-    blocked: Option<Blocked>,
+    blocked: Option<Blockage>,
 }
 
 /// A server that holds a publisher up.
 #[derive(Clone, Copy)]
-struct Blocked {
+struct Blockage {
     /// What its machine had acknowledged when that last grew.
     acknowledged: u64,
     /// When that was.
@@ -233,7 +233,7 @@ impl Publisher {
                 let acknowledged = context.acknowledged();
                 let idle = before.filter(|before| before.acknowledged == acknowledged);
                 let since = idle.map_or(now, |before| before.since);
-                Some(Blocked { acknowledged, since, look: now + self.common.send_timeout / LOOKS })
+                Some(Blockage { acknowledged, since, look: now + self.common.send_timeout / LOOKS })
             }
         };
     }

@@ -2,6 +2,7 @@
 
 use weir_metrics::Failure;
 use weir_rtsp::{Method, Response};
+use weir_setting::TRANSPORT;
 
 /// How a client fails that gets this response; `None` of one that goes on.
 pub(super) fn refusal(method: Method, response: &Response) -> Option<(Failure, String)> {
@@ -17,7 +18,7 @@ pub(super) fn refusal(method: Method, response: &Response) -> Option<(Failure, S
     if response.status == 401 {
         words.push_str("; give user and password in the URL: rtsp://USER:PASSWORD@HOST/PATH");
     } else if response.status == 461 {
-        words.push_str("; ask for the other transport with --transport");
+        words.push_str(&format!("; ask for the other transport with {TRANSPORT}"));
     }
     Some((failure, words))
 }

@@ -12,6 +12,7 @@ use crate::workload_error::WorkloadError;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use weir_setting::{CHANNEL_TYPE, SERVICE, SERVICES};
 use weir_web::uri::query_value;
 
 /// The schemes of such servers.
@@ -59,7 +60,12 @@ pub enum DiscoveryError {
         words: String,
     },
     /// Nothing says which services.
-    #[error("{url}: say which services: --services 8, --service NAME or --channel-type GR")]
+    #[error(
+        "{url}: say which services: {}, {} or {}",
+        SERVICES.to("8"),
+        SERVICE.to("NAME"),
+        CHANNEL_TYPE.to("GR")
+    )]
     NoChoice {
         /// The server.
         url: String,

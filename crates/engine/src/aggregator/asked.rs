@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use weir_metrics::common::ARRIVAL_GAP;
 use weir_protocols::Circumstances;
 use weir_protocols::asked::FRAME_RATE;
+use weir_setting::BUFFER;
 
 impl Aggregator {
     /// All thresholds but those defaults that say nothing of these servers and sources, with a warning of each server that is let off.
@@ -21,9 +22,9 @@ impl Aggregator {
         let bursts = self.bursts_beyond_buffers(scenario);
         summary.warnings.extend(bursts.iter().map(|(number, [period, buffer])| {
             format!(
-                "{}: the server sends in bursts of {period:.1} s, longer than the {buffer} s that players buffer: that they stand still between bursts is not judged; --buffer {:.0}s outlasts them",
+                "{}: the server sends in bursts of {period:.1} s, longer than the {buffer} s that players buffer: that they stand still between bursts is not judged; {} outlasts them",
                 self.workloads[usize::from(*number)].facts.name,
-                (2.0 * period).ceil(),
+                BUFFER.to(format!("{:.0}s", (2.0 * period).ceil())),
             )
         }));
         let in_bursts: Vec<u16> = bursts.keys().copied().collect();

@@ -4,6 +4,7 @@ use super::MOST_PARTS;
 use std::io;
 use weir_clients::shown;
 use weir_metrics::{grouped, several};
+use weir_setting::Setting;
 
 /// A scenario that cannot be run; says where and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +42,11 @@ pub enum ScenarioError {
         /// What is wrong.
         source: weir_metrics::ParseUnitError,
     },
-    /// The command line gives a key a value that it cannot have.
-    #[error("{flag}: {words}")]
+    /// A key is given a value that it cannot have.
+    #[error("{setting}: {words}")]
     Override {
-        /// As it stands on the command line.
-        flag: String,
+        /// What gives the value.
+        setting: Setting<'static>,
         /// What is wrong.
         words: String,
     },

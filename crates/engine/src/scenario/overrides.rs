@@ -5,6 +5,7 @@ use crate::scenario::explanation::nearest_key;
 use crate::scenario::{Scenario, ScenarioError, Span, WorkloadSpec};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+use weir_setting::{CLIENTS_OF_SCENARIO, SET};
 
 impl Scenario {
     /// The same with one key of another value, as if it stood so in the file: `seed`, `workloads.0.bitrate`,
@@ -13,7 +14,7 @@ impl Scenario {
     /// # Errors
     /// There is no such key, or its value is malformed.
     pub fn with(&self, key: &str, value: &str) -> Result<Self, ScenarioError> {
-        let wrong = |words: String| ScenarioError::Override { flag: format!("--set {key}"), words };
+        let wrong = |words: String| ScenarioError::Override { setting: SET.to(key.to_owned()), words };
         let whole = serde_json::to_value(self).map_err(|error| wrong(error.to_string()))?;
         let read: Value =
             crate::scenario::yaml::read(value).unwrap_or_else(|_| Value::String(value.to_owned()));
@@ -34,17 +35,19 @@ impl Scenario {
     /// # Errors
     /// There are several such workloads, or the one has a table of stages.
     pub fn set_clients(&mut self, clients: u32) -> Result<(), ScenarioError> {
-        let wrong = |words: &str| ScenarioError::Override { flag: "-c".to_owned(), words: words.to_owned() };
+        let wrong = |words: String| ScenarioError::Override { setting: CLIENTS_OF_SCENARIO, words };
         let Some(position) = self.sought() else {
-            return Err(wrong(
-                "the scenario has not one workload that this could mean; write --set workloads.NAME.clients=N",
-            ));
+            return Err(wrong(format!(
+                "the scenario has not one workload that this could mean; write {}",
+                SET.to("workloads.NAME.clients=N")
+            )));
         };
         let workload = &mut self.workloads[position];
         if !workload.stages.is_empty() {
-            return Err(wrong(
-                "the workload has `stages`, each with its clients; write --set workloads.NAME.stages='[{clients: N, hold: TIME}]'",
-            ));
+            return Err(wrong(format!(
+                "the workload has `stages`, each with its clients; write {}",
+                SET.to("workloads.NAME.stages='[{clients: N, hold: TIME}]'")
+            )));
         }
         workload.clients = Some(clients);
         Ok(())
@@ -192,7 +195,7 @@ workloads:
             ("seed.x", "3", "'x' is in nothing that has keys"),
         ] {
             let said = scenario().with(key, value).unwrap_err().to_string();
-            assert!(said.contains(words) && said.contains(&format!("--set {key}")), "{said}");
+            assert!(said.contains(words) && said.contains(&format!("`set: {key}`")), "{said}");
         }
     }
 
@@ -206,7 +209,7 @@ workloads:
         assert_eq!(spans, [None, Some(std::time::Duration::from_secs(3))]);
         let mut two = scenario();
         two.workloads.push(two.workloads[1].clone());
-        assert!(two.set_clients(5).unwrap_err().to_string().contains("--set workloads.NAME.clients=N"));
+        assert!(two.set_clients(5).unwrap_err().to_string().contains("`set: workloads.NAME.clients=N`"));
         let mut table = scenario()
             .with("workloads.1", "{play: 'rtmp://h/a/b', stages: [{clients: 1, hold: 1s}]}")
             .unwrap();

@@ -5,6 +5,7 @@ use crate::summary::units::FigureUnit;
 use weir_clients::meant;
 use weir_metrics::common::names;
 use weir_metrics::{Figure, Kind, Measure, Unit};
+use weir_setting::named;
 
 /// A text that is no threshold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,11 +32,11 @@ pub enum ThresholdError {
         nearest: Option<String>,
     },
     /// Workloads have the figure, and none of them ever fills it.
-    #[error("threshold '{text}': no workload here can have this figure: {instead}")]
+    #[error("threshold '{text}': no workload here can have this figure: {}", named(.instead))]
     Lacking {
         /// The threshold.
         text: String,
-        /// Why, and what to ask instead.
+        /// Why, and what to ask instead, with names of settings in braces.
         instead: &'static str,
     },
     /// What follows the figure is no statistic.

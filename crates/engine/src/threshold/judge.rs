@@ -5,6 +5,7 @@ use crate::machine::growth::ServerGrowth;
 use crate::summary::{
     Figures, StageSummary, Summary, ThresholdPlace, ThresholdResult, Value, WorkloadSummary,
 };
+use weir_setting::THRESHOLD;
 
 /// Shortest window whose rate is asked for by default: one of a few seconds holds a keyframe more or less.
 const SHORTEST_WINDOW_SECONDS: f64 = 10.0;
@@ -123,10 +124,10 @@ impl Threshold {
             .collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{}: `{}` is not asked by default of windows under {SHORTEST_WINDOW_SECONDS} s: hold each stage for that long beyond the warm-up, or ask with --threshold '{}'",
+                "{}: `{}` is not asked by default of windows under {SHORTEST_WINDOW_SECONDS} s: hold each stage for that long beyond the warm-up, or ask with {}",
                 names.join(", "),
                 self.text,
-                self.text
+                THRESHOLD.to(format!("'{}'", self.text))
             )
         })
     }

@@ -108,7 +108,7 @@ mod tests {
                 "stalled.ratio <= 1%",
                 "'stalled.ratio <= 1%': no workload here can have this figure",
             ),
-            (SUBSCRIBER, "bitrate.ratio >= 90%", "--expect 2Mbps"),
+            (SUBSCRIBER, "bitrate.ratio >= 90%", "`expect` 2Mbps"),
             (SUBSCRIBER, "mqtt.response_time.p99 < 1s", "weir publish"),
             (SUBSCRIBER, "first_byte.p99 < 1s", "startup.p99 < 1s"),
             (CONNECTION, "latency.p99 < 1s", "receive no message"),

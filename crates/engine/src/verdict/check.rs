@@ -1,6 +1,7 @@
 //! One limit of the load generator, and what was measured against it.
 
 use crate::summary::{Reason, VerdictState};
+use weir_setting::named;
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -11,6 +12,7 @@ pub(super) struct Check {
     pub(super) voids: bool,
     pub(super) stage: Option<(u16, u16)>,
     pub(super) text: String,
+    /// With names of settings in braces.
     pub(super) remedy: &'static str,
 }
 
@@ -51,7 +53,7 @@ impl Check {
             measured: self.measured,
             limit: self.limit,
             text: self.text,
-            remedy: self.remedy.to_owned(),
+            remedy: named(self.remedy),
         }]
     }
 }

@@ -2,6 +2,7 @@
 
 use weir_metrics::common::{DECODERS_FAILED, DECODERS_MISSING, HANDED_IN, NOT_HANDED_IN};
 use weir_metrics::{Recorder, grouped};
+use weir_setting::{ALLOW_DECODE, DRAIN};
 
 /// The warnings of a workload with this name and these totals, some of whose viewers were to be decoded.
 pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
@@ -10,11 +11,11 @@ pub(crate) fn warnings(name: &str, total: &Recorder) -> Vec<String> {
     let (failed, left_out) = (count(DECODERS_FAILED), count(NOT_HANDED_IN));
     if count(DECODERS_MISSING) > 0 {
         warnings.push(format!(
-            "{name}: not decoded: there was no ffmpeg (and nice) in PATH, or an agent was not started with --allow-decode"
+            "{name}: not decoded: there was no ffmpeg (and nice) in PATH, or an agent was not started with {ALLOW_DECODE}"
         ));
     } else if count(HANDED_IN) == 0 && failed == 0 {
         warnings.push(format!(
-            "{name}: not decoded: no witness received H.264, H.265, VP8, VP9 or AV1 in frames, from a picture on that needs no other, or AAC; or ffmpeg was not done with it when the run ended (--drain)"
+            "{name}: not decoded: no witness received H.264, H.265, VP8, VP9 or AV1 in frames, from a picture on that needs no other, or AAC; or ffmpeg was not done with it when the run ended ({DRAIN})"
         ));
     }
     if failed > 0 {

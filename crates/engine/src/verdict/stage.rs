@@ -122,7 +122,7 @@ fn threads(row: &StageSummary, trace: bool) -> Vec<Check> {
             "at {clients} weir's busiest thread ran or waited for a CPU {:.0} % of the time",
             busy * 100.0
         ),
-        remedy: "give weir more threads (--shards) or cores, or move it to another machine",
+        remedy: "give weir more threads ({shards}) or cores, or move it to another machine",
         ..Check::new("generator_thread", busy, THREAD_BUSY)
     });
     let waited = mean(names::SHARD_WAIT).map(|waited| Check {
@@ -275,7 +275,7 @@ fn surroundings(usage: &UsageSummary, cores: f64, trace: bool, effect: &str) -> 
                 share * 100.0,
                 effect
             ),
-            remedy: "stop them, or measure on another machine; if one of them is the server under test, name it with --watch",
+            remedy: "stop them, or measure on another machine; if one of them is the server under test, name it with {watch}",
             ..Check::by_effect("host_busy", share, HOST_BUSY, trace)
         });
     }
@@ -469,7 +469,7 @@ mod tests {
         {
             assert!(reasons[0].text.contains(words), "{}", reasons[0].text);
         }
-        assert!(reasons[0].remedy.contains("--watch"));
+        assert!(reasons[0].remedy.contains("`watch`"));
     }
 
     #[test]

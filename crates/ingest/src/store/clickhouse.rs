@@ -19,6 +19,7 @@ use columns::{
 use server::Link;
 use std::ops::Range;
 use stored::StoredRows;
+use weir_setting::{DURABILITY, Setting, TABLE};
 
 /// From this version on there are `DateTime64` and `Date32` of the years 1900 to 2299, `fsync_after_insert` and `async_insert`: the
 /// first with long-term support that has them all.
@@ -35,7 +36,7 @@ pub(crate) struct ClickHouseTable {
     server: ClickHouse,
     table: Table,
     durability: Durability,
-    opened: Option<Opened>,
+    opened: Option<OpenServer>,
     /// What the next batch numbers its records without a mark from. It stays while a batch is tried again, so that its records
     /// have the same keys.
     unmarked: u64,
@@ -43,7 +44,7 @@ pub(crate) struct ClickHouseTable {
 }
 
 /// What is known of the server and of its tables.
-struct Opened {
+struct OpenServer {
     link: Link,
     is_modern: bool,
     /// The columns of the record.
@@ -52,6 +53,10 @@ struct Opened {
     has_times: [bool; 2],
     /// Whether the table of rows is one that `FINAL` can be said of.
     is_replacing: bool,
+}
+
+fn normal_durability() -> Setting<'static> {
+    DURABILITY.to("normal").beside_flag(" (durability: normal)")
 }
 
 impl ClickHouseTable {
@@ -94,7 +99,7 @@ impl ClickHouseTable {
         StoreError::Unavailable(format!("{}: its answer is not whole", self.server))
     }
 
-    fn connect(&self) -> Result<Opened, StoreError> {
+    fn connect(&self) -> Result<OpenServer, StoreError> {
         let link = self.server.connect()?;
         let version = texts(&link.ask_version()?).ok_or_else(|| self.cut_off())?.join("");
         let mut numbers = version.split('.').map_while(|number| number.parse().ok());
@@ -102,8 +107,11 @@ impl ClickHouseTable {
         if self.durability == Durability::Full && !is_modern {
             return Err(StoreError::Unfit(format!(
                 "{}: ClickHouse {version} answers before what it has inserted is on its disk, and has no setting for that ({}.{} \
-                 and later have); say --durability normal (durability: normal) to go without",
-                self.server, MODERN.0, MODERN.1
+                 and later have); say {} to go without",
+                self.server,
+                MODERN.0,
+                MODERN.1,
+                normal_durability()
             )));
         }
         let Table { name, columns, .. } = &self.table;
@@ -117,7 +125,13 @@ impl ClickHouseTable {
         let is_replacing = self.check_engine(&link)?;
         let (fields, rows_have_times) = self.fit(&link, name, true)?;
         let (_, dead_have_times) = self.fit(&link, &dead, false)?;
-        Ok(Opened { link, is_modern, fields, has_times: [rows_have_times, dead_have_times], is_replacing })
+        Ok(OpenServer {
+            link,
+            is_modern,
+            fields,
+            has_times: [rows_have_times, dead_have_times],
+            is_replacing,
+        })
     }
 
     /// Whether the table of rows keeps what is inserted, and as safely as is asked for. Returns whether it replaces.
@@ -134,7 +148,7 @@ impl ClickHouseTable {
         if !engine.ends_with("MergeTree") {
             return Err(self.unfit(
                 name,
-                &format!("is of the engine {engine}; weir saves into a MergeTree: name another with --table"),
+                &format!("is of the engine {engine}; weir saves into a MergeTree: name another with {TABLE}"),
             ));
         }
         if self.durability == Durability::Full && !full.contains("fsync_after_insert = 1") {
@@ -142,8 +156,9 @@ impl ClickHouseTable {
                 name,
                 &format!(
                     "does not wait for the disk; ALTER TABLE {} MODIFY SETTING fsync_after_insert = 1, fsync_part_directory = 1, \
-                     or say --durability normal (durability: normal) to go without",
-                    quoted(name)
+                     or say {} to go without",
+                    quoted(name),
+                    normal_durability()
                 ),
             ));
         }
@@ -165,7 +180,7 @@ impl ClickHouseTable {
                     name,
                     &format!(
                         "has no column {column}; add it (ALTER TABLE {} ADD COLUMN {} {wanted}), or name another table \
-                         with --table",
+                         with {TABLE}",
                         quoted(name),
                         quoted(column)
                     ),
@@ -193,7 +208,7 @@ impl ClickHouseTable {
     /// What a table has under the identities of these records.
     fn stored<'a>(
         &self,
-        opened: &Opened,
+        opened: &OpenServer,
         is_rows: bool,
         sources: impl Iterator<Item = RowSource<'a>>,
     ) -> Result<StoredRows, StoreError> {
@@ -241,7 +256,7 @@ impl ClickHouseTable {
     }
 
     /// Inserts what is written behind the statement, if anything is.
-    fn insert(opened: &Opened, statement: usize, buffer: &[u8]) -> Result<(), StoreError> {
+    fn insert(opened: &OpenServer, statement: usize, buffer: &[u8]) -> Result<(), StoreError> {
         if buffer.len() == statement {
             return Ok(());
         }
@@ -252,7 +267,7 @@ impl ClickHouseTable {
 
     fn save_rows(
         &self,
-        opened: &Opened,
+        opened: &OpenServer,
         batch: &Batch,
         rows: Range<usize>,
         again: bool,
@@ -281,7 +296,7 @@ impl ClickHouseTable {
 
     fn save_dead(
         &self,
-        opened: &Opened,
+        opened: &OpenServer,
         batch: &Batch,
         dead: Range<usize>,
         again: bool,
@@ -318,7 +333,7 @@ impl ClickHouseTable {
         out.len()
     }
 
-    fn opened(&self) -> Result<&Opened, StoreError> {
+    fn opened(&self) -> Result<&OpenServer, StoreError> {
         let gone = || StoreError::Unavailable(format!("{}: not connected", self.server));
         self.opened.as_ref().ok_or_else(gone)
     }
@@ -364,7 +379,7 @@ impl Store for ClickHouseTable {
     }
 
     fn contents(&mut self) -> Result<Contents, StoreError> {
-        let Opened { link, is_replacing, .. } = self.opened()?;
+        let OpenServer { link, is_replacing, .. } = self.opened()?;
         let number = |query: String| {
             let answer = self.ask_texts(link, &format!("SELECT toString({query})"))?;
             answer.first().and_then(|number| number.parse().ok()).ok_or_else(|| self.cut_off())

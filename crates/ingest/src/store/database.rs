@@ -23,6 +23,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use weir_address::networks;
+use weir_setting::{BATCH, SAVE_PASSWORD_FILE, STATEMENT_TIMEOUT};
 use weir_shard::tls;
 
 /// How long a connection over TCP, its TLS, and the login may take, each. Two retransmissions of a SYN are over after 3 s (RFC 6298, 2.1
@@ -39,8 +40,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const NO_PASSWORD: &str = "password missing";
 
 /// What gives one.
-const PASSWORD: &str =
-    "give it in the environment as PGPASSWORD, or in a file (--save-password-file, save_password_file)";
+fn password() -> String {
+    let file = SAVE_PASSWORD_FILE.beside_flag(", save_password_file");
+    format!("give it in the environment as PGPASSWORD, or in a file ({file})")
+}
 
 /// The routines of PostgreSQL that refuse a role (`miscinit.c`) and what it shows of itself (`auth.c`). Its words for people may be in
 /// any language; these names are not.
@@ -161,7 +164,7 @@ impl Database {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             let words = format!("{self}: {error}{cause}");
             if error.source().is_some_and(|cause| cause.to_string() == NO_PASSWORD) {
-                return StoreError::AccessDenied(format!("{self}: it asks for a password; {PASSWORD}"));
+                return StoreError::AccessDenied(format!("{self}: it asks for a password; {}", password()));
             }
             if let Some(PasswordExposed { sent }) = cause_of(error) {
                 let words = refusal(sent, "write sslmode=require for TLS, or have it use scram-sha-256");
@@ -180,8 +183,8 @@ impl Database {
                 StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on"))
             }
             code if *code == SqlState::QUERY_CANCELED => StoreError::Unavailable(format!(
-                "{words}; a batch may take {} s: see what holds the table (pg_locks), commit less at once (--batch), or give it more \
-                 (--statement-timeout)",
+                "{words}; a batch may take {} s: see what holds the table (pg_locks), commit less at once ({BATCH}), or give it more \
+                 ({STATEMENT_TIMEOUT})",
                 self.statement.as_secs_f64()
             )),
             code if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => match db.routine() {
@@ -202,7 +205,7 @@ impl Database {
                 _ => StoreError::Unfit(words),
             },
             code if *code == SqlState::INVALID_PASSWORD => {
-                StoreError::AccessDenied(format!("{words}; check role and password: {PASSWORD}"))
+                StoreError::AccessDenied(format!("{words}; check role and password: {}", password()))
             }
             code if *code == SqlState::INVALID_CATALOG_NAME => StoreError::AccessDenied(format!(
                 "{words}; name one that is there (postgres://user@host/DATABASE), or make it: CREATE DATABASE \"{}\"",

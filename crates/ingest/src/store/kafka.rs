@@ -24,7 +24,7 @@ mod topic;
 pub use cluster::Cluster;
 
 use self::attempt::{BatchRounds, Packing, Rejection, TooLarge};
-use self::failed::Failed;
+use self::failed::RequestFailure;
 use self::newest_records::{Generation, Novelty};
 use self::session::Session;
 use self::topic::Topic;
@@ -90,14 +90,14 @@ impl Kafka {
     }
 
     /// What an error is to who saves.
-    fn sort(&self, failed: Failed) -> StoreError {
+    fn sort(&self, failed: RequestFailure) -> StoreError {
         let cluster = &self.cluster;
         match failed {
-            Failed::Away(words) => StoreError::Unavailable(format!("{cluster}: {words}")),
-            Failed::Closed => StoreError::Unavailable(format!("{cluster}: {}", failed::CLOSED)),
-            Failed::AccessDenied(words) => StoreError::AccessDenied(format!("{cluster}: {words}")),
-            Failed::Unfit(words) => StoreError::Unfit(format!("{cluster}: {words}")),
-            Failed::Refused(what, code) => {
+            RequestFailure::Away(words) => StoreError::Unavailable(format!("{cluster}: {words}")),
+            RequestFailure::Closed => StoreError::Unavailable(format!("{cluster}: {}", failed::CLOSED)),
+            RequestFailure::AccessDenied(words) => StoreError::AccessDenied(format!("{cluster}: {words}")),
+            RequestFailure::Unfit(words) => StoreError::Unfit(format!("{cluster}: {words}")),
+            RequestFailure::Refused(what, code) => {
                 let words = format!("{cluster}: {what}: {code}");
                 match code {
                     ErrorCode::TOPIC_AUTHORIZATION_FAILED | ErrorCode::CLUSTER_AUTHORIZATION_FAILED => {
@@ -124,11 +124,13 @@ impl Kafka {
     }
 
     /// Connects, and does so again while the cluster is only not ready yet: it has just started, or its topics are new.
-    fn begin(&mut self) -> Result<(), Failed> {
+    fn begin(&mut self) -> Result<(), RequestFailure> {
         let began = Instant::now();
         loop {
             match self.connect() {
-                Err(Failed::Refused(_, code)) if code.is_transient() && began.elapsed() < SETTLING => {
+                Err(RequestFailure::Refused(_, code))
+                    if code.is_transient() && began.elapsed() < SETTLING =>
+                {
                     std::thread::sleep(BETWEEN_ATTEMPTS);
                 }
                 outcome => return outcome,
@@ -137,7 +139,7 @@ impl Kafka {
     }
 
     /// Finds the topics or creates them, and reads what lies there.
-    fn connect(&mut self) -> Result<(), Failed> {
+    fn connect(&mut self) -> Result<(), RequestFailure> {
         self.session = None;
         let mut session = Session::open(&self.cluster)?;
         let [rows, dead] = &self.topics;
@@ -155,7 +157,7 @@ impl Kafka {
     }
 
     /// The producer, a new one if there is none.
-    fn producer(&mut self, session: &mut Session) -> Result<ProducerId, Failed> {
+    fn producer(&mut self, session: &mut Session) -> Result<ProducerId, RequestFailure> {
         if let Some(producer) = self.producer {
             return Ok(producer);
         }
@@ -211,13 +213,13 @@ impl Kafka {
     }
 
     /// Appends what was packed. What was appended before, by the same bytes, is not appended again.
-    fn append(&mut self, session: &mut Session, attempt: &mut Attempt) -> Result<(), Failed> {
+    fn append(&mut self, session: &mut Session, attempt: &mut Attempt) -> Result<(), RequestFailure> {
         while let Some(round) = attempt.rounds.0.get(attempt.done) {
             let mut by_leader = BTreeMap::<i32, Vec<TopicBatches<'_>>>::new();
             let names = self.topics.each_ref().map(|topic| topic.name.clone());
             for sealed in round {
                 let Some(partition) = self.topics[sealed.topic].partitions.get(sealed.partition) else {
-                    return Err(Failed::Away("a topic has fewer partitions than before".to_owned()));
+                    return Err(RequestFailure::Away("a topic has fewer partitions than before".to_owned()));
                 };
                 let topics = by_leader.entry(partition.leader).or_default();
                 let batch = (sealed.partition as i32, &*sealed.bytes);
@@ -235,7 +237,7 @@ impl Kafka {
                     .iter()
                     .find(|it| *it.topic == *topic.name && it.partition as usize == sealed.partition);
                 let Some(answer) = answer else {
-                    return Err(Failed::Away(format!("no answer on topic {}", topic.name)));
+                    return Err(RequestFailure::Away(format!("no answer on topic {}", topic.name)));
                 };
                 let position = attempt.positions[sealed.topic].get_mut(sealed.partition);
                 match (answer.error, position) {
@@ -309,7 +311,7 @@ impl Kafka {
     }
 
     /// Gives up all records.
-    fn empty(&mut self) -> Result<(), Failed> {
+    fn empty(&mut self) -> Result<(), RequestFailure> {
         let mut session = Session::open(&self.cluster)?;
         let [rows, dead] = &self.topics;
         let leaders = session.leaders([&rows.name, &dead.name], false)?;
@@ -323,10 +325,10 @@ impl Kafka {
 }
 
 /// Whether the same bytes can never be appended any more: another attempt is packed again, after what is there was read.
-fn is_end_of_producer(failed: &Failed) -> bool {
+fn is_end_of_producer(failed: &RequestFailure) -> bool {
     matches!(
         failed,
-        Failed::Refused(
+        RequestFailure::Refused(
             _,
             ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
                 | ErrorCode::INVALID_PRODUCER_EPOCH

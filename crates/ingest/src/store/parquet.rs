@@ -52,7 +52,7 @@ pub(crate) struct Parquet {
 }
 
 /// What of a part goes into a file, and whether it is in conflict.
-type Picked = Vec<(usize, bool)>;
+type RowSelection = Vec<(usize, bool)>;
 
 impl Parquet {
     pub(crate) fn new(directory: PathBuf, table: Table) -> Self {
@@ -316,7 +316,7 @@ impl Parquet {
         sources: &[RowSource<'_>],
         first: usize,
         saved: &mut Saved,
-    ) -> Result<Picked, ParquetError> {
+    ) -> Result<RowSelection, ParquetError> {
         let mut is_new = vec![true; sources.len()];
         let mut before = HashSet::new();
         for (source, is_new) in sources.iter().zip(&mut is_new).filter(|(source, _)| source.record == 0) {

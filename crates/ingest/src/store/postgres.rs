@@ -20,6 +20,7 @@ use statements::Statements;
 use std::io::Write;
 use std::time::Duration;
 use types::{PROVENANCE, Type, provenance_type, put, put_identity, put_source, type_of};
+use weir_setting::{PARTITION, STATEMENT_TIMEOUT, TABLE};
 
 /// After a batch with a row that was saved already, this many batches are saved by the way that bears such rows. After a
 /// reconnection the broker sends the messages in flight again, so more of them are likely.
@@ -104,12 +105,16 @@ impl Postgres {
         let name = &self.table.name;
         let found = client.query_opt(query, &[&quoted(name)]).map_err(|error| self.database.sort(&error))?;
         let words = match (found.map(|row| row.get::<_, bool>(0)), self.database.is_by_day()) {
-            (Some(true), false) => "is partitioned; say --partition day (partition: day)",
-            (Some(false), true) => "is not partitioned; leave out --partition (partition)",
+            (Some(true), false) => {
+                format!("is partitioned; say {}", PARTITION.to("day").beside_flag(" (partition: day)"))
+            }
+            (Some(false), true) => {
+                format!("is not partitioned; leave out {}", PARTITION.beside_flag(" (partition)"))
+            }
             _ => return Ok(()),
         };
         Err(StoreError::Unfit(format!(
-            "{}: table {name} is there and {words}, or name another table with --table",
+            "{}: table {name} is there and {words}, or name another table with {TABLE}",
             self.database
         )))
     }
@@ -163,7 +168,7 @@ impl Postgres {
     /// What is said of a batch whose server is silent.
     fn too_late(&self, batch: Duration) -> String {
         format!(
-            "{}: a batch may take {} s, and the server did not even say that it has cancelled it; give it more (--statement-timeout), or \
+            "{}: a batch may take {} s, and the server did not even say that it has cancelled it; give it more ({STATEMENT_TIMEOUT}), or \
              see what holds it up",
             self.database,
             batch.as_secs_f64()
@@ -189,7 +194,7 @@ impl Postgres {
             found.map(|(_, kind, _)| kind.as_str()).ok_or_else(|| {
                 unfit(format!(
                     "has no column {name}; add it (ALTER TABLE {} ADD COLUMN {} {wanted}), or name another table with \
-                     --table",
+                     {TABLE}",
                     quoted(table),
                     quoted(name)
                 ))
@@ -218,7 +223,7 @@ impl Postgres {
         match columns.iter().find(|(column, _, must)| *must && !filled(column)) {
             Some((column, _, _)) => Err(unfit(format!(
                 "has a column {column} that is NOT NULL, and the schema has no such field; give it a default, or name \
-                 another table with --table"
+                 another table with {TABLE}"
             ))),
             None => Ok(types),
         }
@@ -232,7 +237,7 @@ impl Postgres {
         rows: impl Iterator<Item = usize>,
         put_row: impl Fn(usize, &mut Vec<u8>),
         buffer: &mut Vec<u8>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), BatchFailure> {
         let mut writer = client.copy_in(statement)?;
         let put_rows = || {
             buffer.clear();
@@ -250,20 +255,20 @@ impl Postgres {
         };
         if let Err(error) = put_rows() {
             // The reason is in what the server answers, if it still does.
-            return Err(writer.finish().err().map_or(Failed::Link(error), Failed::Database));
+            return Err(writer.finish().err().map_or(BatchFailure::Link(error), BatchFailure::Database));
         }
         writer.finish()?;
         Ok(())
     }
 
-    fn write(&mut self, batch: &Batch, part: &Part) -> Result<Saved, Failed> {
+    fn write(&mut self, batch: &Batch, part: &Part) -> Result<Saved, BatchFailure> {
         if let Some(saved) = self.saved_before(part)? {
             return Ok(saved);
         }
         let Self { client, types, table, statements, partitions, careful, buffer, database, .. } = self;
         let unanswered = &mut self.unanswered;
         let Some(client) = client else {
-            return Err(Failed::Link(std::io::ErrorKind::NotConnected.into()));
+            return Err(BatchFailure::Link(std::io::ErrorKind::NotConnected.into()));
         };
         let rows = part.rows.len() as u64;
         let (fields, provenance) = types.split_at(types.len() - Provenance::ALL.len());
@@ -276,7 +281,7 @@ impl Postgres {
         let is_by_day = database.is_by_day();
         if is_by_day {
             let days = part.rows.clone().map(|row| day_of(batch.source(row).received));
-            partitions.make(client, database, table, days).map_err(Failed::Store)?;
+            partitions.make(client, database, table, days).map_err(BatchFailure::Store)?;
         }
         let unmarked = part.rows.clone().filter(|row| batch.source(*row).origin.is_none()).count() as u64;
         let mut dead = batch.dead_letters(part.dead.clone());
@@ -286,7 +291,7 @@ impl Postgres {
             let copy = &statements.copy;
             let saved = Saved { rows, ..Saved::default() };
             let copied = if is_by_day || is_named {
-                client.transaction().map_err(Failed::Database).and_then(|mut transaction| {
+                client.transaction().map_err(BatchFailure::Database).and_then(|mut transaction| {
                     let commit = commit_of(&mut transaction, part, is_named)?;
                     Self::copy(&mut transaction, copy, types.len(), part.rows.clone(), put_row, buffer)?;
                     if is_by_day {
@@ -302,7 +307,7 @@ impl Postgres {
             };
             match copied {
                 Ok(()) => return Ok(saved),
-                Err(Failed::Database(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
+                Err(BatchFailure::Database(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -343,7 +348,7 @@ impl Postgres {
     }
 
     /// What the transaction saved whose COMMIT got no answer, if this is the same part again and it was committed.
-    fn saved_before(&mut self, part: &Part) -> Result<Option<Saved>, Failed> {
+    fn saved_before(&mut self, part: &Part) -> Result<Option<Saved>, BatchFailure> {
         let Some(commit) = self.unanswered.take().filter(|commit| part.again && commit.is_of(part)) else {
             return Ok(None);
         };
@@ -354,15 +359,15 @@ impl Postgres {
             Some(Ok(Outcome::InProgress)) => {
                 self.unanswered = Some(commit);
                 let words = "the last commit got no answer, and is not over; it is asked again before anything is sent twice";
-                Err(Failed::Store(StoreError::Unavailable(format!("{}: {words}", self.database))))
+                Err(BatchFailure::Store(StoreError::Unavailable(format!("{}: {words}", self.database))))
             }
             Some(Err(error)) => {
                 self.unanswered = Some(commit);
-                Err(Failed::Database(error))
+                Err(BatchFailure::Database(error))
             }
             None => {
                 self.unanswered = Some(commit);
-                Err(Failed::Link(std::io::ErrorKind::NotConnected.into()))
+                Err(BatchFailure::Link(std::io::ErrorKind::NotConnected.into()))
             }
         }
     }
@@ -383,7 +388,7 @@ fn committed(
     unanswered: &mut Option<Commit>,
     commit: Option<Commit>,
     saved: Saved,
-) -> Result<(), Failed> {
+) -> Result<(), BatchFailure> {
     *unanswered = commit.map(|commit| commit.with(saved));
     let outcome = transaction.commit();
     // A server that refuses a COMMIT has rolled it back.
@@ -452,13 +457,13 @@ impl DeadLetterRow<'_> {
 }
 
 /// Why a batch did not go in.
-enum Failed {
+enum BatchFailure {
     Database(Error),
     Link(std::io::Error),
     Store(StoreError),
 }
 
-impl From<Error> for Failed {
+impl From<Error> for BatchFailure {
     fn from(error: Error) -> Self {
         Self::Database(error)
     }
@@ -510,15 +515,15 @@ impl Store for Postgres {
         }
         written.map_err(|failed| match failed {
             // A partition that has been dropped is made again; what breaks a constraint of the user's own names it.
-            Failed::Database(error) => match error.as_db_error() {
+            BatchFailure::Database(error) => match error.as_db_error() {
                 Some(db) if *db.code() == SqlState::CHECK_VIOLATION && db.constraint().is_none() => {
                     StoreError::Unavailable(format!("{}: {}", self.database, db.message()))
                 }
                 None => expired.unwrap_or_else(|| self.database.sort(&error)),
                 Some(_) => self.database.sort(&error),
             },
-            Failed::Store(error) => error,
-            Failed::Link(error) => {
+            BatchFailure::Store(error) => error,
+            BatchFailure::Link(error) => {
                 expired.unwrap_or_else(|| StoreError::Unavailable(format!("{}: {error}", self.database)))
             }
         })

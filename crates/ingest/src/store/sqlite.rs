@@ -13,6 +13,7 @@ use rusqlite::{
 };
 use std::path::PathBuf;
 use std::time::Duration;
+use weir_setting::TABLE;
 
 /// How long another process may keep the file to itself.
 const BUSY: Duration = Duration::from_secs(5);
@@ -180,7 +181,7 @@ impl Sqlite {
             if !columns.iter().any(|(column, _)| column.eq_ignore_ascii_case(name)) {
                 return Err(StoreError::Unfit(format!(
                     "{file}: table {table} has no column {name}; add it (ALTER TABLE {} ADD COLUMN {} {kind}), or name \
-                     another table with --table",
+                     another table with {TABLE}",
                     quoted(table),
                     quoted(name),
                 )));
@@ -190,7 +191,7 @@ impl Sqlite {
         match columns.iter().find(|(column, must)| *must && !filled(column)) {
             Some((column, _)) => Err(StoreError::Unfit(format!(
                 "{file}: table {table} has a column {column} that is NOT NULL, and the schema has no such field; give \
-                 the column a default, or name another table with --table"
+                 the column a default, or name another table with {TABLE}"
             ))),
             None => Ok(()),
         }

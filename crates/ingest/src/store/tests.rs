@@ -221,7 +221,7 @@ fn what_clickhouse_cannot_do_is_one_line() {
         let Err(StoreError::Unfit(line)) = opened else { panic!("{words}: {opened:?}") };
         assert!(line.contains(words) && !line.contains("s3cr3t") && !line.contains('\n'), "{line}");
     };
-    unfit(open(&place, "t", Durability::Full), "say --durability normal");
+    unfit(open(&place, "t", Durability::Full), "say `durability: normal`");
     let columns = "topic String, publisher UInt64, seq UInt64, record UInt32, received Int64, \
                    payload_hash FixedString(16), conflict UInt8";
     server.ask(&format!("CREATE TABLE memory (payload String, {columns}) ENGINE = Memory")).unwrap();

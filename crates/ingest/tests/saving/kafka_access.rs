@@ -80,7 +80,7 @@ fn what_keeps_one_out_is_one_line(server: &Kafka) {
     ];
     let refusals = elsewhere.map(|(listener, access, words)| (listener, access, words, given()));
     let stranger =
-        (Listener::Tls, "kafkas://", "name who signed its certificate (--cacert", HttpTrust::System);
+        (Listener::Tls, "kafkas://", "name who signed its certificate (`cacert", HttpTrust::System);
     for (listener, access, words, trust) in refusals.into_iter().chain([stranger]) {
         let refused = loader(&place(server, listener, access, trust)).open(&PATIENT).unwrap_err();
         let (StoreError::Unfit(line) | StoreError::Unavailable(line)) = &refused else {

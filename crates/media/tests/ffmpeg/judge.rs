@@ -57,7 +57,7 @@ pub(crate) fn ffprobe(path: &Path, arguments: &str) -> Vec<String> {
 }
 
 /// What a source gave, as `.h264` and `.aac` files, and frame by frame without payloads.
-pub(crate) struct Written {
+pub(crate) struct WrittenFile {
     pub(crate) video: PathBuf,
     pub(crate) audio: PathBuf,
     pub(crate) frames: Vec<Frame>,
@@ -71,11 +71,11 @@ pub(crate) fn write(
     duration: Duration,
     directory: &Path,
     mut each: impl FnMut(&mut Frame),
-) -> Written {
+) -> WrittenFile {
     let (video, audio) = (directory.join("video.h264"), directory.join("audio.aac"));
     let create = |path: &Path| BufWriter::new(File::create(path).unwrap());
     let (mut video_file, mut audio_file) = (create(&video), create(&audio));
-    let mut written = Written { video, audio, frames: Vec::new(), video_bytes: 0, audio_bytes: 0 };
+    let mut written = WrittenFile { video, audio, frames: Vec::new(), video_bytes: 0, audio_bytes: 0 };
     let mut frame = Frame::empty();
     let mut bytes = Vec::new();
     loop {

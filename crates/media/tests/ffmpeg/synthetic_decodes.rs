@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::judge::{Written, decode, ffmpeg, ffprobe, write};
+use crate::judge::{WrittenFile, decode, ffmpeg, ffprobe, write};
 use weir_media::{AudioSettings, Clip, ClipSettings, FrameRate, Synthetic, Track, VideoSettings};
 use weir_metrics::BitRate;
 
 /// Three whole GOPs of a clip, decoded without a warning.
-fn made(settings: &ClipSettings, directory: &std::path::Path) -> (Written, u64) {
+fn made(settings: &ClipSettings, directory: &std::path::Path) -> (WrittenFile, u64) {
     let clip = Arc::new(Clip::prepare(settings).unwrap());
     let frames = 3 * u64::from(settings.video.gop_frames);
     let written = write(&mut Synthetic::new(clip.clone()), clip.time_of(frames), directory, |_| {});

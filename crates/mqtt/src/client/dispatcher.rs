@@ -3,7 +3,7 @@
 use super::event::{ClientEvent, Message};
 use super::flight::Awaits;
 use super::session::{Arrival, Session};
-use super::{Acknowledging, ClientOptions, ClientPhase, Granted};
+use super::{Acknowledging, ClientOptions, ClientPhase, ServerLimits};
 use crate::error::Violation;
 use crate::packet::{Acknowledgement, Connack, Packet, PacketId, PacketKind, Publish};
 use crate::property::Properties;
@@ -18,13 +18,13 @@ pub(super) struct Dispatcher<'c> {
     pub(super) phase: &'c mut ClientPhase,
     pub(super) output: &'c mut Vec<u8>,
     pub(super) aliases: &'c mut Aliases,
-    pub(super) granted: &'c mut Granted,
+    pub(super) granted: &'c mut ServerLimits,
     pub(super) large: &'c mut Option<(Qos, Option<PacketId>, bool)>,
     pub(super) pinged: &'c mut Option<Duration>,
 }
 
 /// Which packet of the server breaks which rule.
-pub(super) type Broken = (PacketKind, Violation);
+pub(super) type RuleBreach = (PacketKind, Violation);
 
 impl Dispatcher<'_> {
     #[inline]
@@ -32,7 +32,7 @@ impl Dispatcher<'_> {
         &mut self,
         event: &Event<'_>,
         on: &mut impl FnMut(ClientEvent<'_>),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RuleBreach> {
         match event {
             Event::Packet(Packet::Publish(publish)) if *self.phase == ClientPhase::Connected => {
                 self.message(publish, None, on).map_err(|violation| (PacketKind::Publish, violation))

@@ -7,7 +7,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 /// What the server takes, by its CONNACK (MQTT 5 section 3.2.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Granted {
+pub struct ServerLimits {
     /// Messages of QoS 1 and 2 that it takes before it has acknowledged the first.
     pub receive_maximum: u16,
     /// The largest packet.
@@ -22,7 +22,7 @@ pub struct Granted {
     pub keep_alive: u16,
 }
 
-impl Granted {
+impl ServerLimits {
     /// As long as the server has not said anything else.
     pub(super) fn before(options: &ClientOptions) -> Self {
         Self {

@@ -113,15 +113,15 @@ fn properties(kind: PacketKind, version: Version) -> BoxedStrategy<PropertyBuffe
 }
 
 /// A packet as bytes, and as words.
-type Written = (Vec<u8>, String);
+type WrittenPacket = (Vec<u8>, String);
 
-fn written(packet: &Packet<'_>, version: Version) -> Written {
+fn written(packet: &Packet<'_>, version: Version) -> WrittenPacket {
     let mut bytes = Vec::new();
     packet.encode(version, &mut bytes).unwrap();
     (bytes, format!("{packet:?}"))
 }
 
-fn publish(version: Version) -> BoxedStrategy<Written> {
+fn publish(version: Version) -> BoxedStrategy<WrittenPacket> {
     (topic(), payload(), qos(), id(), any::<[bool; 2]>(), properties(PacketKind::Publish, version))
         .prop_map(move |(topic, payload, qos, id, [dup, retain], properties)| {
             let acknowledged = qos != Qos::AtMostOnce;
@@ -139,7 +139,7 @@ fn publish(version: Version) -> BoxedStrategy<Written> {
         .boxed()
 }
 
-fn connect(version: Version) -> BoxedStrategy<Written> {
+fn connect(version: Version) -> BoxedStrategy<WrittenPacket> {
     let will = option::of((topic(), vec(any::<u8>(), 0..20), qos(), any::<bool>()));
     let properties = properties(PacketKind::Connect, version);
     (any::<bool>(), any::<u16>(), text(), will, option::of(text()), option::of(text()), properties)
@@ -167,7 +167,7 @@ fn connect(version: Version) -> BoxedStrategy<Written> {
         .boxed()
 }
 
-fn acknowledgement(version: Version) -> BoxedStrategy<Written> {
+fn acknowledgement(version: Version) -> BoxedStrategy<WrittenPacket> {
     static KINDS: [PacketKind; 4] =
         [PacketKind::Puback, PacketKind::Pubrec, PacketKind::Pubrel, PacketKind::Pubcomp];
     prop::sample::select(&KINDS[..])
@@ -185,7 +185,7 @@ fn acknowledgement(version: Version) -> BoxedStrategy<Written> {
         .boxed()
 }
 
-fn connack(version: Version) -> BoxedStrategy<Written> {
+fn connack(version: Version) -> BoxedStrategy<WrittenPacket> {
     let kind = PacketKind::Connack;
     (any::<bool>(), reason(kind, version), properties(kind, version))
         .prop_map(move |(present, reason, properties)| {
@@ -200,7 +200,7 @@ fn handling() -> impl Strategy<Value = RetainHandling> {
     prop_oneof![Just(RetainHandling::Always), Just(RetainHandling::New), Just(RetainHandling::Never)]
 }
 
-fn subscribe(version: Version) -> BoxedStrategy<Written> {
+fn subscribe(version: Version) -> BoxedStrategy<WrittenPacket> {
     let one = (topic(), qos(), any::<[bool; 2]>(), handling());
     (id(), vec(one, 1..4), properties(PacketKind::Subscribe, version))
         .prop_map(move |(id, all, properties)| {
@@ -232,7 +232,7 @@ fn subscribe(version: Version) -> BoxedStrategy<Written> {
         .boxed()
 }
 
-fn unsubscribe(version: Version) -> BoxedStrategy<Written> {
+fn unsubscribe(version: Version) -> BoxedStrategy<WrittenPacket> {
     (id(), vec(topic(), 1..4), properties(PacketKind::Unsubscribe, version))
         .prop_map(move |(id, filters, properties)| {
             let filters: Vec<_> = filters.iter().map(String::as_str).collect();
@@ -248,7 +248,7 @@ fn unsubscribe(version: Version) -> BoxedStrategy<Written> {
         .boxed()
 }
 
-fn answers(version: Version) -> BoxedStrategy<Written> {
+fn answers(version: Version) -> BoxedStrategy<WrittenPacket> {
     let subscribed = (id(), vec(reason(PacketKind::Suback, version), 1..5)).prop_map(move |(id, reasons)| {
         let mut bytes = Vec::new();
         Suback::write(id, &reasons, version, &mut bytes).unwrap();
@@ -269,7 +269,7 @@ fn answers(version: Version) -> BoxedStrategy<Written> {
     prop_oneof![subscribed, unsubscribed].boxed()
 }
 
-fn ends(version: Version) -> BoxedStrategy<Written> {
+fn ends(version: Version) -> BoxedStrategy<WrittenPacket> {
     let kind = PacketKind::Disconnect;
     let reasons = match version {
         Version::V311 => Just(ReasonCode::Success).boxed(),
@@ -291,7 +291,7 @@ fn ends(version: Version) -> BoxedStrategy<Written> {
     prop_oneof![disconnect, pings, auth].boxed()
 }
 
-fn packet(version: Version) -> BoxedStrategy<Written> {
+fn packet(version: Version) -> BoxedStrategy<WrittenPacket> {
     prop_oneof![
         4 => publish(version),
         1 => connect(version),

@@ -179,14 +179,14 @@ fn what_is_no_prometheus_is_one_line_that_says_why() {
         (nobody, "refused"),
         (page, "not as a Prometheus"),
         (guarded, "user:password@host"),
-        (exporter.url(), "--node-exporter"),
+        (exporter.url(), "`node_exporter`"),
         (empty, "collect from"),
     ] {
         let line = refused(&url);
         assert!(line.contains(words) && line.contains(&url) && !line.contains('\n'), "{words}: {line}");
     }
     let line = refused("http//me:hunter2@h:9090");
-    assert!(line.contains("--prometheus") && !line.contains("hunter2"), "{line}");
+    assert!(line.contains("`prometheus`") && !line.contains("hunter2"), "{line}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ weir_metrics::figures! {
     TARGET_EXCEEDED: Counter = "hls.target_exceeded", Count, "announced segments whose rounded duration is above the target duration";
     MULTIVARIANT: Counter = "hls.multivariant", Count, "viewers that chose a variant of a multivariant playlist";
     AUDIO_APART: Counter = "hls.audio_apart", Count, "viewers whose variant has its sound in a playlist of its own, which they load as well";
-    SWITCHES: Counter = "hls.switches", Count, "changes of a viewer from one variant to another (--variant auto)";
+    SWITCHES: Counter = "hls.switches", Count, "changes of a viewer from one variant to another (variant: auto)";
     KEYS: Counter = "hls.keys", Count, "keys of encrypted segments that came whole";
     SEALED: Counter = "hls.sealed", Count, "playlists with segments that no key alone decrypts (SAMPLE-AES, systems of rights, parts that are ranges of a segment encrypted as a whole), each viewer's once";
     DECRYPTED: Counter = "hls.decrypted", Count, "encrypted segments that witnesses decrypted";
@@ -34,7 +34,7 @@ weir_metrics::figures! {
     LOST_PACKETS: Counter = "hls.lost_packets", Count, "packets of transport streams that are missing inside of those, by continuity counters";
     FRAGMENT_GAPS: Counter = "hls.fragment_gaps", Count, "places inside of those where the numbers of movie fragments leave some out";
     TIME_JUMPS: Counter = "hls.time_jumps", Count, "places inside of those, and between two in a row, where decoding times of pictures jump by more than half a second";
-    SEEKS: Counter = "hls.seeks", Count, "times that viewers of a recording went to another place (--seek)";
+    SEEKS: Counter = "hls.seeks", Count, "times that viewers of a recording went to another place (seek)";
     HINTS_UNUSED: Counter = "hls.hints_unused", Count, "parts that were asked for before they were there, and then named otherwise, refused or never answered";
     CACHE_HITS: Counter = "hls.cache_hits", Count, "playlists, segments and parts that a cache had, by what their answers say";
     CACHE_MISSES: Counter = "hls.cache_misses", Count, "those that no cache had, of answers that say something of caches";
@@ -44,7 +44,7 @@ weir_metrics::figures! {
     PLAYLIST_AGE: Spread = "hls.playlist_age", Micros, "at each reload, how long ago the playlist was last seen to change; 0 where it has changed";
     BLOCK_TIME: Spread = "hls.block_time", Micros, "from a request for what was to come until its playlist was whole";
     PART_TIME: Spread = "hls.part_time", Micros, "from the request for a partial segment until it was whole";
-    VARIANT_BANDWIDTH: Spread = "hls.variant_bandwidth", Count, "BANDWIDTH of the variant of each segment that came whole, in bits per second (--variant auto)";
+    VARIANT_BANDWIDTH: Spread = "hls.variant_bandwidth", Count, "BANDWIDTH of the variant of each segment that came whole, in bits per second (variant: auto)";
     CACHE_AGE: Spread = "hls.cache_age", Micros, "age of playlists that a cache handed out, in whole seconds";
     LATENCY: Signed = "hls.latency", Micros, [Own, Lower, "Behind live"], "from capture, by the playlist's dates, until the modelled player shows it";
     EDGE_LATENCY: Signed = "hls.edge_latency", Micros, [Own, Lower], "from capture of the end of a playlist that has changed, by its dates, until it was whole here";

@@ -1,6 +1,6 @@
 //! Playlists and segments as a server sends them, read from bytes: what fuzz targets share with tests. Nothing here is part of a run.
 
-use super::inspector::{Announced, Inspector, UnitKind};
+use super::inspector::{AnnouncedUnit, Inspector, UnitKind};
 use super::playlist::Playlist;
 use super::schedule::{MOST_QUEUED_OF_ENDED, Schedule};
 use super::variables::Variables;
@@ -52,7 +52,7 @@ pub fn segments(mut bytes: &[u8]) {
             continue;
         }
         let duration = Duration::from_millis(u64::from(*high) * 10);
-        let announced = Announced { duration, number, is_discontinuous: *low == 7 };
+        let announced = AnnouncedUnit { duration, number, is_discontinuous: *low == 7 };
         if let Some(seen) = inspector.finish(announced) {
             // A sample that is described takes no byte if all are alike; their number is bounded for each fragment, of 48 bytes at the least
             // (`moof`, `traf`, `tfhd` and `trun`).

@@ -33,7 +33,7 @@ pub(super) enum UnitKind {
 
 /// What a playlist says of a unit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Announced {
+pub(super) struct AnnouncedUnit {
     pub(super) duration: Duration,
     /// The Media Sequence Number of the segment, or of the segment that it is a part of.
     pub(super) number: u64,
@@ -160,7 +160,7 @@ impl Inspector {
     }
 
     /// The unit is whole. What was in it, if it could be read.
-    pub(super) fn finish(&mut self, announced: Announced) -> Option<Inspection> {
+    pub(super) fn finish(&mut self, announced: AnnouncedUnit) -> Option<Inspection> {
         let Self { transport, fragments, totals, rate, .. } = self;
         let each = &mut |frame: Frame| totals.count(frame, rate);
         let losses = match self.container {
@@ -220,7 +220,7 @@ impl Inspector {
     }
 
     /// A unit is not there. Pictures that it should have had.
-    pub(super) fn missed(&mut self, announced: Announced) -> u64 {
+    pub(super) fn missed(&mut self, announced: AnnouncedUnit) -> u64 {
         self.interrupt();
         self.clear();
         if announced.is_discontinuous {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use weir_clients::mqtt::{MqttVersion, Qos, Will};
 use weir_clients::{Credentials, WorkloadError};
 use weir_metrics::parse_duration;
+use weir_setting::WILL;
 
 /// The variables with user and password.
 const USER: &str = "WEIR_MQTT_USER";
@@ -145,8 +146,9 @@ impl Connection {
         let Self { will_qos, will_retain, will_delay, .. } = *self;
         let Some(will) = &self.will else {
             if will_qos.is_some() || will_retain || will_delay.is_some() {
-                let words = "will_qos, will_retain and will_delay are of a will; give one by --will TOPIC=TEXT (`will`)";
-                return Err(WorkloadError::Options(words.to_owned()));
+                let will = WILL.to("TOPIC=TEXT").beside_flag(" (`will`)");
+                let words = format!("will_qos, will_retain and will_delay are of a will; give one by {will}");
+                return Err(WorkloadError::Options(words));
             }
             return Ok(None);
         };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_clients::{HostClock, Material, MaterialOptions, PublishOptions, WorkloadError};
 use weir_media::{AudioCodec, Frame, Source, SourceError, Stamp, Track, append_adts, append_annex_b};
 use weir_metrics::Moment;
+use weir_setting::AUDIO_CODEC;
 use weir_ts::mux::{AccessUnit, MuxSettings, Muxer};
 use weir_ts::remux::Loop;
 
@@ -74,8 +75,9 @@ impl Content {
         let material = Material::prepare(&options.material, options.stamp)?;
         let has_opus = material.audio().is_some_and(|audio| audio.codec == AudioCodec::Opus);
         if has_opus && matches!(options.material, MaterialOptions::Synthetic { .. }) {
-            let words = "sound in a transport stream is AAC: leave --audio-codec opus out";
-            return Err(WorkloadError::Options(words.to_owned()));
+            let opus = AUDIO_CODEC.to("opus");
+            let words = format!("sound in a transport stream is AAC: leave {opus} out");
+            return Err(WorkloadError::Options(words));
         }
         let warning =
             has_opus.then(|| "the file's sound is Opus, which is left out of a transport stream".to_owned());

@@ -16,7 +16,7 @@ pub(crate) fn top(
     at: usize,
 ) -> Result<usize, Fault> {
     let reader = Reader::new(plan, tape, Bytes::new(input, at));
-    let mut reader = Resolved { resolution, reader, defaults: 0 };
+    let mut reader = ResolvedReader { resolution, reader, defaults: 0 };
     match resolution.step(resolution.top()) {
         Step::Alike(_) => reader.reader.top()?,
         Step::Record(record) => reader.record(record)?,
@@ -25,14 +25,14 @@ pub(crate) fn top(
     Ok(reader.reader.bytes.at())
 }
 
-struct Resolved<'r> {
+struct ResolvedReader<'r> {
     resolution: &'r Resolution,
     reader: Reader<'r>,
     /// Bytes of default values so far.
     defaults: usize,
 }
 
-impl Resolved<'_> {
+impl ResolvedReader<'_> {
     fn value(&mut self, id: StepId) -> Result<(), Fault> {
         let resolution = self.resolution;
         match resolution.step(id) {

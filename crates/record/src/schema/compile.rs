@@ -62,14 +62,14 @@ struct Compiler {
     named: HashMap<String, TypeId>,
 }
 
-type Compiled<T = TypeId> = Result<T, SchemaError>;
+type CompileResult<T = TypeId> = Result<T, SchemaError>;
 
-fn fail<T>(fault: SchemaFault) -> Compiled<T> {
+fn fail<T>(fault: SchemaFault) -> CompileResult<T> {
     Err(SchemaError::new(fault))
 }
 
 impl Compiler {
-    fn any(&mut self, json: &Value, namespace: &str, depth: usize) -> Compiled {
+    fn any(&mut self, json: &Value, namespace: &str, depth: usize) -> CompileResult {
         if depth > MAX_DEPTH {
             return fail(SchemaFault::TooDeep);
         }
@@ -83,7 +83,7 @@ impl Compiler {
         }
     }
 
-    fn push(&mut self, name: &str, shape: Shape, attributes: Option<&Map<String, Value>>) -> Compiled {
+    fn push(&mut self, name: &str, shape: Shape, attributes: Option<&Map<String, Value>>) -> CompileResult {
         if self.types.len() >= MAX_TYPES {
             return fail(SchemaFault::TooManyTypes);
         }
@@ -106,12 +106,12 @@ impl Compiler {
         Ok(self.types.len() as TypeId - 1)
     }
 
-    fn primitive(&mut self, name: &str, attributes: Option<&Map<String, Value>>) -> Option<Compiled> {
+    fn primitive(&mut self, name: &str, attributes: Option<&Map<String, Value>>) -> Option<CompileResult> {
         let (name, shape, least) = PRIMITIVES.into_iter().find(|(known, ..)| *known == name)?;
         Some(self.push(name, shape, attributes).inspect(|id| self.types[*id as usize].least = least))
     }
 
-    fn name(&mut self, name: &str, namespace: &str) -> Compiled {
+    fn name(&mut self, name: &str, namespace: &str) -> CompileResult {
         if let Some(made) = self.primitive(name, None) {
             return made;
         }
@@ -122,7 +122,7 @@ impl Compiler {
         }
     }
 
-    fn union(&mut self, branches: &[Value], namespace: &str, depth: usize) -> Compiled {
+    fn union(&mut self, branches: &[Value], namespace: &str, depth: usize) -> CompileResult {
         let mut ids = Vec::with_capacity(branches.len());
         let mut names = HashSet::new();
         for (number, branch) in branches.iter().enumerate() {
@@ -144,7 +144,7 @@ impl Compiler {
         self.push("union", Shape::Union(ids.into()), None)
     }
 
-    fn object(&mut self, attributes: &Map<String, Value>, namespace: &str, depth: usize) -> Compiled {
+    fn object(&mut self, attributes: &Map<String, Value>, namespace: &str, depth: usize) -> CompileResult {
         let kind = match attributes.get("type") {
             Some(Value::String(kind)) => kind.as_str(),
             // A type wrapped once more, as some tools write it.
@@ -188,7 +188,7 @@ impl Compiler {
         }
     }
 
-    fn record(&mut self, attributes: &Map<String, Value>, namespace: &str, depth: usize) -> Compiled {
+    fn record(&mut self, attributes: &Map<String, Value>, namespace: &str, depth: usize) -> CompileResult {
         let name = self.new_name(attributes, namespace)?;
         let Some(Value::Array(list)) = attributes.get("fields") else {
             return fail(attribute("fields", "an array"));
@@ -228,7 +228,7 @@ impl Compiler {
     }
 
     /// The full name of a type that is defined here (Avro 1.12, "Names").
-    fn new_name(&self, attributes: &Map<String, Value>, namespace: &str) -> Compiled<String> {
+    fn new_name(&self, attributes: &Map<String, Value>, namespace: &str) -> CompileResult<String> {
         let Some(name) = attributes.get("name").and_then(Value::as_str) else {
             return fail(attribute("name", "a text"));
         };
@@ -268,7 +268,7 @@ fn is_name(name: &str) -> bool {
     first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn symbols(attributes: &Map<String, Value>) -> Compiled<Box<[Box<str>]>> {
+fn symbols(attributes: &Map<String, Value>) -> CompileResult<Box<[Box<str>]>> {
     let Some(Value::Array(list)) = attributes.get("symbols") else {
         return fail(attribute("symbols", "an array of names"));
     };
@@ -288,7 +288,7 @@ fn symbols(attributes: &Map<String, Value>) -> Compiled<Box<[Box<str>]>> {
 }
 
 /// Finds the fewest bytes that each type takes; what takes infinitely many is an error.
-fn measure(types: &mut [Type]) -> Compiled<()> {
+fn measure(types: &mut [Type]) -> CompileResult<()> {
     loop {
         let mut changed = false;
         // Types come after what they are made of, but for records, and so mostly one pass is enough.

@@ -8,6 +8,7 @@ use crate::quantity::{bit_rate, count, joined, percent, several, several_of, sha
 use crate::quote::{LINE, quote};
 use weir_answers::capacity::{CapacitySummary, Evidence, LoadOutcome, TrialVerdict};
 use weir_answers::series::Ending;
+use weir_setting::WATCH;
 
 /// The four answers of a search.
 pub(super) fn glances(summary: &CapacitySummary) -> Vec<Glance> {
@@ -99,7 +100,7 @@ fn limit(summary: &CapacitySummary) -> Glance {
                 glance("It refuses".to_owned(), lines, Tone::Doubtful)
             }
             _ if at.targets.is_empty() => {
-                lines.push("The server was not watched: --watch says what it used".to_owned());
+                lines.push(format!("The server was not watched: {WATCH} says what it used"));
                 glance("Unknown: no process was watched".to_owned(), lines, Tone::Plain)
             }
             _ => glance("No thread was full".to_owned(), lines, Tone::Doubtful),

@@ -10,10 +10,11 @@ use weir_answers::series::Ending;
 use weir_engine::scenario::LoadKind;
 use weir_engine::summary::FailureCount;
 use weir_metrics::Failure;
+use weir_setting::{PREPARE, named};
 
 /// Why no larger load was judged.
 const TOO_SHORT: &str =
-    "; beyond it the holds are too short for how far apart keyframes are (--hold, --confirm)";
+    "; beyond it the holds are too short for how far apart keyframes are ({hold}, {confirm})";
 
 /// CPU of a thread, in percent of a core, from which on little of it is left.
 pub(super) const FULL_PERCENT: f64 = 90.0;
@@ -35,8 +36,9 @@ pub fn capacity_line(summary: &CapacitySummary) -> String {
                 () if sought.at_least.is_some() => "",
                 () if is_generator_limited(summary) => "; the load generator was the bottleneck",
                 () if is_hold_too_short(summary) => TOO_SHORT,
-                () => "; more was not tried (--most)",
+                () => "; more was not tried ({most})",
             };
+            let limit = named(limit);
             format!("carries at least {}{limit}", many(lower))
         }
         (Evidence::AtMost, _, Some(1)) => format!("does not carry a single one of its {}", sought.of),
@@ -92,10 +94,10 @@ fn stopped_clause(summary: &CapacitySummary) -> String {
                 Some(kind) if kind.is_silence() => " (silent)",
                 _ => "",
             };
-            format!("; it has accepted no connection since{how}: restart it with --prepare")
+            format!("; it has accepted no connection since{how}: restart it with {PREPARE}")
         }
         Stopped::NotRecovered => {
-            format!("; after that overload it did not carry{} again: restart it with --prepare", lower())
+            format!("; after that overload it did not carry{} again: restart it with {PREPARE}", lower())
         }
         Stopped::NoSource => "; then its source had ended: see to it that it goes on".to_owned(),
         Stopped::NoPublisher => "; then it dropped the publisher at that load, too".to_owned(),
@@ -218,15 +220,15 @@ fn first_void(summary: &CapacitySummary) -> Option<&LoadOutcome> {
 }
 
 /// Why there was no further trial.
-fn over(summary: &CapacitySummary) -> &'static str {
-    match summary.ending {
+fn over(summary: &CapacitySummary) -> String {
+    named(match summary.ending {
         _ if summary.answer.stopped.is_some() => "",
         Ending::Interrupted => "; it was interrupted",
         Ending::Running => "",
         _ if is_generator_limited(summary) => "; the load generator was the bottleneck",
         _ if is_hold_too_short(summary) => TOO_SHORT,
         _ => "; it ran out of time before it was sure",
-    }
+    })
 }
 
 /// `bitrate.ratio 91 %`.

@@ -62,13 +62,13 @@ fn first_of(words: &[String], noun: &str) -> String {
 }
 
 /// A difference of a figure that is better one way.
-type Compared<'a> = (&'a Difference, &'a TableFigure);
+type FigureDifference<'a> = (&'a Difference, &'a TableFigure);
 
 /// How a variant differs from the first.
 fn against(comparison: &VariantComparison, figures: &[TableFigure]) -> String {
     let (base, other) = (quote(&comparison.base, 40), quote(&comparison.other, 40));
     // What stands in the table, is better one way, and was measured often enough.
-    let compared: Vec<Compared<'_>> = comparison
+    let compared: Vec<FigureDifference<'_>> = comparison
         .differences
         .iter()
         .filter(|it| it.finding != Finding::Unknown)
@@ -92,16 +92,16 @@ fn against(comparison: &VariantComparison, figures: &[TableFigure]) -> String {
     // A figure that was nothing before has no ratio, and differs most.
     let size = |it: &Difference| it.ratio.map_or(f64::INFINITY, |ratio| ratio.mean.ln().abs());
     apart.sort_by(|(one, _), (another, _)| size(another).total_cmp(&size(one)));
-    let is_gain = |(difference, _): &&&Compared<'_>| difference.finding == Finding::Better;
+    let is_gain = |(difference, _): &&&FigureDifference<'_>| difference.finding == Finding::Better;
     let (gains, losses): (Vec<_>, Vec<_>) = apart.iter().partition(is_gain);
-    let named = |of: &[&&Compared<'_>]| {
+    let named = |of: &[&&FigureDifference<'_>]| {
         let mut said: Vec<(String, String)> = Vec::new();
         for (difference, figure) in of {
             let whole = without_stage(title(figure));
             if said.iter().any(|(title, _)| *title == whole) {
                 continue;
             }
-            let is_of_it = |it: &Compared<'_>| without_stage(title(it.1)) == whole;
+            let is_of_it = |it: &FigureDifference<'_>| without_stage(title(it.1)) == whole;
             let amount = amount(difference, figure);
             // The first one is of the stage in which it differs most.
             let words = match of.iter().filter(|it| is_of_it(it)).count() {

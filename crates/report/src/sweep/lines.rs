@@ -6,6 +6,7 @@ use weir_answers::series::Ending;
 use weir_answers::sweep::SweepSummary;
 use weir_answers::table::{Finding, VariantSummary, VariantThreshold};
 use weir_engine::summary::units::FigureUnit;
+use weir_setting::{BUDGET, BY};
 
 /// The answer in one line: the best, those that do not differ significantly from it, those that are worse, and those that fail
 /// what is asked of them. Without a best one, why there is none.
@@ -42,7 +43,7 @@ pub fn sweep_line(summary: &SweepSummary) -> String {
             Ending::Running => format!("it is swept; no {noun} has come to its end yet"),
             _ if !summary.ranked.is_capacity() && summary.series.variants.iter().any(|it| it.counted > 0) => {
                 format!(
-                    "no run has a value of {}: make them longer, or rank by another figure (--by)",
+                    "no run has a value of {}: make them longer, or rank by another figure ({BY})",
                     quote(&summary.ranked.title, 60)
                 )
             }
@@ -90,7 +91,7 @@ fn no_best(summary: &SweepSummary, unknown: &str) -> String {
             summary.series.table.runs.iter().filter(|run| run.is_counted()).filter_map(|run| run.capacity);
         let needed = capacities.filter_map(|capacity| capacity.needed_seconds).max();
         let budget = needed.map_or_else(String::new, |seconds| {
-            format!(": give it a larger --budget, about {} min", seconds.div_ceil(60))
+            format!(": give it a larger {BUDGET}, about {} min", seconds.div_ceil(60))
         });
         format!("cannot tell which is best{budget}; {unknown}")
     }

@@ -167,7 +167,7 @@ fn the_first_line_says_how_sure_it_is() {
     };
     for (evidence, lower, upper, expected) in [
         (Evidence::Found, Some(3_420), Some(3_590), "carries 3,420 viewers, not 3,590"),
-        (Evidence::AtLeast, Some(3_420), None, "carries at least 3,420 viewers; more was not tried (--most)"),
+        (Evidence::AtLeast, Some(3_420), None, "carries at least 3,420 viewers; more was not tried (`most`)"),
         (Evidence::AtMost, None, Some(3_590), "does not carry 3,590 viewers"),
         (Evidence::AtMost, None, Some(1), "does not carry a single one of its viewers"),
         (
@@ -218,7 +218,7 @@ fn stopped(stopped: Stopped, last: Option<Failure>) -> String {
 #[test]
 fn what_ended_a_search_before_its_end_is_said_with_what_was_known() {
     let refused = stopped(Stopped::Broken, Some(Failure::ConnectionRefused));
-    let restart = "restart it with --prepare";
+    let restart = "restart it with `prepare`";
     assert_eq!(
         refused,
         format!("carried 160 viewers, not 320; it has accepted no connection since (refused): {restart}")

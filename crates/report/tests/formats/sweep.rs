@@ -139,7 +139,7 @@ fn a_search_that_carries_nothing_is_worse_and_one_that_was_interrupted_keeps_wha
     );
     assert_eq!(
         of(&[carried]),
-        "cannot tell which is best: give it a larger --budget, about 25 min; workers-1-chunk-4096 (10 to 12 viewers), workers-1-chunk-60000 (–)"
+        "cannot tell which is best: give it a larger `budget`, about 25 min; workers-1-chunk-4096 (10 to 12 viewers), workers-1-chunk-60000 (–)"
     );
     assert!(
         of(&[nothing.clone(), TableRun { variant: variants()[0].name.clone(), ..nothing }])
@@ -216,7 +216,7 @@ fn the_answer_names_the_best_those_alike_and_those_that_are_worse() {
     runs[place] = open;
     assert_eq!(
         sweep_line(&of_searches(4, &runs)),
-        "cannot tell which is best: give it a larger --budget, about 25 min; \
+        "cannot tell which is best: give it a larger `budget`, about 25 min; \
         workers-1-chunk-60000 (–), workers-2-chunk-4096 (3,420 to 3,590 viewers), \
         workers-2-chunk-60000 (3,350 to 6,700 viewers)"
     );

@@ -27,7 +27,7 @@ pub struct FrameCounts {
 
 /// What a packet did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Framed {
+pub(super) struct FrameEffect {
     /// It is the first of its frame to come.
     pub(super) new: bool,
     /// How many frames became complete.
@@ -104,7 +104,7 @@ impl Frames {
         timestamp: u32,
         marker: bool,
         start: Option<bool>,
-    ) -> Framed {
+    ) -> FrameEffect {
         if let Some(last) = self.open.back_mut()
             && last.timestamp == timestamp
             && number == last.highest + 1
@@ -116,14 +116,20 @@ impl Frames {
             }
             let completed = u32::from(last.settle(self.padding.as_deref()));
             self.counts.complete += u64::from(completed);
-            return Framed { completed, ..Framed::default() };
+            return FrameEffect { completed, ..FrameEffect::default() };
         }
         self.packet_slowly(number, timestamp, marker, start)
     }
 
-    fn packet_slowly(&mut self, number: u64, timestamp: u32, marker: bool, start: Option<bool>) -> Framed {
+    fn packet_slowly(
+        &mut self,
+        number: u64,
+        timestamp: u32,
+        marker: bool,
+        start: Option<bool>,
+    ) -> FrameEffect {
         if number < self.closed_below {
-            return Framed::default();
+            return FrameEffect::default();
         }
         // The frame that the packet lies in or behind.
         let behind = self.open.iter().rposition(|frame| frame.lowest <= number);
@@ -136,7 +142,7 @@ impl Frames {
         } else {
             if behind.is_some_and(|at| number < self.open[at].highest) {
                 // Inside another frame: no sender does this, and neither frame will be whole.
-                return Framed::default();
+                return FrameEffect::default();
             }
             return self.insert(before, number, timestamp, marker, start);
         };
@@ -150,7 +156,7 @@ impl Frames {
         if marker {
             frame.marker = Some(number);
         }
-        Framed { completed: self.settle_around(at), ..Framed::default() }
+        FrameEffect { completed: self.settle_around(at), ..FrameEffect::default() }
     }
 
     fn insert(
@@ -160,11 +166,11 @@ impl Frames {
         timestamp: u32,
         marker: bool,
         start: Option<bool>,
-    ) -> Framed {
+    ) -> FrameEffect {
         if self.open.len() == OPEN {
             if at == 0 {
                 // Older than all that is open.
-                return Framed::default();
+                return FrameEffect::default();
             }
             self.close_oldest();
             at -= 1;
@@ -186,12 +192,12 @@ impl Frames {
         self.counts.received += 1;
         let neighbour = at.checked_sub(1).and_then(|before| self.open.get(before));
         let follows = neighbour.is_some_and(|it| it.is_right_before(number, self.padding.as_deref()));
-        Framed { new: true, completed: self.settle_around(at), follows }
+        FrameEffect { new: true, completed: self.settle_around(at), follows }
     }
 
     /// A packet of padding alone, which is here for the first time.
     #[cold]
-    pub(super) fn padding(&mut self, number: u64) -> Framed {
+    pub(super) fn padding(&mut self, number: u64) -> FrameEffect {
         match &mut self.padding {
             Some(padding) => padding.mark(number),
             None => self.padding = Some(Box::new(Padding::new(number))),
@@ -199,7 +205,7 @@ impl Frames {
         // It may have been all that was missing, in a frame or between two.
         let behind = self.open.iter().rposition(|frame| frame.lowest <= number);
         let completed = behind.map_or(0, |at| self.settle_around(at));
-        Framed { completed, ..Framed::default() }
+        FrameEffect { completed, ..FrameEffect::default() }
     }
 
     /// Neighbours prove each other's beginnings and ends.

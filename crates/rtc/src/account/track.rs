@@ -7,7 +7,7 @@ use weir_metrics::Moment;
 use super::arrival::{Arrival, Hints};
 use super::drift::Drift;
 use super::frame_time::FrameTime;
-use super::frames::{FrameCounts, Framed, Frames};
+use super::frames::{FrameCounts, FrameEffect, Frames};
 use super::freezes::Freezes;
 use super::jitter::Jitter;
 use super::keyframes::Keyframes;
@@ -221,7 +221,7 @@ impl Track {
         Arrival::Restart { new_source }
     }
 
-    fn begin(&mut self, packet: &Candidate) -> (u64, Framed) {
+    fn begin(&mut self, packet: &Candidate) -> (u64, FrameEffect) {
         let sequence = Sequence::new(packet.number);
         let number = sequence.highest();
         self.source = Some(Source {
@@ -262,10 +262,10 @@ impl Track {
 
     /// Counts a packet that is here for the first time.
     #[inline]
-    fn count(&mut self, number: u64, packet: &Candidate, on_time: bool) -> Framed {
+    fn count(&mut self, number: u64, packet: &Candidate, on_time: bool) -> FrameEffect {
         self.count_packet(packet);
         let clock_rate = self.settings.clock_rate;
-        let Some(source) = &mut self.source else { return Framed::default() };
+        let Some(source) = &mut self.source else { return FrameEffect::default() };
         let newest = number == source.sequence.highest();
         if newest {
             source.newest_at = packet.at;
@@ -289,7 +289,7 @@ impl Track {
         }
         let framed = match self.settings.kind {
             Kind::Video => self.frames.packet(number, packet.timestamp, packet.marker, packet.hints.start),
-            Kind::Audio => Framed { new: true, completed: 1, follows: newest },
+            Kind::Audio => FrameEffect { new: true, completed: 1, follows: newest },
         };
         if framed.new && newest {
             if in_order {
@@ -306,17 +306,17 @@ impl Track {
 
     /// A packet of padding alone, which belongs to no frame: its time stamp is of none to come.
     #[cold]
-    fn fill(&mut self, number: u64, at: Moment) -> Framed {
+    fn fill(&mut self, number: u64, at: Moment) -> FrameEffect {
         match self.settings.kind {
             Kind::Video => {
                 let framed = self.frames.padding(number);
                 self.book_freezes(framed, at)
             }
-            Kind::Audio => Framed::default(),
+            Kind::Audio => FrameEffect::default(),
         }
     }
 
-    fn book_freezes(&mut self, framed: Framed, at: Moment) -> Framed {
+    fn book_freezes(&mut self, framed: FrameEffect, at: Moment) -> FrameEffect {
         // Sound does not freeze: a gap of it is loss, or silence that its sender leaves out.
         if self.settings.kind == Kind::Video {
             (0..framed.completed).for_each(|_| self.freezes.frame(at));

@@ -116,7 +116,7 @@ fn is_trickle(kind: &str) -> bool {
 
 /// What the response to a patch of candidates means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Patched {
+pub enum PatchOutcome {
     /// 200, 204: taken.
     Taken,
     /// 405, 415, 501, and 404 of servers that know no sessions: there is no trickling here; all is in the offer.
@@ -127,7 +127,7 @@ pub enum Patched {
     Failed(u16),
 }
 
-impl Patched {
+impl PatchOutcome {
     /// The meaning of a status.
     pub fn of(status: u16) -> Self {
         match status {
@@ -313,10 +313,10 @@ mod tests {
 
     #[test]
     fn a_server_that_refuses_trickling_is_told_from_one_that_fails() {
-        assert_eq!(Patched::of(204), Patched::Taken);
-        assert_eq!(Patched::of(405), Patched::NotSupported);
-        assert_eq!(Patched::of(412), Patched::WrongTag);
-        assert_eq!(Patched::of(500), Patched::Failed(500));
+        assert_eq!(PatchOutcome::of(204), PatchOutcome::Taken);
+        assert_eq!(PatchOutcome::of(405), PatchOutcome::NotSupported);
+        assert_eq!(PatchOutcome::of(412), PatchOutcome::WrongTag);
+        assert_eq!(PatchOutcome::of(500), PatchOutcome::Failed(500));
         let body = trickle("u", "p", "0", &["1 1 udp".to_owned()]);
         assert!(body.ends_with("a=mid:0\r\na=candidate:1 1 udp\r\na=end-of-candidates\r\n"));
     }

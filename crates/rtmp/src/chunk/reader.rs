@@ -214,7 +214,7 @@ struct ChunkStream {
 }
 
 /// A chunk header that is complete.
-struct Scanned {
+struct ScannedHeader {
     basic: BasicHeader,
     /// Basic and message header and extended timestamp, in bytes.
     len: usize,
@@ -273,7 +273,7 @@ impl Reader {
 
     /// `None` when `bytes` ends before the header does, which is before [`MAX_HEADER_LEN`].
     #[inline]
-    fn scan(&self, bytes: &[u8]) -> Result<Option<Scanned>, Error> {
+    fn scan(&self, bytes: &[u8]) -> Result<Option<ScannedHeader>, Error> {
         let Some(basic) = BasicHeader::parse(bytes) else { return Ok(None) };
         let stream = self.find(basic.chunk_stream_id);
         let len = basic.len + MESSAGE_HEADER_LEN[usize::from(basic.format)];
@@ -283,7 +283,7 @@ impl Reader {
             let repeats = if extended { begins_with(&bytes[len..], field) } else { Some(false) };
             return Ok(repeats.map(|repeats| {
                 let len = if repeats { len + 4 } else { len };
-                Scanned { basic, len, stream, extended, field }
+                ScannedHeader { basic, len, stream, extended, field }
             }));
         }
         if bytes.len() < len {
@@ -291,11 +291,11 @@ impl Reader {
         }
         let field = u24(&bytes[basic.len..]);
         if field != EXTENDED {
-            return Ok(Some(Scanned { basic, len, stream, extended: false, field }));
+            return Ok(Some(ScannedHeader { basic, len, stream, extended: false, field }));
         }
         let field =
             bytes.get(len..len + 4).map(|field| u32::from_be_bytes([field[0], field[1], field[2], field[3]]));
-        Ok(field.map(|field| Scanned { basic, len: len + 4, stream, extended: true, field }))
+        Ok(field.map(|field| ScannedHeader { basic, len: len + 4, stream, extended: true, field }))
     }
 
     /// Index of a chunk stream; most chunks follow one of their own.
@@ -308,8 +308,8 @@ impl Reader {
     }
 
     #[inline]
-    fn begin_chunk(&mut self, scanned: &Scanned, bytes: &[u8]) -> Result<Chunk, Error> {
-        let &Scanned { basic, stream, extended, field, .. } = scanned;
+    fn begin_chunk(&mut self, scanned: &ScannedHeader, bytes: &[u8]) -> Result<Chunk, Error> {
+        let &ScannedHeader { basic, stream, extended, field, .. } = scanned;
         let at = self.consumed;
         self.current = match stream {
             Some(known) => known,

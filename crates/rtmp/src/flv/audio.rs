@@ -1,6 +1,6 @@
 //! The first bytes of an audio tag (FLV 10.1 section E.4.2.1; enhanced RTMP v2, "Enhanced Audio").
 
-use super::modifier::{Modified, MultitrackType};
+use super::modifier::{ModifierPrefix, MultitrackType};
 use super::{Error, FourCc, Multitrack};
 use std::fmt;
 
@@ -114,7 +114,7 @@ impl AudioTag {
     }
 
     fn extended(bytes: &[u8]) -> Result<Self, Error> {
-        let modified = Modified::parse(bytes)?;
+        let modified = ModifierPrefix::parse(bytes)?;
         let header = modified.tracks(bytes, MULTITRACK)?;
         Ok(Self {
             codec: AudioCodec::FourCc(header.codec),

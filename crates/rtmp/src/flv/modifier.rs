@@ -28,7 +28,7 @@ impl Multitrack {
 
 /// The first part of an E-FLV header: the packet type and the modifiers before it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Modified {
+pub(super) struct ModifierPrefix {
     pub(super) packet_type: u8,
     /// What a timestamp-offset modifier adds to the message's timestamp, in nanoseconds.
     pub(super) nanoseconds: u32,
@@ -60,7 +60,7 @@ const MODIFIER: u8 = 7;
 /// The modifier that is a timestamp offset (E-RTMP v2, TimestampOffsetNano).
 const TIMESTAMP_OFFSET_NANO: u8 = 0;
 
-impl Modified {
+impl ModifierPrefix {
     /// Parses a tag from its first byte on, whose low four bits are the packet type.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let mut rest = Cursor { bytes, at: 0 };

@@ -1,6 +1,6 @@
 //! The first bytes of a video tag (FLV 10.1 section E.4.3.1; enhanced RTMP v1 and v2, "Enhanced Video").
 
-use super::modifier::{Modified, MultitrackType};
+use super::modifier::{ModifierPrefix, MultitrackType};
 use super::{Error, FourCc, Multitrack};
 use std::fmt;
 
@@ -151,7 +151,7 @@ impl VideoTag {
 
     fn extended(first: u8, bytes: &[u8]) -> Result<Self, Error> {
         let frame_type = FrameType::from_id(first >> 4 & 0x07);
-        let modified = Modified::parse(bytes)?;
+        let modified = ModifierPrefix::parse(bytes)?;
         if frame_type == FrameType::Command && modified.packet_type != METADATA {
             return Ok(Self {
                 codec: VideoCodec::Unnamed,

@@ -85,7 +85,7 @@ pub(crate) fn gather(mut prepared: Prepared, session: &mut Session<'_>) -> Resul
     let offers = offers.chain(watching.into_iter().map(|(name, instance, _)| (name, instance, to_watch())));
     link.send(CoordinatorCommand::Offer(offers.collect()));
     let (losses_allowed, drain) = (settings.losses_allowed, prepared.scenario.drain());
-    let gathered = Gathered { link, facts, segments, watchers, watched, losses_allowed, drain };
+    let gathered = OfferedAgents { link, facts, segments, watchers, watched, losses_allowed, drain };
     let described = gathered.wait_until_ready(interrupt)?;
     prepared.facts.targets.extend(described);
     Ok(Prepared { load: Load::Elsewhere(Box::new(gathered)), ..prepared })
@@ -184,7 +184,7 @@ fn gone(link: &Link<Coordinator>) -> RunError {
 }
 
 /// Agents that have been offered their parts.
-struct Gathered {
+struct OfferedAgents {
     link: Link<Coordinator>,
     facts: Vec<AgentFacts>,
     segments: Vec<Segment>,
@@ -195,7 +195,7 @@ struct Gathered {
     drain: Duration,
 }
 
-impl Gathered {
+impl OfferedAgents {
     fn name(&self, agent: u16) -> &str {
         match self.watcher(agent) {
             Some(watcher) => &self.watchers[watcher],
@@ -305,7 +305,7 @@ impl Gathered {
     }
 }
 
-impl Agents for Gathered {
+impl Agents for OfferedAgents {
     fn facts(&self) -> Vec<AgentFacts> {
         self.facts.clone()
     }

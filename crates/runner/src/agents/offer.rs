@@ -13,6 +13,7 @@ use weir_clients::Filling;
 use weir_engine::ingest;
 use weir_engine::run::Prepared;
 use weir_engine::scenario::Scenario;
+use weir_setting::AGENTS;
 
 /// Bytes of a message that are not the offer's: 10,000 agents' shares of 10 workloads are less.
 const AROUND: usize = 4 << 10;
@@ -36,7 +37,7 @@ pub(super) fn figures() -> String {
 pub(super) fn of(prepared: &Prepared) -> Result<Offer, String> {
     let mut scenario = prepared.scenario.clone();
     if scenario.workloads.iter().any(|it| !it.probe.0.is_empty()) {
-        return Err("`probe` asks from this machine; leave --agents out of such a run".to_owned());
+        return Err(format!("`probe` asks from this machine; leave {AGENTS} out of such a run"));
     }
     if let Some(messages) = prepared.consuming.as_ref().map(|it| &it.messages)
         && let Some(spec) = scenario.workloads.get_mut(usize::from(messages.workload))

@@ -9,6 +9,7 @@ use weir_engine::WorkloadFacts;
 use weir_engine::scenario::{Scenario, WorkloadSpec};
 use weir_http::HttpAddress;
 use weir_ingest::{Destination, DestinationError};
+use weir_setting::MOST;
 
 /// Most threads that a scenario may ask for.
 const MOST_SHARDS: u32 = 256;
@@ -96,7 +97,7 @@ impl Permits {
     pub(super) fn check_clients(&self, clients: u64) -> Result<(), String> {
         match self.most {
             Some(most) if clients > u64::from(most) => Err(format!(
-                "its part has {clients} clients, and its owner lets it have {most}; use more agents, or start it with another --most"
+                "its part has {clients} clients, and its owner lets it have {most}; use more agents, or start it with another {MOST}"
             )),
             _ => Ok(()),
         }

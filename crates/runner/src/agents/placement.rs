@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use weir_agents::frame::{AgentName, Hello};
 use weir_engine::plan::apportion::Capacity;
 use weir_engine::scenario::WorkloadSpec;
+use weir_setting::{LABEL, NAME};
 
 /// An agent, as it calls itself.
 pub(super) type Agent<'a> = (&'a AgentName, &'a Hello);
@@ -70,7 +71,7 @@ fn named(spec: &WorkloadSpec, agents: &[Agent<'_>]) -> Result<Option<Vec<usize>>
         });
         let there = each.take(8).collect::<Vec<_>>().join(", ");
         return Err(format!(
-            "on: {missing}: none of the agents of this run is called or labelled so; they are {there}; start one with --label or --name"
+            "on: {missing}: none of the agents of this run is called or labelled so; they are {there}; start one with {LABEL} or {NAME}"
         ));
     }
     let meant = (0..).zip(agents).filter(|(_, agent)| spec.on.0.iter().any(|wanted| is_meant(agent, wanted)));

@@ -26,6 +26,7 @@ use weir_engine::run::{Prepared, Unseen};
 use weir_ingest::working_stores;
 use weir_metrics::Moment;
 use weir_observe::{Environment, Sampler, TargetEnvironment, Watch};
+use weir_setting::{RESOLVE, WATCH};
 use weir_shard::clock;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -273,7 +274,8 @@ impl Worker<'_> {
             let threads = sample.targets.iter().map(|it| it.process.threads.len()).sum::<usize>();
             if threads > MOST_THREADS {
                 return self.refuse(&format!(
-                    "what it watches has {threads} threads, and {MOST_THREADS} are the most; watch fewer processes, for example with --watch pid=N"
+                    "what it watches has {threads} threads, and {MOST_THREADS} are the most; watch fewer processes, for example with {}",
+                    WATCH.to("pid=N")
                 ));
             }
             let watched = Watched { targets: sample.targets, described: described.clone() };
@@ -305,10 +307,10 @@ impl Worker<'_> {
             return Err("it finds other streams at the URLs than the coordinator".to_owned());
         }
         if prepared.workloads.iter().map(|(facts, _)| &facts.servers).ne(&offer.servers) {
-            return Err(
-                "the names of the URLs have other addresses here than at the coordinator; give an address, or --resolve first"
-                    .to_owned(),
-            );
+            return Err(format!(
+                "the names of the URLs have other addresses here than at the coordinator; give an address, or {}",
+                RESOLVE.to("first")
+            ));
         }
         self.permits.check_workloads(&prepared.workloads)?;
         self.permits.check_clients(prepare::most_at_once(&prepared.plan))?;

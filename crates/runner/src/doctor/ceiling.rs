@@ -1,7 +1,7 @@
 //! How many viewers this machine carries beside the origin that serves them: doubled until something gives.
 
 use super::Consultation;
-use super::loopback::{LoopbackRun, Measured};
+use super::loopback::{LoopbackRun, StepResults};
 use crate::origin_process::OriginProcess;
 use crate::prepare::{OWN_DESCRIPTORS, raise_descriptors};
 use crate::{ErrorKind, RunError};
@@ -63,7 +63,7 @@ pub fn ceiling(most: u32, consultation: Consultation<'_>) -> Result<Option<Error
     }
 }
 
-fn describe(row: &StageSummary, measured: &Measured) -> String {
+fn describe(row: &StageSummary, measured: &StepResults) -> String {
     let generator = row.generator.as_ref().map_or(0.0, |generator| generator.cpu_percent);
     let origin = row.targets.first().map_or(0.0, |target| target.cpu_percent);
     let verdict = match measured.verdict.state {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn measured(actual: f64, window: u32, reasons: &Value) -> Measured {
+    fn measured(actual: f64, window: u32, reasons: &Value) -> StepResults {
         let row = json!({
             "stage": 0, "clients": 500, "begin_seconds": 0, "end_seconds": 8, "window_begin_seconds": 3,
             "window_end_seconds": 3 + window, "playing_mean": 500, "expected_bps": 1e8, "actual_bps": actual,
@@ -94,7 +94,7 @@ mod tests {
         });
         let state = reasons.get(0).map_or(json!("valid"), |worst| worst["state"].clone());
         let verdict = json!({ "state": state, "reasons": reasons });
-        Measured {
+        StepResults {
             steps: vec![serde_json::from_value(row).unwrap()],
             verdict: serde_json::from_value(verdict).unwrap(),
         }

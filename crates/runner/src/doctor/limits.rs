@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use weir_metrics::several;
 use weir_observe::Environment;
+use weir_setting::{FIX, named};
 
 /// Descriptors of a process that are enough for what one machine carries.
 const DESCRIPTORS: u64 = 65_536;
@@ -62,7 +63,7 @@ pub fn limits(environment: &Environment, descriptors: u64) -> Vec<String> {
         lines.push(line(
             ports >= PORTS,
             &format!("local ports: {ports}, so as many clients from one address to one server"),
-            "sysctl -w net.ipv4.ip_local_port_range='1024 65535', or add addresses with --bind-addr",
+            &named("sysctl -w net.ipv4.ip_local_port_range='1024 65535', or add addresses with {bind_addr}"),
         ));
     }
     if let Some(most) = setting(environment, "net.core.rmem_max") {
@@ -184,7 +185,7 @@ pub fn apply(root: &Path, changes: &[Change]) -> Result<(), RunError> {
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
         written.map_err(|error| {
             let words =
-                format!("{}: {error}; --fix needs root, and a kernel that is not another's", path.display());
+                format!("{}: {error}; {FIX} needs root, and a kernel that is not another's", path.display());
             RunError::new(ErrorKind::Usage, words)
         })?;
     }
@@ -282,6 +283,6 @@ mod tests {
         let file = root.path().join("file");
         fs::write(&file, "").unwrap();
         let error = apply(&file, &planned).unwrap_err();
-        assert!(error.to_string().contains("--fix needs root"), "{error}");
+        assert!(error.to_string().contains("`fix` needs root"), "{error}");
     }
 }

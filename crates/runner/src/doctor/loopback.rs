@@ -35,14 +35,14 @@ pub(super) struct LoopbackRun {
 }
 
 /// What the steps came to.
-pub(super) struct Measured {
+pub(super) struct StepResults {
     pub(super) steps: Vec<StageSummary>,
     pub(super) verdict: Verdict,
 }
 
 impl LoopbackRun {
     /// Runs it; nothing of it is kept.
-    pub(super) fn measure(self, interrupt: &Arc<AtomicBool>) -> Result<Measured, RunError> {
+    pub(super) fn measure(self, interrupt: &Arc<AtomicBool>) -> Result<StepResults, RunError> {
         let stage =
             |clients: u32| StageSpec { clients, hold: self.hold.into(), ramp: Some(self.ramp.into()) };
         let publisher = self.publish.map(|(url, options)| WorkloadSpec {
@@ -75,11 +75,11 @@ impl LoopbackRun {
         }
         let verdict = summary.verdict;
         let viewers = summary.workloads.into_iter().find(|workload| workload.role == Role::Play);
-        Ok(Measured { steps: viewers.map(|workload| workload.stages).unwrap_or_default(), verdict })
+        Ok(StepResults { steps: viewers.map(|workload| workload.stages).unwrap_or_default(), verdict })
     }
 }
 
-impl Measured {
+impl StepResults {
     /// Why a step says nothing of this machine, with what to do, if it does not. `enough` is the share of the stream that has to arrive.
     pub(super) fn fault(&self, step: &StageSummary, enough: f64) -> Option<String> {
         let worst = self.verdict.reasons.iter().find(|reason| reason.state == VerdictState::Invalid);

@@ -1,7 +1,7 @@
 //! How many machines like this one a load needs, by what clients of its protocol cost here in some seconds.
 
 use super::limits::{local_ports, number};
-use super::loopback::{LoopbackRun, Measured};
+use super::loopback::{LoopbackRun, StepResults};
 use super::{Consultation, interrupted};
 use crate::origin_process::OriginProcess;
 use crate::prepare::{OWN_DESCRIPTORS, raise_descriptors};
@@ -16,7 +16,8 @@ use weir_clients::{Link, TargetError, shown};
 use weir_engine::{CORES_OF_A_VALID_RUN, LINK_WITHIN_REACH};
 use weir_metrics::{BitRate, grouped, several};
 use weir_observe::Environment;
-use weir_protocols::{Given, PROTOCOLS, Protocol, Verb, is_udp, of_url};
+use weir_protocols::{Given, PROTOCOLS, Protocol, ServedStream, StreamSource, Verb, is_udp, of_url};
+use weir_setting::{BIND_ADDR, FOR, WITNESS_EVERY};
 
 /// What is received together at first, in bits a second: over TCP a few percent of a core, of datagrams and of TLS, which cost more, less.
 const FIRST_BPS: f64 = 250e6;
@@ -36,77 +37,20 @@ const RAMP: Duration = Duration::from_millis(500);
 /// Share of the stream that has to arrive: in a window of 5 s a segment of HLS of 1 s more or less is a fifth.
 const ENOUGH: f64 = 0.75;
 
-/// How the origin serves a protocol, and where.
-struct Served {
-    /// The first scheme of the protocol.
-    protocol: &'static str,
-    /// Under which schemes the origin says that it listens, plain and over TLS.
-    schemes: [&'static str; 2],
-    /// The option that has it listen.
-    option: Option<&'static str>,
-    /// What follows the address.
-    place: &'static str,
-    /// Where the stream comes from.
-    source: Source,
-    /// How long the publisher is there before viewers find something to play.
-    delay: Duration,
-}
-
-/// Where a stream comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    /// Published by RTMP, with AAC.
-    Rtmp,
-    /// The same with Opus, since nothing is transcoded.
-    RtmpWithOpus,
-    /// Published by SRT.
-    Srt,
-    /// Made by the origin itself.
-    Origin,
-}
-
-const fn served(
-    protocol: &'static str,
-    schemes: [&'static str; 2],
-    option: Option<&'static str>,
-    place: &'static str,
-    source: Source,
-) -> Served {
-    Served { protocol, schemes, option, place, source, delay: Duration::from_secs(1) }
-}
-
-static SERVED: [Served; 9] = [
-    served("rtmp", ["rtmp", "rtmps"], None, "/live/doctor", Source::Rtmp),
-    served("rtsp", ["rtsp", "rtsps"], Some("--rtsp"), "/live/doctor", Source::Rtmp),
-    served("http+flv", ["http+flv", "https+flv"], Some("--http-flv"), "/live/doctor.flv", Source::Rtmp),
-    Served {
-        // Viewers begin three segments of 1 s behind the end of a playlist.
-        delay: Duration::from_secs(6),
-        ..served("http+hls", ["http+hls", "https+hls"], Some("--hls"), "/live/doctor.m3u8", Source::Rtmp)
-    },
-    served("http", ["http", "https"], Some("--http"), "/1.ts", Source::Origin),
-    // The streams of Mirakurun are those of a tuner server, and are read in the same way.
-    served("mirakurun+http", ["http", "https"], Some("--http"), "/1.ts", Source::Origin),
-    served("srt", ["srt", "srt"], Some("--srt"), "?streamid=#!::r=live/doctor,m=request", Source::Srt),
-    served("whep+http", ["whep+http", "whep+https"], Some("--rtc"), "/live/doctor", Source::RtmpWithOpus),
-    served("ws", ["ws", "wss"], Some("--rtc"), "/live/doctor", Source::RtmpWithOpus),
-];
-
 /// A plan whose protocol can be measured.
 struct Subject<'a> {
     plan: &'a SizingPlan,
-    served: &'static Served,
+    served: &'static ServedStream,
     protocol: &'static Protocol,
     is_tls: bool,
 }
 
 impl<'a> Subject<'a> {
     fn of(plan: &'a SizingPlan) -> Result<Self, RunError> {
-        let wrong = |words: String| RunError::new(ErrorKind::Usage, format!("--for: {words}"));
+        let wrong = |words: String| RunError::new(ErrorKind::Usage, format!("{FOR}: {words}"));
         let url = plan.url.reveal();
         let scheme = url.split("://").next().unwrap_or_default().to_ascii_lowercase();
-        let served = |protocol: &Protocol| SERVED.iter().find(|it| it.protocol == protocol.schemes[0].name);
-        let known = || SERVED.iter().map(|it| it.protocol);
+        let known = || PROTOCOLS.iter().filter(|it| served(it).is_some()).map(|it| it.schemes[0].name);
         let Some(protocol) = of_url(url) else {
             return Err(wrong(TargetError::unknown_scheme(url, "size", scheme, known()).to_string()));
         };
@@ -127,34 +71,32 @@ impl<'a> Subject<'a> {
 
     /// The scheme under which the origin says that it serves it.
     fn scheme(&self) -> &'static str {
-        self.served.schemes[usize::from(self.is_tls)]
+        self.served.scheme(self.is_tls).unwrap_or_default()
     }
 
     /// Where the publisher publishes, by scheme.
     fn source_scheme(&self) -> Option<&'static str> {
         match self.served.source {
-            Source::Rtmp | Source::RtmpWithOpus => Some(if self.is_tls { "rtmps" } else { "rtmp" }),
-            Source::Srt => Some("srt"),
-            Source::Origin => None,
+            StreamSource::Rtmp | StreamSource::RtmpWithOpus => {
+                Some(if self.is_tls { "rtmps" } else { "rtmp" })
+            }
+            StreamSource::Srt => Some("srt"),
+            StreamSource::Origin => None,
         }
     }
 
     /// Starts the origin.
     fn origin(&self, program: &Path, certificate: Option<&Certificate>) -> Result<OriginProcess, RunError> {
         let mut arguments: Vec<String> = Vec::new();
-        if let Some(option) = self.served.option {
-            arguments.extend([option.to_owned(), "127.0.0.1:0".to_owned()]);
+        // It listens for RTMP in any case.
+        if let Some(serve) = self.protocol.serve.filter(|it| it.server.name != weir_origin::RTMP.name) {
+            arguments.extend([format!("--{}", serve.server.name), "127.0.0.1:0".to_owned()]);
         }
-        match self.served.source {
-            Source::Origin => {
-                let rate = format!("{}bps", self.plan.rate.whole_bps());
-                arguments.extend(["--services", "1", "--bitrate", &rate].map(str::to_owned));
-            }
-            _ if self.served.option == Some("--hls") => {
-                arguments.extend(["--segment", "1s"].map(str::to_owned));
-            }
-            _ => {}
+        if self.served.source == StreamSource::Origin {
+            let rate = format!("{}bps", self.plan.rate.whole_bps());
+            arguments.extend(["--services", "1", "--bitrate", &rate].map(str::to_owned));
         }
+        arguments.extend(self.served.arguments.iter().map(|it| (*it).to_owned()));
         if let Some(certificate) = certificate {
             let [chain, key] = certificate.files().map(|path| path.display().to_string());
             arguments.extend(["--cert".to_owned(), chain, "--key".to_owned(), key]);
@@ -166,10 +108,10 @@ impl<'a> Subject<'a> {
     /// Viewers in two steps, all of them witnesses or as many as are by default.
     fn run(&self, origin: &OriginProcess, viewers: u32, witnesses: bool) -> LoopbackRun {
         let mut content = Given::default().with("bitrate", format!("{}bps", self.plan.rate.whole_bps()));
-        if self.served.source != Source::Srt {
+        if self.served.source != StreamSource::Srt {
             content = content.with("gop", "1s");
         }
-        if self.served.source == Source::RtmpWithOpus {
+        if self.served.source == StreamSource::RtmpWithOpus {
             content = content.with("audio_codec", "opus");
         }
         let publish = self.source_scheme().map(|scheme| {
@@ -191,7 +133,7 @@ impl<'a> Subject<'a> {
 
     /// Viewers to begin with.
     fn first_viewers(&self, most: u32) -> u32 {
-        let costly = self.is_tls || is_udp(self.plan.url.reveal()) || self.served.option == Some("--rtc");
+        let costly = self.is_tls || is_udp(self.plan.url.reveal()) || self.served.is_costly;
         let bps = if costly { FIRST_COSTLY_BPS } else { FIRST_BPS };
         let viewers = (bps / self.plan.rate.bps()).min(f64::from(VIEWERS.1)) as u32;
         viewers.max(VIEWERS.0).min(most)
@@ -201,6 +143,11 @@ impl<'a> Subject<'a> {
     fn has_witnesses(&self) -> bool {
         self.protocol.check(Verb::Play, &all_witnesses()).is_ok()
     }
+}
+
+/// How the origin serves viewers of a protocol, if it is measured what they cost.
+fn served(protocol: &'static Protocol) -> Option<&'static ServedStream> {
+    protocol.play.as_ref()?.served.as_ref()
 }
 
 /// Options by which every viewer is a witness.
@@ -223,7 +170,7 @@ struct ViewerCost {
 pub fn plan(text: &str) -> Result<SizingPlan, RunError> {
     let plan: SizingPlan = text
         .parse()
-        .map_err(|error: SizingPlanError| RunError::new(ErrorKind::Usage, format!("--for: {error}")))?;
+        .map_err(|error: SizingPlanError| RunError::new(ErrorKind::Usage, format!("{FOR}: {error}")))?;
     Subject::of(&plan)?;
     Ok(plan)
 }
@@ -261,7 +208,8 @@ pub fn size(plan: &SizingPlan, consultation: Consultation<'_>) -> Result<Option<
             Ok(witnesses) => {
                 let sizing = Sizing::of(plan.clients, &witnesses.cost, &machine);
                 format!(
-                    "If each viewer were a witness (--witness-every 1): {} ms of CPU a viewer-second, {}.",
+                    "If each viewer were a witness ({}): {} ms of CPU a viewer-second, {}.",
+                    WITNESS_EVERY.to("1"),
                     milliseconds(&witnesses.cost),
                     machines(&sizing)
                 )
@@ -322,7 +270,7 @@ fn measure(
 }
 
 /// The cost of a viewer by two steps, and what weir used in the second, in percent of one core.
-fn found(measured: &Measured, rate: BitRate, viewers: u32) -> Result<(ViewerCost, f64), String> {
+fn found(measured: &StepResults, rate: BitRate, viewers: u32) -> Result<(ViewerCost, f64), String> {
     let [few, many] = &measured.steps[..] else { return Err("a step is missing".to_owned()) };
     if let Some(fault) = measured.fault(many, ENOUGH) {
         return Err(fault);
@@ -432,7 +380,7 @@ fn answer(plan: &SizingPlan, found: &ViewerCost, machine: &MachineLimits, link: 
             ),
             Resource::Memory => "80 % of what is available".to_owned(),
             Resource::OpenFiles => "the hard limit of a process".to_owned(),
-            Resource::Ports => "of one local address: more with --bind-addr".to_owned(),
+            Resource::Ports => format!("of one local address: more with {BIND_ADDR}"),
             Resource::Network => link.to_owned(),
         };
         lines.push(format!(
@@ -526,7 +474,7 @@ mod tests {
             ("rtmp:///live/key", "host"),
         ] {
             let line = refused(url);
-            assert!(line.starts_with("--for: ") && line.contains(words), "{url}: {line}");
+            assert!(line.starts_with("`for`: ") && line.contains(words), "{url}: {line}");
             assert!(line.lines().count() == 1 && !line.contains("key"), "{line}");
         }
     }
@@ -561,7 +509,7 @@ mod tests {
             "  cores                2.00         0.80       20,000  40 % of 2: with more a run is degraded",
             "  memory           200.0 MB    3200.0 MB      800,000  80 % of what is available",
             "  open files         50,000       19,872       19,872  the hard limit of a process",
-            "  local ports        50,000       28,232       28,232  of one local address: more with --bind-addr",
+            "  local ports        50,000       28,232       28,232  of one local address: more with `bind_addr`",
             "  network       107.00 Gbps      unknown            –  eth0 does not say how fast it is",
         ];
         let head = "50,000 viewers of rtmp://host/live/… at 2.00 Mbps: 3 machines like this one; first to run out: open files";

@@ -1,7 +1,7 @@
 //! `dashboards/grafana.json`: a panel for each figure, made from the declarations. `WEIR_WRITE=1 cargo test -p weir dashboard`
 //! writes it again; `tests/truth/dashboard.rs` evaluates its queries in Prometheus.
 
-use crate::figures::{Declared, declared};
+use crate::figures::{DeclaredFigures, declared};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use weir_live::process_metrics::{AGENT, MACHINE, OF_MACHINES, OF_SERVERS, OF_WEIR, SERVER};
@@ -239,7 +239,7 @@ fn dashboard() -> Value {
     panels.extend(row("Servers, their machines, and weir", &of_processes(), false, &mut id, &mut y));
     panels.extend(row("The run", &of_the_run(), false, &mut id, &mut y));
     let mut known = BTreeSet::new();
-    for Declared { of, figures } in &declared() {
+    for DeclaredFigures { of, figures } in &declared() {
         // Protocols may share a figure: it has one panel.
         let mut own: Vec<_> = figures.iter().filter(|it| known.insert(metric_name(it))).collect();
         own.retain(|it| !ASKED_FIRST.contains(&it.name));

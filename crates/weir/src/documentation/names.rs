@@ -22,6 +22,47 @@ const TYPES: &[(&str, &str)] = &[
     ("Nobody", "PeerGone"),
 ];
 
+/// Participles that types were called by: each is the noun of what it is instead.
+const PARTICIPLES: &[&str] = &[
+    "Acknowledged",
+    "Announced",
+    "Blocked",
+    "Brought",
+    "Carried",
+    "Compared",
+    "Compiled",
+    "Decrypted",
+    "Departed",
+    "Drawn",
+    "Entered",
+    "Estimated",
+    "Framed",
+    "Gathered",
+    "Granted",
+    "Joined",
+    "Kept",
+    "Labelled",
+    "Matched",
+    "Measured",
+    "Modified",
+    "Offered",
+    "Opened",
+    "Passed",
+    "Patched",
+    "Picked",
+    "Pinned",
+    "Recomputed",
+    "Resolved",
+    "Retained",
+    "Scanned",
+    "Shown",
+    "Timed",
+    "Unescaped",
+    "Unreceived",
+    "Unwrapped",
+    "Written",
+];
+
 /// Names of constants, whole.
 const CONSTANTS: &[(&str, &str)] = &[
     ("LOOK", "POLL_INTERVAL"),
@@ -61,6 +102,10 @@ fn no_type_and_no_constant_has_a_name_that_says_nothing() {
         for (number, line) in (1..).zip(text.lines()) {
             let is_type = declared(line, &["struct", "enum", "trait", "type"]).map(|name| (name, TYPES));
             let is_constant = declared(line, &["const", "static"]).map(|name| (name, CONSTANTS));
+            let types = declared(line, &["struct", "enum", "trait", "type"]);
+            if let Some(name) = types.filter(|name| PARTICIPLES.contains(name)) {
+                wrong.push(format!("{}:{number}: {name}: write the noun of what it is", file.display()));
+            }
             for (name, list) in is_type.into_iter().chain(is_constant) {
                 if let Some((_, better)) = list.iter().find(|(word, _)| *word == name) {
                     wrong.push(format!("{}:{number}: {name}: write {better}", file.display()));

@@ -64,6 +64,25 @@ fn quoted(line: &str) -> String {
     }
 }
 
+/// Sources of libraries that say flags of programs that they start, or of those that they watch.
+const PROGRAMS: [&str; 5] = [
+    "ingest/src/store/kafka.rs",
+    "observe/src/redaction.rs",
+    "protocols/src/hls.rs",
+    "doctor/sizing.rs",
+    "runner/src/origin_process.rs",
+];
+
+/// Whether a text says `--flag`, other than in a whole command of weir's or of another program's.
+fn names_a_flag(text: &str) -> bool {
+    let is_command = |before: &str| ["weir ", "kafka-"].iter().any(|program| before.contains(program));
+    let flags = text.match_indices("--").filter(|(at, _)| {
+        let (before, after) = (&text[..*at], &text[at + 2..]);
+        !before.ends_with('-') && after.starts_with(|it: char| it.is_ascii_lowercase()) && !is_command(before)
+    });
+    flags.count() > 0
+}
+
 fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let path = entry.path();
@@ -73,6 +92,36 @@ fn files(folder: &Path, wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>
             found.push(path);
         }
     }
+}
+
+/// Who calls a library has no command line: see `weir_setting`.
+#[test]
+fn no_text_of_a_library_names_a_flag() {
+    assert!(
+        names_a_flag("give more with --bind-addr") && !names_a_flag("start `weir origin --bulk`, or -----")
+    );
+    let is_library = |path: &Path| {
+        let name = path.to_string_lossy();
+        let below = name.rsplit_once("crates/").map_or("", |(_, below)| below);
+        let is_other = below.starts_with("weir/") || below.starts_with("testing/");
+        name.contains("/src/") && name.ends_with(".rs") && !name.ends_with("tests.rs") && !is_other
+    };
+    let mut found = Vec::new();
+    files(&root().join("crates"), &is_library, &mut found);
+    assert!(found.len() > 300, "{}", found.len());
+    found.retain(|path| !PROGRAMS.iter().any(|program| path.ends_with(program)));
+    let mut wrong = Vec::new();
+    for path in found {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let shown = source.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in (1..).zip(shown.lines()) {
+            let is_text = line.contains(['"', '\\']) && !line.trim_start().starts_with("//");
+            if is_text && names_a_flag(&quoted(line)) {
+                wrong.push(format!("{}:{number}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "name the setting (weir_setting):\n{}", wrong.join("\n"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What one direction of the relay did.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(super) struct Carried {
+pub(super) struct DirectionCounts {
     /// Datagrams that were sent on, and their bytes.
     pub(super) forwarded: u64,
     pub(super) forwarded_bytes: u64,
@@ -39,8 +39,8 @@ pub(super) struct Account {
     pub(super) refused_clients: u64,
     /// Datagrams of clients for which the system gave no socket or no thread.
     pub(super) failed_clients: u64,
-    pub(super) to_peer: Carried,
-    pub(super) to_clients: Carried,
+    pub(super) to_peer: DirectionCounts,
+    pub(super) to_clients: DirectionCounts,
 }
 
 /// What came to a socket and was not read.
@@ -61,7 +61,7 @@ impl LeftInSocket {
     }
 }
 
-impl Carried {
+impl DirectionCounts {
     /// A datagram was sent on, `took` after it came, of which `held` was the link's doing.
     pub(super) fn forward(&mut self, bytes: usize, took: Duration, held: Duration) {
         self.forwarded += 1;

@@ -12,10 +12,10 @@ use weir_mqtt::topic::Filter;
 
 /// The shared subscriptions of a run, whichever of its workloads their members are of.
 #[derive(Debug, Default)]
-pub struct SharedSubscriptions(Mutex<HashMap<Shared, Arc<Mutex<Group>>>>);
+pub struct SharedSubscriptions(Mutex<HashMap<SharedSubscription, Arc<Mutex<Group>>>>);
 
 /// A shared subscription: host, port, filter.
-type Shared = (String, u16, String);
+type SharedSubscription = (String, u16, String);
 
 /// What came, of one subscriber or of all that share a subscription.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use super::Connection;
 use crate::client_session::End;
 use crate::rtc::figures::{ICE_RESTARTS, STRANGE};
 use crate::rtc::refusal::of_transport;
-use crate::rtc::relay::{Home, Relay, Server, Unwrapped};
+use crate::rtc::relay::{Home, Relay, RelayedFrame, Server};
 use crate::rtc::trickle::Next;
 use crate::shard_recorder::ShardRecorder;
 use std::net::SocketAddr;
@@ -151,10 +151,10 @@ impl Connection {
                 relay.failed(end, &self.terms.redirects, context)?;
                 return Ok(Relayed::UsedUp);
             }
-            Ok(Unwrapped::Datagram(source, bytes)) => return Ok(Relayed::Datagram(source, bytes)),
-            Ok(Unwrapped::Strange) => context.world.of(self.planned).count(STRANGE, 1),
-            Ok(Unwrapped::Nothing) => self.flush_relay(context),
-            Ok(Unwrapped::Allocated(relayed)) => {
+            Ok(RelayedFrame::Datagram(source, bytes)) => return Ok(Relayed::Datagram(source, bytes)),
+            Ok(RelayedFrame::Strange) => context.world.of(self.planned).count(STRANGE, 1),
+            Ok(RelayedFrame::Nothing) => self.flush_relay(context),
+            Ok(RelayedFrame::Allocated(relayed)) => {
                 debug!(target: "rtc", client = self.planned.number(), %relayed, "the relay has an address for it");
                 if let Some(negotiation) = &mut self.negotiation {
                     negotiation

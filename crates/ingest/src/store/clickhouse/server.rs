@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 use weir_http::{Http, HttpAddress, HttpError, HttpTrust};
+use weir_setting::{BATCH, CACERT, SAVE_PASSWORD_FILE};
 
 /// How long a batch may take, unless something else is said: one of megabytes on a busy disk takes seconds.
 const STATEMENT: Duration = Duration::from_secs(60);
@@ -19,7 +20,10 @@ const UNBOUNDED: Duration = Duration::from_secs(24 * 3_600);
 const LOGIN: Duration = Duration::from_secs(10);
 
 /// What gives a password.
-const PASSWORD: &str = "give it in the environment as CLICKHOUSE_PASSWORD, or in a file (--save-password-file, save_password_file)";
+fn password() -> String {
+    let file = SAVE_PASSWORD_FILE.beside_flag(", save_password_file");
+    format!("give it in the environment as CLICKHOUSE_PASSWORD, or in a file ({file})")
+}
 
 /// What is shown of a server's own words.
 const WORDS: usize = 300;
@@ -92,7 +96,8 @@ impl ClickHouse {
         match error {
             HttpError::Certificates { .. } => StoreError::Unfit(error.to_string()),
             HttpError::Tls(_) => StoreError::Unfit(format!(
-                "{self}: {error}; name who signed its certificate (--cacert FILE), and the host as the certificate does"
+                "{self}: {error}; name who signed its certificate ({}), and the host as the certificate does",
+                CACERT.to("FILE")
             )),
             _ => StoreError::Unavailable(format!("{self}: {error}")),
         }
@@ -113,14 +118,14 @@ impl ClickHouse {
         let words = format!("{self}: {words}");
         match code {
             // UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED
-            192..=194 | 516 => StoreError::AccessDenied(format!("{words}; {PASSWORD}")),
+            192..=194 | 516 => StoreError::AccessDenied(format!("{words}; {}", password())),
             // NOT_ENOUGH_SPACE; ENOSPC comes with the code of what was tried.
             243 => StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on")),
             _ if body.contains("No space left on device") => {
                 StoreError::Unavailable(format!("{words}; make room on its disk, and saving goes on"))
             }
             // TOO_MANY_PARTS
-            252 => StoreError::Unavailable(format!("{words}; commit more at once (--batch)")),
+            252 => StoreError::Unavailable(format!("{words}; commit more at once ({BATCH})")),
             // UNKNOWN_DATABASE
             81 => StoreError::Unfit(format!("{words}; make it first: CREATE DATABASE {}", self.database)),
             // INCORRECT_DATA, VIOLATED_CONSTRAINT

@@ -1,12 +1,16 @@
 //! What an ingester has to get into a cluster: TLS, user and password.
 
 use super::cluster::Cluster;
-use super::failed::Failed;
+use super::failed::RequestFailure;
 use std::sync::Arc;
+use weir_setting::SAVE_PASSWORD_FILE;
 use weir_shard::tls::{ClientConfig, ClientTls, Trust, client_config};
 
 /// What gives a password.
-pub(super) const PASSWORD: &str = "give the password in the environment as KAFKA_PASSWORD, or in a file (--save-password-file, save_password_file)";
+pub(super) fn password() -> String {
+    let file = SAVE_PASSWORD_FILE.beside_flag(", save_password_file");
+    format!("give the password in the environment as KAFKA_PASSWORD, or in a file ({file})")
+}
 
 /// How to get into a cluster.
 pub(super) struct Access {
@@ -21,15 +25,18 @@ pub(super) struct Access {
 
 impl Access {
     /// What a URL, a password and certificates come to.
-    pub(super) fn of(cluster: &Cluster) -> Result<Arc<Self>, Failed> {
+    pub(super) fn of(cluster: &Cluster) -> Result<Arc<Self>, RequestFailure> {
         let trust = cluster.trust();
         let is_verified = trust.as_ref().is_some_and(|trust| !matches!(trust, Trust::Anyone));
         let tls = trust.map(|trust| client_config(&ClientTls { trust, identity: None })).transpose();
-        let tls = tls.map_err(|error| Failed::Unfit(error.to_string()))?;
+        let tls = tls.map_err(|error| RequestFailure::Unfit(error.to_string()))?;
         let login = match (cluster.user(), cluster.password()) {
             (None, _) => None,
             (Some(_), None) => {
-                return Err(Failed::AccessDenied(format!("a user without a password; {PASSWORD}")));
+                return Err(RequestFailure::AccessDenied(format!(
+                    "a user without a password; {}",
+                    password()
+                )));
             }
             (Some(user), Some(password)) => Some((user.to_owned(), password.to_owned())),
         };

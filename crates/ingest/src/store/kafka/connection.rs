@@ -1,7 +1,7 @@
 //! A connection to a broker: one question after the other, with a bound on how long an answer takes and how large it is.
 
 use super::access::Access;
-use super::failed::{CLOSED, Failed, one_line};
+use super::failed::{CLOSED, RequestFailure, one_line};
 use super::link::Link;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::ToSocketAddrs;
@@ -38,8 +38,8 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects, and asks whether the broker speaks what is spoken here.
-    pub(super) fn connect(host: &str, port: u16, access: &Arc<Access>) -> Result<Self, Failed> {
-        let mut last = Failed::Away("the name has no address".to_owned());
+    pub(super) fn connect(host: &str, port: u16, access: &Arc<Access>) -> Result<Self, RequestFailure> {
+        let mut last = RequestFailure::Away("the name has no address".to_owned());
         for address in networks::permitted((host, port).to_socket_addrs()?).map_err(io::Error::from)? {
             match Link::open(host, &address, access.tls.as_ref()) {
                 Ok(link) => {
@@ -61,9 +61,9 @@ impl Connection {
         Err(last)
     }
 
-    fn check_versions(&mut self) -> Result<(), Failed> {
+    fn check_versions(&mut self) -> Result<(), RequestFailure> {
         let versions = self.ask_at_once(&ApiVersions).map_err(|failed| match failed {
-            Failed::Closed if !self.link.is_tls() => Failed::Away(format!(
+            RequestFailure::Closed if !self.link.is_tls() => RequestFailure::Away(format!(
                 "{CLOSED}; is this a listener of Kafka without TLS? kafkas:// is for one with TLS"
             )),
             failed => failed,
@@ -79,19 +79,19 @@ impl Connection {
             && versions.has::<Fetch<'_>>()
             && versions.has::<Produce<'_>>()
             && versions.has::<DeleteRecords<'_>>();
-        if fits { Ok(()) } else { Err(Failed::Unfit(format!("it is older than {OLDEST}"))) }
+        if fits { Ok(()) } else { Err(RequestFailure::Unfit(format!("it is older than {OLDEST}"))) }
     }
 
     /// Sends a request, after another login if the last one is about to end. Its answer is [received](Self::receive) before another
     /// is sent.
-    pub(super) fn send<R: Request>(&mut self, question: &R) -> Result<(), Failed> {
+    pub(super) fn send<R: Request>(&mut self, question: &R) -> Result<(), RequestFailure> {
         if self.renewal.is_some_and(|renewal| Instant::now() >= renewal) {
             self.log_in_again()?;
         }
         self.send_at_once(question)
     }
 
-    fn send_at_once<R: Request>(&mut self, question: &R) -> Result<(), Failed> {
+    fn send_at_once<R: Request>(&mut self, question: &R) -> Result<(), RequestFailure> {
         self.correlation_id = self.correlation_id.wrapping_add(1);
         request(question, self.correlation_id, &mut self.frame);
         self.link.end_within(ANSWER);
@@ -101,16 +101,18 @@ impl Connection {
     }
 
     /// The answer to what was sent last.
-    pub(super) fn receive<R: Request>(&mut self) -> Result<R::Response, Failed> {
+    pub(super) fn receive<R: Request>(&mut self) -> Result<R::Response, RequestFailure> {
         self.link.end_within(ANSWER);
         let mut length = [0; 4];
         self.link.read_exact(&mut length).map_err(|error| self.of_silence(&error))?;
         if length.starts_with(&TLS_ALERT) {
-            return Err(Failed::Unfit("it speaks TLS; write kafkas://".to_owned()));
+            return Err(RequestFailure::Unfit("it speaks TLS; write kafkas://".to_owned()));
         }
         let length = i32::from_be_bytes(length);
         let Some(length) = usize::try_from(length).ok().filter(|length| *length <= R::LONGEST_ANSWER) else {
-            return Err(Failed::Away(format!("an answer of {length} bytes; is this a listener of Kafka?")));
+            return Err(RequestFailure::Away(format!(
+                "an answer of {length} bytes; is this a listener of Kafka?"
+            )));
         };
         // Grows with what comes, not with what is announced.
         self.frame.clear();
@@ -119,30 +121,31 @@ impl Connection {
         if read < length {
             return Err(in_words(&ErrorKind::UnexpectedEof.into()));
         }
-        let (id, response) = answer::<R>(&self.frame).map_err(|error| Failed::Away(error.to_string()))?;
+        let (id, response) =
+            answer::<R>(&self.frame).map_err(|error| RequestFailure::Away(error.to_string()))?;
         if id != self.correlation_id {
-            return Err(Failed::Away("an answer to another question".to_owned()));
+            return Err(RequestFailure::Away("an answer to another question".to_owned()));
         }
         Ok(response)
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) fn ask<R: Request>(&mut self, question: &R) -> Result<R::Response, Failed> {
+    pub(super) fn ask<R: Request>(&mut self, question: &R) -> Result<R::Response, RequestFailure> {
         self.send(question)?;
         self.receive::<R>()
     }
 
     /// The same without a look at when the login ends: what logs in is asked like this.
-    pub(super) fn ask_at_once<R: Request>(&mut self, question: &R) -> Result<R::Response, Failed> {
+    pub(super) fn ask_at_once<R: Request>(&mut self, question: &R) -> Result<R::Response, RequestFailure> {
         self.send_at_once(question)?;
         self.receive::<R>()
     }
 
     /// Why no answer begins. A listener that wants a login answers `ApiVersions`, and closes the connection at any other question.
-    fn of_silence(&self, error: &io::Error) -> Failed {
+    fn of_silence(&self, error: &io::Error) -> RequestFailure {
         match in_words(error) {
-            Failed::Closed if self.correlation_id == 2 && self.access.login.is_none() => {
-                Failed::Away(format!(
+            RequestFailure::Closed if self.correlation_id == 2 && self.access.login.is_none() => {
+                RequestFailure::Away(format!(
                     "{CLOSED} at the first question; if it wants a login, name the user (kafka://user@host, or kafkas:// by TLS)"
                 ))
             }
@@ -152,12 +155,12 @@ impl Connection {
 }
 
 /// What a person reads for it.
-fn in_words(error: &io::Error) -> Failed {
+fn in_words(error: &io::Error) -> RequestFailure {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            Failed::Away(format!("no whole answer within {} s", ANSWER.as_secs()))
+            RequestFailure::Away(format!("no whole answer within {} s", ANSWER.as_secs()))
         }
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => Failed::Closed,
-        _ => Failed::Away(one_line(&error.to_string())),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => RequestFailure::Closed,
+        _ => RequestFailure::Away(one_line(&error.to_string())),
     }
 }

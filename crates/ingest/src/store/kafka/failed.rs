@@ -12,7 +12,7 @@ pub(super) const CLOSED: &str = "it has closed the connection";
 
 /// Why a question was not answered as hoped.
 #[derive(Clone, Debug)]
-pub(super) enum Failed {
+pub(super) enum RequestFailure {
     /// A broker cannot be reached, or has stopped answering.
     Away(String),
     /// A broker has closed the connection.
@@ -25,7 +25,7 @@ pub(super) enum Failed {
     Unfit(String),
 }
 
-impl Failed {
+impl RequestFailure {
     /// The same with the place where it happened.
     pub(super) fn at(self, place: impl Display) -> Self {
         let of = |words: String| format!("{place}: {words}");
@@ -39,7 +39,7 @@ impl Failed {
     }
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for RequestFailure {
     fn from(error: io::Error) -> Self {
         Self::Away(error.to_string())
     }

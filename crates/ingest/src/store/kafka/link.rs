@@ -1,40 +1,43 @@
 //! The bytes of a connection, by TLS or without, all of which come and go by one moment.
 
-use super::failed::{Failed, one_line};
+use super::failed::{RequestFailure, one_line};
 use crate::store::clear_text::is_here;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weir_setting::CACERT;
 use weir_shard::tls::{ClientConfig, ClientConnection, Error as TlsError, ServerName, StreamOwned};
 
 /// How long a connection may take, its TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What helps against a certificate that is not trusted.
-const TRUST: &str = "name who signed its certificate (--cacert FILE), and the host as the certificate does";
+fn trust() -> String {
+    format!("name who signed its certificate ({}), and the host as the certificate does", CACERT.to("FILE"))
+}
 
 /// A socket whose reads and writes end by one moment: a peer that sends a byte at a time does not move it.
-struct Timed {
+struct DeadlineSocket {
     socket: TcpStream,
     until: Instant,
 }
 
-impl Timed {
+impl DeadlineSocket {
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
     }
 }
 
-impl Read for Timed {
+impl Read for DeadlineSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.socket.set_read_timeout(Some(self.left()?))?;
         self.socket.read(buffer)
     }
 }
 
-impl Write for Timed {
+impl Write for DeadlineSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(Some(self.left()?))?;
         self.socket.write(bytes)
@@ -49,8 +52,8 @@ impl Write for Timed {
 pub(super) struct Link(Transport);
 
 enum Transport {
-    Plain(Timed),
-    Tls(Box<StreamOwned<ClientConnection, Timed>>),
+    Plain(DeadlineSocket),
+    Tls(Box<StreamOwned<ClientConnection, DeadlineSocket>>),
 }
 
 impl Link {
@@ -59,25 +62,25 @@ impl Link {
         host: &str,
         address: &SocketAddr,
         tls: Option<&Arc<ClientConfig>>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, RequestFailure> {
         let until = Instant::now() + CONNECT_TIMEOUT;
         let socket = TcpStream::connect_timeout(address, CONNECT_TIMEOUT)?;
         socket.set_nodelay(true)?;
-        let mut timed = Timed { socket, until };
+        let mut timed = DeadlineSocket { socket, until };
         let Some(config) = tls else { return Ok(Self(Transport::Plain(timed))) };
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|_| {
-            Failed::Unfit(format!("{} is not a name that a certificate can have", one_line(host)))
+            RequestFailure::Unfit(format!("{} is not a name that a certificate can have", one_line(host)))
         })?;
         let connection = ClientConnection::new(config.clone(), name);
-        let mut connection = connection.map_err(|error| Failed::Unfit(error.to_string()))?;
+        let mut connection = connection.map_err(|error| RequestFailure::Unfit(error.to_string()))?;
         while connection.is_handshaking() {
             connection.complete_io(&mut timed).map_err(|error| of_handshake(&error))?;
         }
         Ok(Self(Transport::Tls(Box::new(StreamOwned::new(connection, timed)))))
     }
 
-    fn timed(&self) -> &Timed {
+    fn timed(&self) -> &DeadlineSocket {
         match &self.0 {
             Transport::Plain(timed) => timed,
             Transport::Tls(stream) => &stream.sock,
@@ -129,24 +132,24 @@ impl Write for Link {
 }
 
 /// Why there is no TLS, with what helps.
-fn of_handshake(error: &io::Error) -> Failed {
+fn of_handshake(error: &io::Error) -> RequestFailure {
     let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
     match (of_tls, error.kind()) {
-        (Some(TlsError::InvalidCertificate(_)), _) => Failed::Unfit(format!("{error}; {TRUST}")),
-        (Some(TlsError::InvalidMessage(_)), _) => Failed::Unfit(format!(
+        (Some(TlsError::InvalidCertificate(_)), _) => RequestFailure::Unfit(format!("{error}; {}", trust())),
+        (Some(TlsError::InvalidMessage(_)), _) => RequestFailure::Unfit(format!(
             "it does not answer by TLS ({error}); write kafka:// for a listener without"
         )),
-        (Some(_), _) => Failed::Unfit(format!("TLS: {error}")),
+        (Some(_), _) => RequestFailure::Unfit(format!("TLS: {error}")),
         (None, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
-            Failed::Away(
+            RequestFailure::Away(
                 "it closes the connection when TLS begins; write kafka:// for a listener without TLS"
                     .to_owned(),
             )
         }
         (None, ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-            Failed::Away(format!("no TLS within {} s", CONNECT_TIMEOUT.as_secs()))
+            RequestFailure::Away(format!("no TLS within {} s", CONNECT_TIMEOUT.as_secs()))
         }
-        (None, _) => Failed::Away(error.to_string()),
+        (None, _) => RequestFailure::Away(error.to_string()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The dialogue of a login, and which mechanism it is by.
 
-use super::access::{Access, PASSWORD};
+use super::access::{Access, password};
 use super::connection::Connection;
-use super::failed::{Failed, one_line};
+use super::failed::{RequestFailure, one_line};
 use crate::store::clear_text::{Exposure, refusal};
 use aws_lc_rs::rand;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ enum LoginError {
     /// The broker does not take user and password; in its own words.
     Refused(String),
     /// Something else.
-    Failed(Failed),
+    Failed(RequestFailure),
 }
 
-impl From<Failed> for LoginError {
-    fn from(failed: Failed) -> Self {
+impl From<RequestFailure> for LoginError {
+    fn from(failed: RequestFailure) -> Self {
         Self::Failed(failed)
     }
 }
@@ -36,7 +36,7 @@ impl From<ScramError> for LoginError {
     fn from(error: ScramError) -> Self {
         match error {
             ScramError::Refused(words) => Self::Refused(one_line(&words)),
-            error => Self::Failed(Failed::Unfit(one_line(&error.to_string()))),
+            error => Self::Failed(RequestFailure::Unfit(one_line(&error.to_string()))),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Connection {
         port: u16,
         access: &Arc<Access>,
         known: Option<Mechanism>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, RequestFailure> {
         if access.login.is_none() {
             return Self::connect(host, port, access);
         }
@@ -61,8 +61,8 @@ impl Connection {
     /// refused only to the former: an impostor, which does not know the password, can only refuse.
     fn log_in_by_any(
         known: Option<Mechanism>,
-        connect: impl Fn() -> Result<Self, Failed>,
-    ) -> Result<Self, Failed> {
+        connect: impl Fn() -> Result<Self, RequestFailure>,
+    ) -> Result<Self, RequestFailure> {
         let mut left = Mechanism::ALL.to_vec();
         left.sort_by_key(|mechanism| Some(*mechanism) != known);
         let (mut offered, mut refused, mut is_exposed) = (Vec::new(), Vec::new(), false);
@@ -89,11 +89,11 @@ impl Connection {
                 },
                 ErrorCode::UNSUPPORTED_SASL_MECHANISM => {}
                 ErrorCode::ILLEGAL_SASL_STATE => {
-                    return Err(Failed::Unfit(
+                    return Err(RequestFailure::Unfit(
                         "this listener takes no login; leave the user out, or name a port of SASL".to_owned(),
                     ));
                 }
-                code => return Err(Failed::Refused("login".to_owned(), code)),
+                code => return Err(RequestFailure::Refused("login".to_owned(), code)),
             }
             offered = mechanisms.names;
         }
@@ -104,17 +104,18 @@ impl Connection {
             } else {
                 ""
             };
-            Failed::AccessDenied(format!(
-                "it does not take user and password ({refused}); check both, and {PASSWORD}{withheld}"
+            RequestFailure::AccessDenied(format!(
+                "it does not take user and password ({refused}); check both, and {}{withheld}",
+                password()
             ))
         } else if is_exposed {
-            Failed::Unfit(refusal(
+            RequestFailure::Unfit(refusal(
                 "as it is (the broker takes no login but PLAIN)",
-                "write kafkas:// and name a port of TLS, without --insecure, or have it offer SCRAM-SHA-512",
+                "write kafkas:// and name a port of TLS, without {insecure}, or have it offer SCRAM-SHA-512",
             ))
         } else {
             let shown: Vec<_> = offered.iter().take(SHOWN).map(|name| one_line(name)).collect();
-            Failed::Unfit(format!(
+            RequestFailure::Unfit(format!(
                 "it offers no login that weir has ({}); add one of SCRAM-SHA-512, SCRAM-SHA-256 and PLAIN to its \
                  sasl.enabled.mechanisms",
                 one_line(&shown.join(", "))
@@ -123,14 +124,16 @@ impl Connection {
     }
 
     /// Logs in once more on the same connection, before the broker closes it (KIP-368).
-    pub(super) fn log_in_again(&mut self) -> Result<(), Failed> {
+    pub(super) fn log_in_again(&mut self) -> Result<(), RequestFailure> {
         let Some(mechanism) = self.mechanism else { return Ok(()) };
         let mechanisms = self.ask_at_once(&SaslHandshake { mechanism })?;
         if !mechanisms.error.is_none() {
-            return Err(Failed::Refused("another login".to_owned(), mechanisms.error));
+            return Err(RequestFailure::Refused("another login".to_owned(), mechanisms.error));
         }
         self.log_in(mechanism).map_err(|error| match error {
-            LoginError::Refused(words) => Failed::AccessDenied(format!("it refuses another login ({words})")),
+            LoginError::Refused(words) => {
+                RequestFailure::AccessDenied(format!("it refuses another login ({words})"))
+            }
             LoginError::Failed(failed) => failed,
         })
     }
@@ -171,7 +174,7 @@ impl Connection {
                 let words = answer.words.unwrap_or_else(|| answer.error.to_string());
                 return Err(LoginError::Refused(one_line(&words)));
             }
-            code => return Err(Failed::Refused("login".to_owned(), code).into()),
+            code => return Err(RequestFailure::Refused("login".to_owned(), code).into()),
         }
         let lifetime = u64::try_from(answer.lifetime).ok().filter(|lifetime| *lifetime > 0);
         // As early as the Java client at its earliest (`SaslClientAuthenticator`): at 85 %. Where time ends, it is not
@@ -184,9 +187,10 @@ impl Connection {
 }
 
 /// A text that no other login has had: 16 random bytes.
-fn nonce() -> Result<String, Failed> {
+fn nonce() -> Result<String, RequestFailure> {
     let mut bytes = [0; 16];
-    rand::fill(&mut bytes).map_err(|_| Failed::Away("the system gives no random numbers".to_owned()))?;
+    rand::fill(&mut bytes)
+        .map_err(|_| RequestFailure::Away("the system gives no random numbers".to_owned()))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
     use weir_kafka::InitProducerId;
 
-    fn open(port: u16, known: Option<Mechanism>) -> Result<Connection, Failed> {
+    fn open(port: u16, known: Option<Mechanism>) -> Result<Connection, RequestFailure> {
         let login = Some(("me".to_owned(), "s3cr3t".to_owned()));
         Connection::open(
             "127.0.0.1",
@@ -230,14 +234,14 @@ mod tests {
     fn names_of_mechanisms_are_one_line_and_not_all_of_them() {
         let names = ["A\u{1b}[2J", "B", "C", "D", "E", "F", "G", "H\n", "I", "J"];
         let (port, _) = broker(move |_, _| Answer::mechanisms(ErrorCode::UNSUPPORTED_SASL_MECHANISM, &names));
-        let Err(Failed::Unfit(words)) = open(port, None) else { panic!() };
+        let Err(RequestFailure::Unfit(words)) = open(port, None) else { panic!() };
         assert!(words.contains("(A[2J, B, C, D, E, F, G, H); add one of SCRAM-SHA-512"), "{words}");
     }
 
     #[test]
     fn whoever_has_not_logged_one_in_sends_short_answers_only() {
         let (port, _) = broker(|_, _| Answer::default().number([0; 70_000]));
-        let Err(Failed::Away(words)) = open(port, None) else { panic!() };
+        let Err(RequestFailure::Away(words)) = open(port, None) else { panic!() };
         assert!(words.starts_with("an answer of 70004 bytes"), "{words}");
     }
 
@@ -250,7 +254,7 @@ mod tests {
                 .text("no")
                 .number([0; 12]),
         });
-        let Err(Failed::AccessDenied(words)) = open(port, None) else { panic!() };
+        let Err(RequestFailure::AccessDenied(words)) = open(port, None) else { panic!() };
         assert!(words.contains("(SCRAM-SHA-512: no)") && words.contains("PLAIN is left out"), "{words}");
         assert_eq!(asked.try_iter().collect::<Vec<_>>(), [18, 17, 36, 18, 17]);
     }
@@ -275,7 +279,7 @@ mod tests {
             }
             _ => Answer::authenticated("e=invalid-proof", 0),
         });
-        let Err(Failed::AccessDenied(words)) = open(port, None) else { panic!() };
+        let Err(RequestFailure::AccessDenied(words)) = open(port, None) else { panic!() };
         assert!(words.contains("(SCRAM-SHA-512: invalid-proof)"), "{words}");
     }
 
@@ -289,7 +293,7 @@ mod tests {
                 }
                 _ => Answer::authenticated("v=AAAA", 0),
             });
-        let Err(Failed::Unfit(words)) = open(port, None) else { panic!() };
+        let Err(RequestFailure::Unfit(words)) = open(port, None) else { panic!() };
         assert!(words.contains("may be another's server"), "{words}");
         // And is not sent it.
         assert_eq!(asked.try_iter().collect::<Vec<_>>(), [18, 17, 36, 36]);

@@ -3,7 +3,7 @@
 use super::access::Access;
 use super::cluster::Cluster;
 use super::connection::Connection;
-use super::failed::{Failed, one_line};
+use super::failed::{RequestFailure, one_line};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use weir_kafka::{
@@ -34,9 +34,9 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects to the first broker of a URL that answers.
-    pub(super) fn open(cluster: &Cluster) -> Result<Self, Failed> {
+    pub(super) fn open(cluster: &Cluster) -> Result<Self, RequestFailure> {
         let access = Access::of(cluster)?;
-        let mut last = Failed::Away(String::new());
+        let mut last = RequestFailure::Away(String::new());
         for (host, port) in &cluster.brokers {
             match Connection::open(host, *port, &access, None) {
                 Ok(first) => {
@@ -46,22 +46,22 @@ impl Session {
                 Err(failed) => last = failed.at(format_args!("{host}:{port}")),
             }
             // Another broker of the cluster would say the same.
-            if !matches!(last, Failed::Away(_) | Failed::Closed) {
+            if !matches!(last, RequestFailure::Away(_) | RequestFailure::Closed) {
                 break;
             }
         }
         Err(last)
     }
 
-    fn ask_first<R: Request>(&mut self, question: &R) -> Result<R::Response, Failed> {
+    fn ask_first<R: Request>(&mut self, question: &R) -> Result<R::Response, RequestFailure> {
         self.first.ask(question).map_err(|failed| failed.at(&self.first.name))
     }
 
     /// The connection to a broker.
-    fn broker(&mut self, id: i32) -> Result<&mut Connection, Failed> {
+    fn broker(&mut self, id: i32) -> Result<&mut Connection, RequestFailure> {
         if !self.connections.contains_key(&id) {
             let Some((host, port)) = self.brokers.get(&id) else {
-                return Err(Failed::Away(format!("the cluster does not name its broker {id}")));
+                return Err(RequestFailure::Away(format!("the cluster does not name its broker {id}")));
             };
             let opened = Connection::open(host, *port, &self.access, self.first.mechanism);
             let connection = opened.map_err(|failed| {
@@ -70,15 +70,15 @@ impl Session {
             })?;
             self.connections.insert(id, connection);
         }
-        self.connections.get_mut(&id).ok_or_else(|| Failed::Away(format!("broker {id}")))
+        self.connections.get_mut(&id).ok_or_else(|| RequestFailure::Away(format!("broker {id}")))
     }
 
-    fn ask<R: Request>(&mut self, id: i32, question: &R) -> Result<R::Response, Failed> {
+    fn ask<R: Request>(&mut self, id: i32, question: &R) -> Result<R::Response, RequestFailure> {
         let broker = self.broker(id)?;
         broker.ask(question).map_err(|failed| failed.at(&broker.name))
     }
 
-    fn metadata(&mut self, topics: &[&str]) -> Result<Metadata, Failed> {
+    fn metadata(&mut self, topics: &[&str]) -> Result<Metadata, RequestFailure> {
         let metadata = self.ask_first(&MetadataRequest { topics })?;
         let brokers = metadata.brokers.iter().map(|it| (it.id, (it.host.clone(), it.port as u16)));
         self.brokers = brokers.collect();
@@ -90,7 +90,7 @@ impl Session {
         &mut self,
         topics: [&str; N],
         create: bool,
-    ) -> Result<[Vec<i32>; N], Failed> {
+    ) -> Result<[Vec<i32>; N], RequestFailure> {
         let metadata = self.metadata(&topics)?;
         let is_missing = |topic: &&TopicMetadata| topic.error == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
         let is_asked = |topic: &&TopicMetadata| topics.contains(&&*topic.name);
@@ -98,12 +98,15 @@ impl Session {
         let missing: Vec<_> = missing.map(|topic| NewTopic { name: &topic.name }).collect();
         if create && let Some(first) = missing.first() {
             self.create(&missing, metadata.controller)?;
-            return Err(Failed::Refused(format!("topic {}", first.name), ErrorCode::LEADER_NOT_AVAILABLE));
+            return Err(RequestFailure::Refused(
+                format!("topic {}", first.name),
+                ErrorCode::LEADER_NOT_AVAILABLE,
+            ));
         }
         let mut all = [const { Vec::new() }; N];
         for (name, leaders) in topics.iter().zip(&mut all) {
             let Some(topic) = metadata.topics.iter().find(|topic| topic.name == *name) else {
-                return Err(Failed::Away(format!("no answer on topic {name}")));
+                return Err(RequestFailure::Away(format!("no answer on topic {name}")));
             };
             if !is_missing(&topic) {
                 *leaders = leaders_of(topic)?;
@@ -112,7 +115,7 @@ impl Session {
         Ok(all)
     }
 
-    fn create(&mut self, topics: &[NewTopic<'_>], controller: i32) -> Result<(), Failed> {
+    fn create(&mut self, topics: &[NewTopic<'_>], controller: i32) -> Result<(), RequestFailure> {
         let question = CreateTopics { topics, timeout: REPLICAS };
         let created =
             if controller == NOBODY { self.ask_first(&question)? } else { self.ask(controller, &question)? };
@@ -125,14 +128,14 @@ impl Session {
                     "there is no topic {name}, and it cannot be created; create it (kafka-topics.sh --create --topic \
                      {name}), or name another{words}"
                 );
-                return Err(Failed::Refused(what, topic.error));
+                return Err(RequestFailure::Refused(what, topic.error));
             }
         }
         Ok(())
     }
 
     /// Bytes that a topic takes as one batch of records, by its settings; `None` if the user may append and not read these.
-    pub(super) fn limit(&mut self, topic: &str) -> Result<Option<usize>, Failed> {
+    pub(super) fn limit(&mut self, topic: &str) -> Result<Option<usize>, RequestFailure> {
         const LIMIT: &str = "max.message.bytes";
         let configs = self.ask_first(&DescribeConfigs { topic, keys: &[LIMIT] })?;
         let limit = configs.get(LIMIT).filter(|_| configs.error.is_none());
@@ -140,12 +143,12 @@ impl Session {
     }
 
     /// A producer of which nothing has been appended.
-    pub(super) fn producer(&mut self) -> Result<ProducerId, Failed> {
+    pub(super) fn producer(&mut self) -> Result<ProducerId, RequestFailure> {
         let producer = self.ask_first(&InitProducerId)?;
         if producer.error.is_none() {
             return Ok(producer);
         }
-        Err(Failed::Refused("a number for the producer".to_owned(), producer.error))
+        Err(RequestFailure::Refused("a number for the producer".to_owned(), producer.error))
     }
 
     /// Offsets of all partitions of a topic, which are as many as `partitions`.
@@ -154,7 +157,7 @@ impl Session {
         topic: &str,
         leaders: &Leaders,
         time: i64,
-    ) -> Result<Vec<(i32, i64)>, Failed> {
+    ) -> Result<Vec<(i32, i64)>, RequestFailure> {
         let mut offsets = Vec::new();
         for (leader, partitions) in leaders {
             for PartitionOffset { partition, error, offset } in
@@ -172,16 +175,16 @@ impl Session {
         topic: &str,
         leader: i32,
         partitions: &[FetchPartition],
-    ) -> Result<Vec<FetchedPartition>, Failed> {
+    ) -> Result<Vec<FetchedPartition>, RequestFailure> {
         let fetched = self.ask(leader, &Fetch { topic, partitions, max_bytes: FETCHED, max_wait: 500 })?;
         if fetched.error.is_none() {
             return Ok(fetched.partitions);
         }
-        Err(Failed::Refused(format!("topic {topic}"), fetched.error))
+        Err(RequestFailure::Refused(format!("topic {topic}"), fetched.error))
     }
 
     /// Gives up all records of a topic.
-    pub(super) fn delete_records(&mut self, topic: &str, leaders: &Leaders) -> Result<(), Failed> {
+    pub(super) fn delete_records(&mut self, topic: &str, leaders: &Leaders) -> Result<(), RequestFailure> {
         for (leader, partitions) in leaders {
             for deleted in self.ask(*leader, &DeleteRecords { topic, partitions, timeout: REPLICAS })? {
                 check(topic, deleted.0.partition, deleted.0.error)?;
@@ -194,7 +197,7 @@ impl Session {
     pub(super) fn produce(
         &mut self,
         by_leader: &BTreeMap<i32, Vec<TopicBatches<'_>>>,
-    ) -> Result<Vec<AppendResult>, Failed> {
+    ) -> Result<Vec<AppendResult>, RequestFailure> {
         for (leader, topics) in by_leader {
             let broker = self.broker(*leader)?;
             let sent = broker.send(&Produce { topics, timeout: REPLICAS });
@@ -211,8 +214,8 @@ impl Session {
 }
 
 /// The leaders of a topic's partitions.
-fn leaders_of(topic: &TopicMetadata) -> Result<Vec<i32>, Failed> {
-    let refused = |code| Err(Failed::Refused(format!("topic {}", topic.name), code));
+fn leaders_of(topic: &TopicMetadata) -> Result<Vec<i32>, RequestFailure> {
+    let refused = |code| Err(RequestFailure::Refused(format!("topic {}", topic.name), code));
     if !topic.error.is_none() {
         return refused(topic.error);
     }
@@ -230,10 +233,10 @@ fn leaders_of(topic: &TopicMetadata) -> Result<Vec<i32>, Failed> {
 }
 
 /// What a broker says of a partition.
-pub(super) fn check(topic: &str, partition: i32, error: ErrorCode) -> Result<(), Failed> {
+pub(super) fn check(topic: &str, partition: i32, error: ErrorCode) -> Result<(), RequestFailure> {
     if error.is_none() {
         Ok(())
     } else {
-        Err(Failed::Refused(format!("partition {partition} of topic {topic}"), error))
+        Err(RequestFailure::Refused(format!("partition {partition} of topic {topic}"), error))
     }
 }

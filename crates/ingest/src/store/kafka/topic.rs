@@ -1,6 +1,6 @@
 //! A topic as an ingester knows it: its partitions, how far each was looked at, and what lies there.
 
-use super::failed::Failed;
+use super::failed::RequestFailure;
 use super::newest_records::{GENERATION, NewestRecords};
 use super::record_mark::identity_in;
 use super::session::{Leaders, Session, check};
@@ -124,19 +124,19 @@ impl Topic {
     }
 
     /// How many records there are: all that lies between the ends of its partitions.
-    pub(super) fn count(&self, session: &mut Session) -> Result<u64, Failed> {
+    pub(super) fn count(&self, session: &mut Session) -> Result<u64, RequestFailure> {
         let leaders = self.leaders();
         let mut sum = |time| {
             let offsets = session.offsets(&self.name, &leaders, time)?;
             // Offsets are a server's, and may be any number.
-            Ok::<i128, Failed>(offsets.iter().map(|(_, offset)| i128::from(*offset)).sum())
+            Ok::<i128, RequestFailure>(offsets.iter().map(|(_, offset)| i128::from(*offset)).sum())
         };
         Ok((sum(LATEST)? - sum(EARLIEST)?).clamp(0, u64::MAX.into()) as u64)
     }
 
     /// Reads what others have written since the last look: another ingester of this topic, the one before this, or an attempt of this
     /// one whose answer was lost. Costs one small question a broker if that is nothing.
-    pub(super) fn catch_up(&mut self, session: &mut Session) -> Result<(), Failed> {
+    pub(super) fn catch_up(&mut self, session: &mut Session) -> Result<(), RequestFailure> {
         let leaders = self.leaders();
         let mut ends = vec![0; self.partitions.len()];
         for (partition, offset) in session.offsets(&self.name, &leaders, LATEST)? {
@@ -167,7 +167,7 @@ impl Topic {
             }
             if began.elapsed() > READING {
                 let words = format!("topic {}: not all of what is there was read in {READING:?}", self.name);
-                return Err(Failed::Away(words));
+                return Err(RequestFailure::Away(words));
             }
             let mut read = false;
             for (leader, partitions) in behind {
@@ -179,13 +179,21 @@ impl Topic {
             }
             in_vain = if read { 0 } else { in_vain + 1 };
             if in_vain == MOST_EMPTY_READS {
-                return Err(Failed::Away(format!("topic {}: what is there cannot be read", self.name)));
+                return Err(RequestFailure::Away(format!(
+                    "topic {}: what is there cannot be read",
+                    self.name
+                )));
             }
         }
     }
 
     /// Where the first look begins.
-    fn begin(&mut self, session: &mut Session, leaders: &Leaders, ends: &[i64]) -> Result<(), Failed> {
+    fn begin(
+        &mut self,
+        session: &mut Session,
+        leaders: &Leaders,
+        ends: &[i64],
+    ) -> Result<(), RequestFailure> {
         let share = (LOOK_BACK / ends.len().max(1) as i64).max(LEAST);
         for (number, earliest) in session.offsets(&self.name, leaders, EARLIEST)? {
             if let Some(partition) = self.partitions.get_mut(number as usize)
@@ -195,7 +203,7 @@ impl Topic {
             }
         }
         if self.partitions.iter().any(|partition| partition.position.is_none()) {
-            return Err(Failed::Away(format!("no answer on all partitions of topic {}", self.name)));
+            return Err(RequestFailure::Away(format!("no answer on all partitions of topic {}", self.name)));
         }
         Ok(())
     }
@@ -206,7 +214,7 @@ impl Topic {
         session: &mut Session,
         leader: i32,
         partitions: &[FetchPartition],
-    ) -> Result<bool, Failed> {
+    ) -> Result<bool, RequestFailure> {
         // What is compressed beyond it is left for the next time.
         let (mut read, mut budget) = (false, Budget::default());
         for fetched in session.fetch(&self.name, leader, partitions)? {
@@ -236,10 +244,10 @@ impl Topic {
 }
 
 /// What cannot be read. A checksum may be another's for what happened on the way; what is wrong under the right one lies there like this.
-fn of_batch(topic: &str, partition: i32, error: BatchError) -> Failed {
+fn of_batch(topic: &str, partition: i32, error: BatchError) -> RequestFailure {
     let words = format!("topic {topic}, partition {partition}: {error}");
     match error.reason {
-        Malformed::Checksum => Failed::Away(words),
-        _ => Failed::Unfit(format!("{words}; name another topic")),
+        Malformed::Checksum => RequestFailure::Away(words),
+        _ => RequestFailure::Unfit(format!("{words}; name another topic")),
     }
 }

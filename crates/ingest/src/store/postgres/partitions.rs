@@ -8,6 +8,7 @@ use crate::store::Database;
 use chrono::{DateTime, Duration};
 use postgres::Client;
 use std::collections::HashSet;
+use weir_setting::TABLE;
 
 const DAY_MICROSECONDS: i64 = 86_400_000_000;
 
@@ -64,7 +65,7 @@ fn make(client: &mut Client, database: &Database, table: &Table, day: i64) -> Re
         (true, true) => return Ok(()),
         (true, false) => {
             return Err(StoreError::Unfit(format!(
-                "{database}: {name} is there and no partition of {}; give it another name, or name another table with --table",
+                "{database}: {name} is there and no partition of {}; give it another name, or name another table with {TABLE}",
                 table.name
             )));
         }

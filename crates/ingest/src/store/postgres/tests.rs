@@ -54,7 +54,7 @@ fn a_batch_that_a_lock_holds_up_is_cancelled_and_saved_once_when_the_lock_is_gon
                 panic!()
             };
             assert!(
-                line.contains("a batch may take 0.3 s") && line.contains("--statement-timeout"),
+                line.contains("a batch may take 0.3 s") && line.contains("`statement_timeout`"),
                 "{line}"
             );
             // Opening does not wait for the table: all of it is there.

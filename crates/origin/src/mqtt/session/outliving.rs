@@ -2,8 +2,8 @@
 
 use super::{Broker, MqttSession};
 use crate::harness::settings;
-use crate::mqtt::broker::Message;
 use crate::mqtt::broker::Admission;
+use crate::mqtt::broker::Message;
 use crate::mqtt::inbox_key::InboxKey;
 use std::time::Duration;
 use weir_metrics::{Failure, Moment};

@@ -14,7 +14,7 @@ use crate::hls::figures::{
     PLAYLIST_TIME, REFUSED, RELOADS, SEGMENT_TIME, SEGMENTS, SKIPPED, STALE, TARGET_EXCEEDED, TIME_JUMPS,
     UNDECRYPTED, WENT_BACK,
 };
-use crate::hls::inspector::Announced;
+use crate::hls::inspector::AnnouncedUnit;
 use crate::hls::playback::Playback;
 use crate::hls::playlist::{LONGEST_PLAYLIST, MediaPlaylist, Multivariant, Playlist, Resource, Segment};
 use crate::hls::schedule::{Directives, Schedule};
@@ -376,7 +376,7 @@ impl Viewer {
     pub(super) fn miss(
         &mut self,
         name: TrackName,
-        announced: Announced,
+        announced: AnnouncedUnit,
         context: &mut Context<'_, ShardRecorder>,
     ) {
         if let Some(inspector) = self.inspector.as_mut().filter(|_| name == TrackName::Main) {

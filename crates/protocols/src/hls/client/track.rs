@@ -4,7 +4,7 @@ use super::link::Media;
 use super::reading::Reading;
 use crate::hls::decryption::{Decryption, InitializationVector, KeyBytes};
 use crate::hls::figures::SEALED;
-use crate::hls::inspector::Announced;
+use crate::hls::inspector::AnnouncedUnit;
 use crate::hls::playlist::{Key, Playlist, PreloadHint, Resource, Segment};
 use crate::hls::recent::RecentCache;
 use crate::hls::schedule::{Directives, Schedule};
@@ -204,8 +204,8 @@ impl Media {
     }
 
     /// What the playlist says of it to who looks into it.
-    pub(super) fn announced(&self) -> Announced {
+    pub(super) fn announced(&self) -> AnnouncedUnit {
         let Self { duration, number, is_discontinuous, .. } = *self;
-        Announced { duration, number, is_discontinuous }
+        AnnouncedUnit { duration, number, is_discontinuous }
     }
 }

@@ -87,15 +87,15 @@ pub(in crate::hls) fn fragment(sequence_number: u32, decoding: u64, durations: &
     [moof, iso_box(b"mdat", &[&vec![5; durations.len() * 9]])].concat()
 }
 
-fn announced(number: u64, milliseconds: u64) -> Announced {
-    Announced { duration: Duration::from_millis(milliseconds), number, is_discontinuous: false }
+fn announced(number: u64, milliseconds: u64) -> AnnouncedUnit {
+    AnnouncedUnit { duration: Duration::from_millis(milliseconds), number, is_discontinuous: false }
 }
 
 fn inspect(
     inspector: &mut Inspector,
     kind: UnitKind,
     bytes: &[u8],
-    announced: Announced,
+    announced: AnnouncedUnit,
 ) -> Option<Inspection> {
     inspector.begin(kind);
     bytes.chunks(999).for_each(|piece| inspector.take(piece));
@@ -127,7 +127,7 @@ fn continuity_counters_and_times_of_another_stream_are_no_fault_behind_a_discont
     let mut inspector = Inspector::default();
     for number in 0..8 {
         let mut stream = Transport::new();
-        let announced = Announced { is_discontinuous: number > 0, ..announced(number, 1_000) };
+        let announced = AnnouncedUnit { is_discontinuous: number > 0, ..announced(number, 1_000) };
         let seen = inspect(&mut inspector, UnitKind::Segment, &stream.segment(&[]), announced).unwrap();
         assert_eq!((seen.lost_packets, seen.time_jumps, seen.frames), (0, 0, 25));
     }
