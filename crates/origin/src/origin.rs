@@ -212,6 +212,16 @@ impl Origin {
     }
 }
 
+impl OriginThread for MessageSender<Post> {
+    fn request_report(&self, reply: Sender<Report>) {
+        self.post(Post(Message::Report(reply)));
+    }
+
+    fn stop(&self) {
+        self.post(Post(Message::Stop));
+    }
+}
+
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);

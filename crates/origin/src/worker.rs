@@ -5,7 +5,6 @@ use crate::counts::{Counts, DepartedViewers, StreamCounts, UnitCounts, ViewerCou
 use crate::fault::{Action, Effect, Fault};
 use crate::forward::{ForwardTrouble, Forwarding, Route};
 use crate::hls::Shelves;
-use crate::origin_thread::OriginThread;
 use crate::policy::{Departure, MissingStream, Patience};
 use crate::protocol_states::{ProtocolState, ProtocolStates, StateMessage, StateReport};
 use crate::registry::Registry;
@@ -569,15 +568,5 @@ impl World for Worker {
             }
             Message::Stop => self.stopping = true,
         }
-    }
-}
-
-impl OriginThread for MessageSender<Post> {
-    fn request_report(&self, reply: Sender<Report>) {
-        self.post(Post(Message::Report(reply)));
-    }
-
-    fn stop(&self) {
-        self.post(Post(Message::Stop));
     }
 }
