@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_clients::WorkloadError;
 use weir_clients::rtc::LinkOptions;
 use weir_metrics::{BitRate, parse_duration};
+use weir_setting::{BANDWIDTH, QUEUE as QUEUE_OF_LINK};
 
 /// How narrow a viewer's link is.
 #[derive(Args)]
@@ -64,9 +65,11 @@ pub(crate) fn is_narrow(given: &Given) -> bool {
 pub(crate) fn options(given: &Given) -> Result<Option<LinkOptions>, WorkloadError> {
     let (Bandwidth { bandwidth }, Queue { queue }) = (given.read()?, given.read()?);
     match (bandwidth, queue) {
-        (None, Some(_)) => Err(WorkloadError::Options(
-            "--queue (`queue`) is that of a narrow link: give --bandwidth (`bandwidth`) as well".to_owned(),
-        )),
+        (None, Some(_)) => Err(WorkloadError::Options(format!(
+            "{} is that of a narrow link: give {} as well",
+            QUEUE_OF_LINK.beside_flag(" (`queue`)"),
+            BANDWIDTH.beside_flag(" (`bandwidth`)")
+        ))),
         (None, None) => Ok(None),
         (Some(rate), queue) => Ok(Some(LinkOptions { rate, queue: queue.unwrap_or(QUEUE) })),
     }

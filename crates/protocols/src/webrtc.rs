@@ -37,7 +37,7 @@ const DROPPED_BY_LINK: Excess = Excess {
     beside: UNITS,
     above: 0.05,
     invalid_from: None,
-    words: "viewers' links, which --bandwidth makes narrow, dropped {count} packets beside {beside} that they carried (link.dropped): the server sends more than they take, and has adapted where link.adapt_time has a value",
+    words: "viewers' links, which {bandwidth} makes narrow, dropped {count} packets beside {beside} that they carried (link.dropped): the server sends more than they take, and has adapted where link.adapt_time has a value",
 };
 
 /// A camera that is off, or a server that passes no pictures on.

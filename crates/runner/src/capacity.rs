@@ -26,7 +26,7 @@ use weir_engine::run::Prepared;
 use weir_engine::scenario::{Find, LoadKind, Scenario, Step as ScenarioStep, Variant};
 use weir_engine::summary::{Outcome, Summary, VerdictState};
 use weir_report::load_line;
-use weir_setting::{AT_LEAST, CLIENTS, CONFIRM, FROM, HOLD, OF, SLICE, Setting};
+use weir_setting::{AT_LEAST, CLIENTS, CONFIRM, FROM, HOLD, OF, SLICE, Setting, THRESHOLD};
 use weir_shard::clock;
 
 /// Most clients that are tried by default: more than twice what any known server carries.
@@ -198,7 +198,9 @@ impl<'a> CapacitySearch<'a> {
     ) -> Result<(CapacitySummary, Result<(), RunError>), RunError> {
         let agents = session.agents.as_ref().map_or(0, |agents| agents.count);
         if is_loss_unknown(&self.subject, &self.criteria, agents) {
-            let line = "what a shared subscription ($share) loses cannot be judged with several agents: members in other processes get what these miss; subscribe without $share, let one agent make the load, or ask for something else by --threshold";
+            let line = format!(
+                "what a shared subscription ($share) loses cannot be judged with several agents: members in other processes get what these miss; subscribe without $share, let one agent make the load, or ask for something else by {THRESHOLD}"
+            );
             return Err(RunError::new(self.of.wrong, line));
         }
         let summary = CapacitySummary {

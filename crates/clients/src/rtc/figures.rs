@@ -48,7 +48,7 @@ weir_metrics::figures! {
     PICTURE_REQUESTS_HEARD: Counter = "rtc.plis_heard", Count, "publishers: keyframes that the server asked for";
     WITHOUT_PICTURES: Counter = "rtc.without_pictures", Count, "viewers to which sound came, and none of the pictures that were agreed on";
     BANDWIDTH_REPORTS: Counter = "rtc.bandwidth_reports", Count, "publishers: reports on bandwidth (transport-wide congestion control, REMB)";
-    LINK_DROPPED: Counter = "link.dropped", Count, "packets that a viewer's modelled link dropped (--bandwidth)";
+    LINK_DROPPED: Counter = "link.dropped", Count, "packets that a viewer's modelled link dropped (bandwidth)";
     LINK_DELAY: Spread = "link.delay", Micros, "from when a packet came to the modelled link until it had left it";
     OVERLOADS: Counter = "link.overloads", Count, "times that a viewer's modelled link began to drop";
     ADAPT_TIME: Spread = "link.adapt_time", Micros, "from then until its last packet that was dropped in front of five seconds without one";
