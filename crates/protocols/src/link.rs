@@ -92,7 +92,7 @@ mod tests {
         };
         assert_eq!(given(&[("bandwidth", "2mbps")]), link(200));
         assert_eq!(given(&[("bandwidth", "2mbps"), ("queue", "1s")]), link(1_000));
-        assert!(given(&[("queue", "1s")]).unwrap_err().contains("give --bandwidth"));
+        assert!(given(&[("queue", "1s")]).unwrap_err().contains("give `bandwidth`"));
         for (name, text, words) in [
             ("bandwidth", "1kbps", "give 8kbps or more"),
             ("bandwidth", "fast", "is not a bit rate"),

@@ -12,7 +12,7 @@ use weir_rtc::estimate::Estimate;
 use weir_rtc::nack::NackSettings;
 use weir_rtc::reorder::{Limits, Reorder};
 use weir_rtc::rtp::Packet;
-use weir_setting::{BANDWIDTH, QUEUE};
+use weir_setting::{BANDWIDTH as WIDTH, QUEUE};
 
 /// What a client says that it can take as long as it does not know, where it is asked.
 pub(super) const BANDWIDTH: u64 = 100_000_000;
@@ -99,7 +99,7 @@ impl NarrowLink {
         (dropped > 0).then(|| {
             format!(
                 "no keyframe came whole over the viewer's link of {} with a queue of {} ms, which dropped {dropped} of {all} packets: \
-                 ask whether the server has a lower bit rate to send, or give a wider {BANDWIDTH} or a longer {QUEUE}",
+                 ask whether the server has a lower bit rate to send, or give a wider {WIDTH} or a longer {QUEUE}",
                 rate.exact(),
                 queue.as_millis(),
             )
