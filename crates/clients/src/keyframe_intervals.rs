@@ -63,8 +63,9 @@ impl KeyframeIntervals {
     /// How long ago the latest keyframe of what this client plays came, if a viewer has had one.
     pub(crate) fn since_latest(&self, workload: u16, client: u32, now: Moment) -> Option<Duration> {
         let latest = self.met(workload, client)?.latest;
-        let ago = milliseconds(now).wrapping_sub(latest);
-        (latest > 0).then(|| Duration::from_millis(u64::from(ago)))
+        // What a narrow link brings is dated by when it has left the link: ahead of the viewers that have none.
+        let ago = milliseconds(now).wrapping_sub(latest).cast_signed().max(0);
+        (latest > 0).then(|| Duration::from_millis(u64::from(ago.unsigned_abs())))
     }
 
     fn met(&self, workload: u16, client: u32) -> Option<&StreamKeyframes> {

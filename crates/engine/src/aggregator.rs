@@ -517,7 +517,7 @@ impl Aggregator {
         let mut over =
             slices.filter(|(_, slice)| slice.totals.seconds == length && slice.end() == second + 1);
         let (stage, slice) = over.next()?;
-        let source = self.published_in(workload, stage.span.window_begin..slice.end());
+        let source = self.published_for(workload, stage, stage.span.window_begin..slice.end());
         let own_faults =
             self.workloads.iter().filter(|it| !it.facts.background).map(WorkloadAggregator::own_faults).sum();
         Some(Slice { own_faults, ..workload.judge_slice(stage, slice, source, thresholds) })

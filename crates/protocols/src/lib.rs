@@ -33,6 +33,7 @@ pub use hls::harness;
 pub use given::Given;
 pub use group::Group;
 pub use keys::{add_to_schema, declared};
+pub use link::is_narrow;
 pub use protocol::{
     Circumstances, Excess, Load, Make, Making, Output, OwnExcess, Play, Protocol, Publish, RunContext, Serve,
     Verb,

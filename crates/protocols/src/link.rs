@@ -53,8 +53,8 @@ fn queue(text: &str) -> Result<Duration, String> {
     Ok(queue)
 }
 
-/// Whether viewers with these options have such a link.
-pub(crate) fn is_narrow(given: &Given) -> bool {
+/// Whether viewers with these options have a link of their own that is narrow.
+pub fn is_narrow(given: &Given) -> bool {
     !given.texts("bandwidth").is_empty()
 }
 

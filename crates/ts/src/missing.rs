@@ -3,14 +3,23 @@
 /// For how many packets behind a clock that went back a PID may begin: sound begins behind pictures. At 1 Mbit/s it is three seconds.
 const BEGINNING: u64 = 2_000;
 
-/// Packets that are missing, as far as they are known to be of the stream that comes.
+/// Packets that are missing, those of a stream that another took the place of left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Missing {
     settled: u64,
-    /// Missing since the last clock reference: which PIDs of, and how many.
-    open: (Vec<u16>, u64),
+    /// Missing since the last clock reference.
+    open: OpenGaps,
     /// Where another stream has begun, and which PIDs have since.
     begun: Option<(u64, Vec<u16>)>,
+}
+
+/// Gaps that the next clock reference decides about.
+#[derive(Clone, Debug, Default)]
+struct OpenGaps {
+    /// Where the first of them is.
+    place: u64,
+    pids: Vec<u16>,
+    lost: u64,
 }
 
 impl Missing {
@@ -23,13 +32,22 @@ impl Missing {
             begun.push(pid);
             return;
         }
-        self.open.0.push(pid);
-        self.open.1 += lost;
+        // Without a clock, or long before it, nothing else will tell.
+        if place > self.open.place + BEGINNING {
+            self.settle();
+        }
+        if self.open.pids.is_empty() {
+            self.open.place = place;
+        }
+        if !self.open.pids.contains(&pid) {
+            self.open.pids.push(pid);
+        }
+        self.open.lost += lost;
     }
 
     /// A reference of the clock came, with which another stream begins at this place, or not.
     pub(crate) fn reference(&mut self, begins_at: Option<u64>) {
-        let (pids, lost) = std::mem::take(&mut self.open);
+        let OpenGaps { pids, lost, .. } = std::mem::take(&mut self.open);
         match begins_at {
             Some(place) => self.begun = Some((place, pids)),
             None => self.settled += lost,
@@ -72,5 +90,14 @@ mod tests {
         missing.gap(258, 5, 5_000);
         missing.settle();
         assert_eq!(missing.settled(), 11);
+    }
+
+    #[test]
+    fn without_a_clock_what_is_missing_is_known_soon_and_takes_no_memory() {
+        let mut missing = Missing::default();
+        (0..100_000).for_each(|place| missing.gap(256, 1, place));
+        assert!(missing.settled() >= 97_000 && missing.open.pids.len() == 1);
+        missing.settle();
+        assert_eq!(missing.settled(), 100_000);
     }
 }

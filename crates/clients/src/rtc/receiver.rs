@@ -226,7 +226,8 @@ impl Receiver {
         if first && track.asks {
             track.requests.start(now);
         }
-        self.without_pictures = false;
+        // A server that looks for more bandwidth sends padding where pictures would be.
+        self.without_pictures &= hints.padding;
         if hints.keyframe == Some(true) {
             track.requests.keyframe();
             totals.keyframe_begun = true;

@@ -42,22 +42,29 @@ impl Aggregator {
         in_seconds.or_else(|| self.published(viewers))
     }
 
-    /// The same over the window of each stage of `viewers`, or as much earlier as what they got may have been sent, if that is less: a
-    /// keyframe that was sent just before the window's end comes behind it.
+    /// The same over these seconds of a stage of `viewers`, or as much earlier as what they got may have been sent, if that is less: a
+    /// keyframe that was sent just before the end comes behind it.
+    pub(super) fn published_for(
+        &self,
+        viewers: &WorkloadAggregator,
+        stage: &StageAggregator,
+        seconds: Range<u32>,
+    ) -> Option<Source> {
+        let source = self.published_in(viewers, seconds.clone())?;
+        let publisher = self.publisher_of(viewers)?;
+        let latency = stage.window.figures.signed(LATENCY).value_at_quantile(0.5).max(0);
+        let earlier = 1 + (latency as f64 * Unit::Micros.scale()).min(LONGEST_LATENCY) as u32;
+        // A publisher's first second may be a part of one.
+        let stretches = (1..=earlier).filter(|by| *by < seconds.start);
+        let rates = stretches
+            .filter_map(|by| publisher.client_bps_in(seconds.start - by..seconds.end - by))
+            .map(|bps| bps * publisher.presence());
+        Some(Source { bps: rates.fold(source.bps, f64::min), ..source })
+    }
+
+    /// The same over the window of each stage.
     pub(super) fn published_in_windows(&self, viewers: &WorkloadAggregator) -> Vec<Option<Source>> {
-        let of = |stage: &StageAggregator| {
-            let window = stage.span.window_begin..stage.window_end();
-            let source = self.published_in(viewers, window.clone())?;
-            let publisher = self.publisher_of(viewers)?;
-            let latency = stage.window.figures.signed(LATENCY).value_at_quantile(0.5).max(0);
-            let earlier = 1 + (latency as f64 * Unit::Micros.scale()).min(LONGEST_LATENCY) as u32;
-            // A publisher's first second may be a part of one.
-            let stretches = (1..=earlier).filter(|by| *by < window.start);
-            let rates = stretches
-                .filter_map(|by| publisher.client_bps_in(window.start - by..window.end - by))
-                .map(|bps| bps * publisher.presence());
-            Some(Source { bps: rates.fold(source.bps, f64::min), ..source })
-        };
-        viewers.stages.iter().map(of).collect()
+        let window = |stage: &StageAggregator| stage.span.window_begin..stage.window_end();
+        viewers.stages.iter().map(|stage| self.published_for(viewers, stage, window(stage))).collect()
     }
 }

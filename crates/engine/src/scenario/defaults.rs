@@ -138,6 +138,8 @@ impl Scenario {
             let unfilled = protocol.unfilled(Verb::Play, &workload.options);
             Unfilled::instead_of(unfilled, FigureGroup::Playout).is_none()
         });
+        // A queue that fills up in front of a narrow link is no server's doing.
+        let has_drift = has_drift && !weir_protocols::is_narrow(&workload.options);
         let buffer = has_drift && promised.iter().flatten().any(|it| *it == asked::STALLED.of_run);
         let buffer = if buffer { weir_protocols::buffer(&workload.options) } else { None };
         let keeping_up = buffer.map(|it| format!("drift.growth <= {}s", it.as_secs_f64()));

@@ -223,7 +223,10 @@ impl Playlist {
         // RFC 8216, section 4.1 forbids a byte order mark; players pass over it.
         let text = text.trim_start_matches('\u{FEFF}');
         if !text.starts_with("#EXTM3U") {
-            return Err(PlaylistError::NoPlaylist);
+            let text = text.trim_ascii_start();
+            let begins = |with: &str| text.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with));
+            let is_page = ["<!doctype html", "<html", "<head", "<body"].into_iter().any(begins);
+            return Err(if is_page { PlaylistError::Page } else { PlaylistError::NoPlaylist });
         }
         let (text, variables) = expand(text, imports, query)?;
         let mut lines = Lines::default();

@@ -6,6 +6,8 @@ use thiserror::Error;
 pub(super) enum PlaylistError {
     #[error("the answer is no playlist: it does not begin with #EXTM3U")]
     NoPlaylist,
+    #[error("the answer is an HTML page: the URL leads to a page for people, or to one that asks to log in")]
+    Page,
     #[error("the playlist is not text in UTF-8")]
     NotText,
     #[error("the playlist names no segment, no variant and no target duration")]

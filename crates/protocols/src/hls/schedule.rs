@@ -298,8 +298,7 @@ impl Schedule {
             let playlist = playlist.to_mut();
             let media = playlist.parts.iter_mut().map(|it| &mut it.media).chain(&mut playlist.segments);
             media.for_each(|media| last.apply(media));
-            let hint = playlist.hint.iter_mut().filter(|hint| !hint.names_key);
-            hint.for_each(|hint| hint.is_encrypted = last.is_encrypted());
+            playlist.hint.iter_mut().for_each(|hint| last.apply_to_hint(hint));
         }
         let media = playlist.parts.last().map(|it| &it.media).or(playlist.segments.last());
         self.last = media.map(MediaTags::of);

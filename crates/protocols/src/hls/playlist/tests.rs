@@ -77,7 +77,9 @@ fn parts_are_numbered_in_their_segments_and_what_is_left_out_is_counted() {
 #[test]
 fn what_is_no_playlist_is_named() {
     for (text, expected) in [
-        ("<html>", PlaylistError::NoPlaylist),
+        ("<html>", PlaylistError::Page),
+        ("\u{FEFF}\r\n<!DOCTYPE HTML><title>", PlaylistError::Page),
+        ("<é", PlaylistError::NoPlaylist),
         ("", PlaylistError::NoPlaylist),
         ("#EXTM3U\n", PlaylistError::Empty),
         ("#EXTM3U\n#EXTINF:2,\na.ts\n", PlaylistError::NoTargetDuration),

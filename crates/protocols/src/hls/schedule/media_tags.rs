@@ -1,6 +1,6 @@
 //! What tags say of a segment that stand before it, and that a Delta Update may leave out.
 
-use crate::hls::playlist::{Key, MediaPlaylist, Resource, Segment};
+use crate::hls::playlist::{Key, MediaPlaylist, PreloadHint, Resource, Segment};
 use std::sync::Arc;
 
 /// The tags of the last segment or part that a playlist named.
@@ -32,7 +32,9 @@ impl MediaTags {
             self.map.is_some() && media.map.is_none() || self.is_encrypted() && !media.names_key
         };
         playlist.parts.iter().map(|it| &it.media).chain(&playlist.segments).any(lacks)
-            || self.is_encrypted() && playlist.hint.as_ref().is_some_and(|hint| !hint.names_key)
+            || playlist.hint.as_ref().is_some_and(|hint| {
+                self.map.is_some() && hint.map.is_none() || self.is_encrypted() && !hint.names_key
+            })
     }
 
     /// Says of a segment what its playlist does not.
@@ -44,6 +46,16 @@ impl MediaTags {
         if !media.names_key {
             media.key.clone_from(&self.key);
             (media.is_sealed, media.names_key) = (self.is_sealed, true);
+        }
+    }
+
+    /// Says of what is to come next what its playlist does not.
+    pub(super) fn apply_to_hint(&self, hint: &mut PreloadHint) {
+        if hint.map.is_none() {
+            hint.map.clone_from(&self.map);
+        }
+        if !hint.names_key {
+            hint.is_encrypted = self.is_encrypted();
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::hls::playlist::{Key, Resource, StartOffset};
+use crate::hls::playlist::{Key, PreloadHint, Resource, StartOffset};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -394,8 +394,12 @@ fn a_delta_has_the_map_that_it_leaves_out_and_an_answer_that_was_held_is_not_ear
     schedule.take(&whole, PLAIN, at(0.0), at(0.1));
     queued(&mut schedule);
     let asked = schedule.directives(at(0.1));
-    schedule.take(&MediaPlaylist { left_out: 2, ..parts(2, 6, 2) }, asked, at(0.1), at(0.6));
-    assert_eq!(schedule.pop().unwrap().map, Some(map));
+    let mut delta = MediaPlaylist { left_out: 2, ..parts(2, 6, 2) };
+    let resource = Resource { uri: "next".to_owned(), range: None };
+    delta.hint = Some(PreloadHint { resource, map: None, is_encrypted: false, names_key: true });
+    schedule.take(&delta, asked, at(0.1), at(0.6));
+    assert_eq!(schedule.pop().unwrap().map.as_ref(), Some(&map));
+    assert_eq!(schedule.hint.as_ref().unwrap().map, Some(map));
     // The source stands still: the server has held the request, and gives what it has.
     let asked = schedule.directives(at(0.6));
     let update = schedule.take(&parts(0, 6, 2), asked, at(0.6), at(6.6));
