@@ -14,7 +14,7 @@ use std::time::Duration;
 use weir_clients::{ClientShard, PlannedStart, ShardRecorder, Turn, Workload};
 use weir_metrics::common::{
     COUNT_END, EDGE_AGE, EXITS_BEFORE_START, LAST_CUT_OFF, LAST_PICTURE, LAST_RETURN, LAST_SOUND, LATE_TURNS,
-    MEDIA, MISSED, ON_TIME, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, TURN_LAG,
+    MEDIA, MISSED, ON_TIME, PLANNED, RECEIVED, SHARD_BUSY, SHARD_WAIT, STARTED, TURN_LAG,
 };
 use weir_metrics::{Moment, Recorder};
 use weir_shard::{Endpoint, SessionId, clock};
@@ -167,7 +167,7 @@ impl Generator {
             // A life may be shorter than a turn of the loop: it was over before anyone could be late for it.
             let was_on_time = slot.turn.mean_life.is_some() && now <= slot.at + weir_clients::ON_TIME;
             let recorder = self.shard.recorder().of(slot);
-            let counters = if was_on_time { &[ON_TIME, EXITS_BEFORE_START][..] } else { &[MISSED] };
+            let counters = if was_on_time { &[ON_TIME, STARTED, EXITS_BEFORE_START][..] } else { &[MISSED] };
             counters.iter().for_each(|counter| recorder.count(*counter, 1));
             return;
         }
